@@ -1,0 +1,95 @@
+{{- define "moorage.fullname" -}}
+{{- if contains .Chart.Name .Release.Name -}}
+{{ .Release.Name | trunc 40 | trimSuffix "-" }}
+{{- else -}}
+{{ printf "%s-%s" .Release.Name .Chart.Name | trunc 40 | trimSuffix "-" }}
+{{- end -}}
+{{- end -}}
+
+{{- define "moorage.selector" -}}
+app.kubernetes.io/name: {{ .Chart.Name }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "moorage.labels" -}}
+{{ include "moorage.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+{{- end -}}
+
+{{- define "moorage.serviceAccount" -}}
+{{- if .Values.serviceAccount.create -}}
+{{ .Values.serviceAccount.name | default (include "moorage.fullname" .) }}
+{{- else -}}
+{{ required "serviceAccount.name: name the account to use, or set serviceAccount.create" .Values.serviceAccount.name }}
+{{- end -}}
+{{- end -}}
+
+{{- define "moorage.image" -}}
+{{- if .Values.image.digest -}}
+{{ .Values.image.repository }}@{{ .Values.image.digest }}
+{{- else -}}
+{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- end -}}
+{{- end -}}
+
+{{/* Who the operator is to the API server. */}}
+{{- define "moorage.user" -}}
+system:serviceaccount:{{ .Release.Namespace }}:{{ include "moorage.serviceAccount" . }}
+{{- end -}}
+
+{{/* The role that a RoleBinding gives the operator in a tenant's namespace. */}}
+{{- define "moorage.collector.tenantRole" -}}
+{{ include "moorage.fullname" . }}-collector-tenant
+{{- end -}}
+
+{{/* One source of charts: a registry, where one is named, else the folder (which may be there as a default only). */}}
+{{- define "moorage.chartSource" -}}
+{{- if .oci -}}
+{{ omit . "folder" | toJson }}
+{{- else -}}
+{{ toJson . }}
+{{- end -}}
+{{- end -}}
+
+{{/* What `moorage run` reads. */}}
+{{- define "moorage.config" -}}
+{{- $systems := dict -}}
+{{- with .Values.systems.collector -}}
+{{- if .enabled -}}
+{{- $account := dict "name" (include "moorage.serviceAccount" $) "namespace" $.Release.Namespace -}}
+{{- $own := dict "serviceAccount" $account "tenantClusterRole" (include "moorage.collector.tenantRole" $) -}}
+{{- $clusters := dict -}}
+{{- range $name, $source := .charts.clusters -}}
+{{- $_ := set $clusters $name (include "moorage.chartSource" $source | fromJson) -}}
+{{- end -}}
+{{- $charts := dict "default" (include "moorage.chartSource" .charts.default | fromJson) "clusters" $clusters -}}
+{{- $_ := set $systems "collector" (merge $own (dict "charts" $charts) (omit . "enabled" "extraTenantRules" "charts")) -}}
+{{- end -}}
+{{- end -}}
+leaderElection:
+  {{- toYaml .Values.leaderElection | nindent 2 }}
+http:
+  port: 8080
+logLevel: {{ .Values.logLevel }}
+workers: {{ .Values.workers }}
+helmRuns: {{ .Values.helmRuns }}
+systems:
+  {{- toYaml $systems | nindent 2 }}
+{{- end -}}
+
+{{/* The names of Secrets with the credentials of chart registries, each once, as a JSON list. */}}
+{{- define "moorage.chartSecrets" -}}
+{{- $names := list -}}
+{{- with .Values.systems.collector -}}
+{{- if .enabled -}}
+{{- range prepend (values .charts.clusters) .charts.default -}}
+{{- with .secretRef -}}
+{{- $names = append $names . -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- $names | uniq | sortAlpha | toJson -}}
+{{- end -}}

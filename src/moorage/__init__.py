@@ -1,0 +1,1 @@
+"""moorage runs stateful systems on Kubernetes."""

@@ -1,0 +1,5 @@
+"""`python -m moorage`."""
+
+from moorage.cli import main
+
+main()

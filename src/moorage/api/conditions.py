@@ -1,0 +1,61 @@
+"""Conditions as the API conventions define them, and RFC 3339 times. Pure: the clock is always an argument."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+__all__ = ["Condition", "Verdict", "epoch", "find", "merge", "timestamp"]
+
+Verdict = Literal["True", "False", "Unknown"]
+
+
+class Condition(msgspec.Struct, frozen=True, rename="camel"):
+    """One aspect of an object's state. Each type has exactly one writer."""
+
+    type: Annotated[str, Meta(min_length=1, max_length=316)]
+    status: Verdict
+    reason: Annotated[str, Meta(max_length=1024)] = ""
+    message: Annotated[str, Meta(max_length=32768)] = ""
+    observed_generation: int = 0
+    last_transition_time: Annotated[str, Meta(extra_json_schema={"format": "date-time"})] = ""
+
+
+def merge(previous: Iterable[Condition], new: Iterable[Condition], now: float) -> tuple[Condition, ...]:
+    """The new conditions, sorted by type; the transition time moves to `now` (epoch seconds) only with the status.
+
+    A type that is only in `previous` is dropped: what is no longer said is no longer so.
+    """
+    before = {condition.type: condition for condition in previous}
+    stamp = timestamp(now)
+
+    def since(condition: Condition) -> str:
+        old = before.get(condition.type)
+        unchanged = old is not None and old.status == condition.status and old.last_transition_time
+        return old.last_transition_time if old is not None and unchanged else stamp
+
+    dated = (msgspec.structs.replace(condition, last_transition_time=since(condition)) for condition in new)
+    return tuple(sorted(dated, key=lambda condition: condition.type))
+
+
+def find(conditions: Iterable[Condition], type_: str) -> Condition | None:
+    """The condition of that type, or None."""
+    return next((condition for condition in conditions if condition.type == type_), None)
+
+
+def timestamp(epoch_seconds: float) -> str:
+    """Epoch seconds as RFC 3339 in UTC with whole seconds, the form of metav1.Time."""
+    moment = datetime.datetime.fromtimestamp(int(epoch_seconds // 1), datetime.UTC)
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def epoch(text: str) -> float:
+    """RFC 3339 (also metav1.MicroTime) as epoch seconds. Raises ValueError, also for a time without a zone."""
+    moment = datetime.datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        raise ValueError(f"{text!r} names no time zone")
+    return moment.timestamp()

@@ -1,0 +1,14 @@
+"""The built-in kinds that moorage names in code. All others are found by discovery."""
+
+from __future__ import annotations
+
+from .meta import Resource
+
+CONFIG_MAP = Resource("", "v1", "ConfigMap", "configmaps")
+EVENT = Resource("events.k8s.io", "v1", "Event", "events")
+LEASE = Resource("coordination.k8s.io", "v1", "Lease", "leases")
+NAMESPACE = Resource("", "v1", "Namespace", "namespaces", namespaced=False)
+POD = Resource("", "v1", "Pod", "pods")
+ROLE_BINDING = Resource("rbac.authorization.k8s.io", "v1", "RoleBinding", "rolebindings")
+SECRET = Resource("", "v1", "Secret", "secrets")
+CRD = Resource("apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions", namespaced=False)

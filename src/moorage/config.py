@@ -1,0 +1,70 @@
+"""The operator's configuration file: YAML, checked whole before anything starts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import yaml
+
+from moorage import operators
+
+
+class ConfigError(Exception):
+    """The file can't be used; the message says where and what to do."""
+
+
+class LeaderElection(msgspec.Struct, frozen=True, rename="camel"):
+    """Seconds: duration > renew > retry."""
+
+    enabled: bool = True
+    lease_name: str = "moorage"
+    duration_seconds: float = 15.0
+    renew_seconds: float = 10.0
+    retry_seconds: float = 2.0
+
+
+class Http(msgspec.Struct, frozen=True):
+    """Where probes and metrics are served; port 0 for nowhere."""
+
+    host: str = "0.0.0.0"  # noqa: S104 - probes come from the node
+    port: int = 8080
+
+
+class Config(msgspec.Struct, frozen=True, rename="camel"):
+    """The whole file. `systems` holds one section per system that is switched on."""
+
+    systems: dict[str, dict[str, Any]]
+    leader_election: LeaderElection = LeaderElection()
+    http: Http = Http()
+    log_level: str = "info"
+    workers: int = 8
+    helm_runs: int = 4
+
+    def section(self, name: str) -> Any:
+        """One system's section, decoded. Raises ConfigError."""
+        try:
+            return msgspec.convert(self.systems[name], operators.SYSTEMS[name].config)
+        except msgspec.ValidationError as error:
+            raise ConfigError(f"systems.{name}: {error}") from error
+
+
+def load(path: Path) -> Config:
+    """Read and check the file. Raises ConfigError."""
+    try:
+        raw = yaml.safe_load(path.read_text())
+    except OSError as error:
+        raise ConfigError(f"{path} can't be read: {error.strerror}; name it with --config") from error
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path} is not YAML: {error}") from error
+    try:
+        config = msgspec.convert(raw, Config)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{path}: {error}") from error
+    if unknown := config.systems.keys() - operators.SYSTEMS.keys():
+        known = ", ".join(sorted(operators.SYSTEMS))
+        raise ConfigError(f"{path}: unknown systems {', '.join(sorted(unknown))}; there are: {known}")
+    for name in config.systems:
+        config.section(name)
+    return config

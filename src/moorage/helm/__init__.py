@@ -1,0 +1,11 @@
+"""Helm as moorage uses it: charts found and verified, releases made by the real helm binary, records read and compared.
+
+Nothing here knows a resource of moorage's own. Modules, from the ground up (an upper line may import a lower one):
+
+    binary, charts        I/O: the helm process, chart folders and registries, the chart cache
+    health                are the children well, and if not, why (pure)
+    drift, records        what the cluster holds, against what was released (pure)
+    manifest              rendered text -> objects, hooks, inventory, problems (pure)
+    chart, values         archives and values as bytes and mappings (pure)
+    failures, documents   helm's words -> typed failures; YAML exactly as helm reads it (pure)
+"""

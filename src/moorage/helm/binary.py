@@ -1,0 +1,274 @@
+"""The real helm binary, run as a child process. I/O.
+
+Observes nothing by itself; writes releases through helm and private files under its scratch folder. Each call has a
+deadline; helm is told an earlier one, so that it normally ends by its own hand. On cancellation and on the deadline
+it is stopped (see `process`); a helm that had to be killed leaves a pending release record, which
+`records.with_status` frees.
+
+No secret is on a command line, in the environment or in a file that this module makes: values go through stdin, the
+token stays in the file that the kubelet rotates, and registry passwords in a file that the caller owns.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import stat
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from moorage.helm import failures, process
+
+__all__ = ["Capabilities", "Done", "Helm", "HelmFailed", "KubeAccess", "Pulled"]
+
+HelmFailed = failures.HelmFailed
+SETTLING = 0.9  # helm's own timeout as a share of the call's, so that it can write its record before it is stopped
+_PASSED_ON = ("PATH", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "TZ")
+
+
+class KubeAccess(msgspec.Struct, frozen=True):
+    """How helm reaches the API server: in a cluster by address, CA and token file; elsewhere by a kubeconfig."""
+
+    server: str = ""
+    ca_file: str = ""
+    token_file: str = ""  # read by helm for each connection, so a rotated token is taken up
+    kubeconfig: str = ""  # when set, the others are not used
+    context: str = ""  # of that kubeconfig; empty is its current one
+
+
+class Capabilities(msgspec.Struct, frozen=True):
+    """What a chart may ask of the cluster while it is rendered offline."""
+
+    kube_version: str = ""  # "v1.35.4"
+    api_versions: tuple[str, ...] = ()  # "apps/v1" and "apps/v1/Deployment"
+
+
+class Done(msgspec.Struct, frozen=True):
+    """A command that succeeded. `revision` is 0 where helm names none."""
+
+    revision: int = 0
+    warnings: tuple[str, ...] = ()
+
+
+class Pulled(msgspec.Struct, frozen=True):
+    """A chart archive from a registry. `digest` is of the registry's manifest, not of the archive."""
+
+    path: Path
+    version: str
+    digest: str
+
+
+class Helm:
+    """Runs helm. One instance may run any number of calls at once; how many is for the caller to bound."""
+
+    def __init__(self, path: str | Path, kube: KubeAccess, scratch: Path, *, grace: float = 5.0) -> None:
+        """`scratch` is made private and is ours alone; `grace` is in seconds, from SIGTERM to SIGKILL."""
+        self.path, self._kube, self._grace = str(path), kube, grace
+        self._home = scratch
+        for folder in ("", "tmp", "cache", "config", "data", "kube"):
+            (scratch / folder).mkdir(mode=stat.S_IRWXU, parents=True, exist_ok=True)
+        scratch.chmod(stat.S_IRWXU)
+        for left_over in (scratch / "tmp").iterdir():  # of an instance that was killed
+            shutil.rmtree(left_over, ignore_errors=True)
+        self._kubeconfig = Path(kube.kubeconfig) if kube.kubeconfig else _write_kubeconfig(scratch, kube)
+
+    async def version(self) -> str:
+        """The binary's version, such as v4.1.4."""
+        ended = await self._run("version", ["version", "--template", "{{.Version}}"], 10)
+        return ended.stdout.decode().strip()
+
+    async def upgrade_install(
+        self,
+        release: str,
+        namespace: str,
+        chart: Path,
+        values: Mapping[str, Any],
+        *,
+        digest_labels: Mapping[str, str] | None = None,
+        description: str = "",
+        history_max: int = 5,
+        timeout: float = 300,
+        take_ownership: bool = False,
+        crds: bool = False,
+    ) -> Done:
+        """Installs the release or upgrades it to exactly these values (never to merged earlier ones).
+
+        Objects are applied by the server, and fields that others took are taken back. Returns when all is applied and
+        hooks have ended, not when pods run; `health` says that. On failure nothing is rolled back: the record tells.
+        CRDs of the chart are left out unless `crds`: they belong to the cluster, and helm never upgrades them.
+        """
+        args = ["upgrade", release, str(chart), "--install", "--reset-values", "--values=-", "--hide-notes"]
+        args += ["--server-side=true", "--force-conflicts", f"--history-max={history_max}"]
+        args += [*_in(namespace), *_timeout(timeout)]
+        args += [] if crds else ["--skip-crds"]
+        args += ["--take-ownership"] if take_ownership else []
+        args += [f"--description={description}"] if description else []
+        args += (
+            ["--labels=" + ",".join(f"{k}={v}" for k, v in sorted((digest_labels or {}).items()))]
+            if digest_labels
+            else []
+        )
+        ended = await self._run("upgrade", args, timeout, given=values, keep=(release, namespace))
+        return _done(ended)
+
+    async def rollback(
+        self, release: str, namespace: str, revision: int, *, history_max: int = 5, timeout: float = 300
+    ) -> Done:
+        """Makes a new revision out of an earlier one, with that one's labels."""
+        args = [
+            "rollback",
+            release,
+            str(revision),
+            "--server-side=true",
+            "--force-conflicts",
+            f"--history-max={history_max}",
+        ]
+        return _done(await self._run("rollback", [*args, *_in(namespace), *_timeout(timeout)], timeout))
+
+    async def uninstall(
+        self, release: str, namespace: str, *, timeout: float = 300, cascade: str = "background", hooks: bool = True
+    ) -> Done:
+        """Deletes the release's objects and records; a release that is not there counts as success. Doesn't wait."""
+        args = ["uninstall", release, "--ignore-not-found", f"--cascade={cascade}", *_in(namespace), *_timeout(timeout)]
+        args += [] if hooks else ["--no-hooks"]
+        return _done(await self._run("uninstall", args, timeout))
+
+    async def template(
+        self,
+        chart: Path,
+        values: Mapping[str, Any],
+        release: str,
+        namespace: str,
+        capabilities: Capabilities,
+        *,
+        is_upgrade: bool = False,
+        timeout: float = 30,
+    ) -> str:
+        """The manifest with hooks (test hooks left out), rendered offline. Looks at no cluster."""
+        args = ["template", release, str(chart), "--values=-", "--skip-tests", "--namespace", namespace]
+        args += ["--is-upgrade"] if is_upgrade else []
+        args += [f"--kube-version={capabilities.kube_version}"] if capabilities.kube_version else []
+        args += ["--api-versions=" + ",".join(capabilities.api_versions)] if capabilities.api_versions else []
+        ended = await self._run("template", args, timeout, given=values, keep=(release, namespace), offline=True)
+        return ended.stdout.decode()
+
+    async def pull(
+        self,
+        oci_ref: str,
+        version: str,
+        dest: Path,
+        *,
+        registry_config: Path | None = None,
+        ca_file: str = "",
+        plain_http: bool = False,
+        timeout: float = 120,
+    ) -> Pulled:
+        """Fetches one archive into the empty folder `dest`. `version` may be a range; empty is the newest stable."""
+        args = ["pull", oci_ref, "--destination", str(dest)]
+        args += [f"--version={version}"] if version else []
+        args += [f"--registry-config={registry_config}"] if registry_config else []
+        args += [f"--ca-file={ca_file}"] if ca_file else []
+        args += ["--plain-http"] if plain_http else []
+        ended = await self._run("pull", args, timeout, offline=True)
+        text = ended.stdout.decode() + ended.text
+        digest = re.search(r"sha256:[0-9a-f]{64}", text)
+        archives = [dest / name for name in sorted(os.listdir(dest)) if name.endswith(".tgz")]
+        if len(archives) != 1:
+            raise HelmFailed(failures.FailureKind.NOT_FOUND, f"{oci_ref} gave {len(archives)} archives", command="pull")
+        tag = re.search(r"^Pulled: \S+:(\S+)$", text, re.MULTILINE)
+        return Pulled(archives[0], tag.group(1).replace("_", "+") if tag else "", digest.group() if digest else "")
+
+    async def _run(
+        self,
+        command: str,
+        args: Sequence[str],
+        timeout: float,
+        *,
+        given: Mapping[str, Any] | None = None,
+        keep: Sequence[str] = (),
+        offline: bool = False,
+    ) -> process.Ended:
+        work = Path(tempfile.mkdtemp(dir=self._home / "tmp"))
+        try:
+            stdin = json.dumps(given).encode() if given is not None else b""
+            env = self._environment(work, offline)
+            ended = await process.run([self.path, *args], stdin=stdin, env=env, timeout=timeout, grace=self._grace)
+        except OSError as error:
+            missing = isinstance(error, FileNotFoundError | PermissionError)
+            kind = failures.FailureKind.BINARY_MISSING if missing else failures.FailureKind.NO_SPACE
+            raise HelmFailed(kind, f"{self.path} can't be run: {error.strerror}", command=command) from None
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+        if ended.code == 0 and not ended.cut_off and not ended.timed_out:
+            return ended
+        raise _failure(command, ended, timeout, given or {}, keep)
+
+    def _environment(self, work: Path, offline: bool) -> dict[str, str]:
+        home = self._home
+        env = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+        # credential helpers of a person's kubeconfig look into the person's home; in a cluster there are none
+        env["HOME"] = os.environ.get("HOME", str(home)) if self._kube.kubeconfig and not offline else str(home)
+        env |= {f"HELM_{name}_HOME": str(home / name.lower()) for name in ("CACHE", "CONFIG", "DATA")}
+        env |= {"HELM_PLUGINS": "", "HELM_NO_PLUGINS": "1", "HELM_DRIVER": "secret", "HELM_COLOR": "never"}
+        env |= {
+            "TMPDIR": str(work),
+            "KUBECACHEDIR": str(home / "kube"),
+            "HELM_REGISTRY_CONFIG": str(home / "registry.json"),
+        }
+        env["KUBECONFIG"] = os.devnull if offline else str(self._kubeconfig)
+        if self._kube.context and not offline:
+            env["HELM_KUBECONTEXT"] = self._kube.context
+        return env
+
+
+def _write_kubeconfig(folder: Path, kube: KubeAccess) -> Path:
+    """A kubeconfig that holds paths, no secrets; JSON is YAML."""
+    cluster: dict[str, Any] = {"server": kube.server}
+    if kube.ca_file:
+        cluster["certificate-authority"] = kube.ca_file
+    body = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "moorage",
+        "clusters": [{"name": "moorage", "cluster": cluster}],
+        "users": [{"name": "moorage", "user": {"tokenFile": kube.token_file} if kube.token_file else {}}],
+        "contexts": [{"name": "moorage", "context": {"cluster": "moorage", "user": "moorage"}}],
+    }
+    path = folder / "kubeconfig"
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, stat.S_IRUSR | stat.S_IWUSR), "w") as file:
+        json.dump(body, file)
+    return path
+
+
+def _failure(
+    command: str, ended: process.Ended, timeout: float, given: Mapping[str, Any], keep: Sequence[str]
+) -> HelmFailed:
+    said = failures.redact(failures.words(ended.text), given, keep)
+    if ended.timed_out:
+        kind, message = failures.FailureKind.TIMED_OUT, f"did not end within {timeout:g} s and was stopped"
+        message = f"{message}: {said}" if said else message
+    elif ended.cut_off:
+        kind, message = failures.FailureKind.INVALID, f"gave more than {process.MAX_OUTPUT} bytes"
+    else:
+        kind = failures.FailureKind.KILLED if ended.code < 0 else failures.classify(ended.text)
+        message = said or f"ended with code {ended.code} and without a word"
+    return HelmFailed(kind, message, command=command, exit_code=ended.code)
+
+
+def _in(namespace: str) -> list[str]:
+    return ["--namespace", namespace]
+
+
+def _timeout(seconds: float) -> list[str]:
+    return [f"--timeout={max(1, int(seconds * SETTLING))}s", "--wait=hookOnly"]
+
+
+def _done(ended: process.Ended) -> Done:
+    revision = re.search(r"^REVISION: (\d+)$", ended.stdout.decode(errors="replace"), re.MULTILINE)
+    return Done(int(revision.group(1)) if revision else 0, failures.warnings(ended.text))

@@ -1,0 +1,282 @@
+"""Finding charts: a constraint is resolved to one version and digest, and that digest is fetched from then on. I/O.
+
+Sources are folders and OCI registries; the latter are read by the helm binary. Every archive ends up in the cache and
+is named by its digest, so a version that was resolved once stays the same although the source changes: if the source
+serves something else under the pinned version, that is a DigestMismatch, never a silent update.
+
+Each error says what happened, why, and what to do; `transient` ones may heal by themselves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import re
+import shutil
+import tempfile
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import msgspec
+import semantic_version
+
+from moorage.helm import binary, cache, chart, failures, folder
+from moorage.helm.chart import ChartError, ChartInvalid
+
+__all__ = [
+    "Chart",
+    "ChartError",
+    "ChartInvalid",
+    "ChartNotFound",
+    "ChartSource",
+    "Charts",
+    "DigestMismatch",
+    "FolderSource",
+    "NoVersionMatches",
+    "OciSource",
+    "SourceUnreachable",
+]
+
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9._]{0,250}[a-z0-9])?")
+_OPERATOR = re.compile(r"([<>=~^]) ")
+_LISTED = 10  # versions named in a message
+
+
+class ChartNotFound(ChartError):  # noqa: N818 - these name what happened
+    """The source answers, and has no chart of that name."""
+
+
+class NoVersionMatches(ChartError):  # noqa: N818
+    """The source has the chart, in other versions. `available` is newest first; empty where the source doesn't list."""
+
+    def __init__(self, message: str, available: tuple[str, ...] = ()) -> None:
+        self.available = available
+        super().__init__(message)
+
+
+class SourceUnreachable(ChartError):  # noqa: N818
+    """The source gives no answer, or refuses to."""
+
+    transient = True
+
+
+class DigestMismatch(ChartError):  # noqa: N818
+    """The source now serves other content under a version that was resolved before."""
+
+    def __init__(self, message: str, wanted: str, found: str) -> None:
+        self.wanted, self.found = wanted, found
+        super().__init__(message)
+
+
+class FolderSource(msgspec.Struct, frozen=True, tag="folder"):
+    """A folder with NAME-VERSION.tgz files and chart folders; or one .tgz, or one chart folder, itself."""
+
+    path: str
+
+    def __str__(self) -> str:
+        return self.path
+
+
+class OciSource(msgspec.Struct, frozen=True, tag="oci"):
+    """A registry path below which charts lie by name, such as oci://registry.example/charts."""
+
+    url: str
+    plain_http: bool = False
+    auth_file: str = ""  # a docker config JSON, readable by us alone
+    ca_file: str = ""
+
+    def __str__(self) -> str:
+        return self.url
+
+
+ChartSource = FolderSource | OciSource
+
+
+class Chart(msgspec.Struct, frozen=True):
+    """One chart, resolved and fetched. Before a later use have `archive` verified anew by `fetch`."""
+
+    name: str
+    version: str
+    digest: str  # "sha256:..."; of the .tgz as published, or of the tar of a folder
+    archive: Path
+    app_version: str = ""
+
+
+class _Found(msgspec.Struct, frozen=True):
+    version: semantic_version.Version
+    load: Callable[[], tuple[bytes, str]]
+
+
+class Charts:
+    """Resolves and fetches charts of any source into one cache."""
+
+    def __init__(self, helm: binary.Helm, root: Path, *, timeout: float = 60) -> None:
+        """`root` is a folder of our own; `timeout` in seconds is for one pull from a registry."""
+        self._helm, self._cache, self._timeout = helm, cache.Cache(root), timeout
+
+    async def resolve(self, source: ChartSource, name: str, constraint: str) -> Chart:
+        """The newest chart that the constraint allows: a version, a range such as ^1.2, or "" for any stable one.
+
+        Raises ChartNotFound, NoVersionMatches, SourceUnreachable or ChartInvalid.
+        """
+        _check(name, constraint)
+        if isinstance(source, FolderSource):
+            archive, digest = await asyncio.to_thread(_from_folder, source, name, constraint)
+        else:
+            archive, digest = await self._pull(source, name, constraint)
+        return await asyncio.to_thread(self._keep, source, name, archive, digest)
+
+    async def fetch(self, source: ChartSource, name: str, version: str, digest: str) -> Chart:
+        """The chart that was resolved before, from the cache if it is sound there. Raises DigestMismatch too."""
+        kept = await asyncio.to_thread(self._cache.find, digest)
+        if kept is not None:
+            contents = chart.read(await asyncio.to_thread(kept.read_bytes))
+            return Chart(name, version, digest, kept, contents.app_version)
+        found = await self.resolve(source, name, version)
+        if found.digest != digest:
+            raise DigestMismatch(
+                f"{source} serves {name} {version} with digest {found.digest}, but {digest} was resolved earlier; "
+                "publish the changed chart under a new version",
+                digest,
+                found.digest,
+            )
+        return found
+
+    async def contents(self, found: Chart) -> chart.Contents:
+        """What is inside. Raises ChartInvalid, also when the cached file was damaged meanwhile."""
+        path = await asyncio.to_thread(self._cache.find, found.digest)
+        if path is None:
+            raise ChartInvalid(f"{found.name} {found.version} is no longer sound in the cache; fetch it again")
+        return await asyncio.to_thread(lambda: chart.read(path.read_bytes()))
+
+    def _keep(self, source: ChartSource, name: str, archive: bytes, digest: str) -> Chart:
+        contents = chart.read(archive)
+        if contents.name != name:
+            raise ChartInvalid(f"{source} serves chart {contents.name} under the name {name}; publish it under its own")
+        try:
+            path = self._cache.put(digest, archive)
+        except OSError as error:
+            raise SourceUnreachable(f"the chart cache can't be written: {error.strerror}") from None
+        return Chart(name, contents.version, digest, path, contents.app_version)
+
+    async def _pull(self, source: OciSource, name: str, constraint: str) -> tuple[bytes, str]:
+        dest = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="moorage-pull-"))
+        try:
+            pulled = await self._helm.pull(
+                f"{source.url.rstrip('/')}/{name}",
+                constraint,
+                dest,
+                registry_config=Path(source.auth_file) if source.auth_file else None,
+                ca_file=source.ca_file,
+                plain_http=source.plain_http,
+                timeout=self._timeout,
+            )
+            archive = await asyncio.to_thread(pulled.path.read_bytes)
+        except binary.HelmFailed as error:
+            raise _pull_error(source, name, constraint, error) from None
+        finally:
+            await asyncio.to_thread(shutil.rmtree, dest, ignore_errors=True)
+        return archive, f"sha256:{hashlib.sha256(archive).hexdigest()}"
+
+
+def matches(constraint: str) -> Callable[[semantic_version.Version], bool]:
+    """Whether a version is allowed. Pre-releases only where the constraint names one. Raises ValueError."""
+    text = constraint.strip()
+    if not text:
+        return lambda version: not version.prerelease
+    try:
+        exact = semantic_version.Version(text.removeprefix("v"))
+    except ValueError:
+        spec = semantic_version.NpmSpec(_OPERATOR.sub(r"\1", " ".join(text.replace(",", " ").split())))
+        return lambda version: bool(spec.match(version))
+    return lambda version: bool(version == exact)
+
+
+def _check(name: str, constraint: str) -> None:
+    if not _NAME.fullmatch(name) or ".." in name:
+        raise ChartNotFound(f"{name!r} can't be a chart's name: lower-case letters, digits, '-', '.' and '_' only")
+    try:
+        matches(constraint)
+    except ValueError:
+        raise NoVersionMatches(
+            f"{constraint!r} is neither a version nor a range; write 1.2.3, ^1.2, or nothing for the newest"
+        ) from None
+
+
+def _from_folder(source: FolderSource, name: str, constraint: str) -> tuple[bytes, str]:
+    root = Path(source.path)
+    try:
+        found = sorted(_versions(root, name), key=lambda f: f.version, reverse=True)
+        if not found:
+            raise ChartNotFound(f"{root} holds no chart {name}; put {name}-VERSION.tgz there, or correct the name")
+        allowed = matches(constraint)
+        for candidate in found:
+            if allowed(candidate.version):
+                return candidate.load()
+    except OSError as error:
+        raise SourceUnreachable(f"{root} can't be read: {error.strerror}; is the volume mounted?") from None
+    available = tuple(str(f.version) for f in found)
+    shown = ", ".join(available[:_LISTED]) + (", ..." if len(available) > _LISTED else "")
+    wish = f"no version of {name} matches {constraint!r}" if constraint else f"{name} has no stable version"
+    raise NoVersionMatches(f"{wish}; {root} has {shown}", available)
+
+
+def _versions(root: Path, name: str) -> list[_Found]:
+    """All versions of a chart in a folder. Names starting with a dot are the kubelet's own, in a mounted ConfigMap."""
+    if root.is_file() or (root / "Chart.yaml").is_file():
+        places = [root]
+    else:
+        places = sorted(p for p in root.iterdir() if not p.name.startswith("."))
+    found = []
+    for place in places:
+        if place.is_dir() and (place / "Chart.yaml").is_file():
+            archive, digest = folder.pack(place) if place.resolve().name == name or place == root else (b"", "")
+            if archive and (contents := chart.read(archive)).name == name:
+                found.append(_Found(_version(contents.version), partial(_same, archive, digest)))
+        elif place.suffix == ".tgz" and (version := _named(place, name, alone=place == root)):
+            found.append(_Found(version, partial(_read, place)))
+    return found
+
+
+def _named(place: Path, name: str, *, alone: bool) -> semantic_version.Version | None:
+    """The version in an archive's file name; in the archive itself when that was named by the source."""
+    if alone:
+        contents = chart.read(_read(place)[0])
+        return _version(contents.version) if contents.name == name else None
+    prefix, rest = f"{name}-", place.name.removesuffix(".tgz")
+    try:
+        return _version(rest.removeprefix(prefix)) if rest.startswith(prefix) else None
+    except ChartInvalid:
+        return None  # another chart, whose name begins alike
+
+
+def _same(archive: bytes, digest: str) -> tuple[bytes, str]:
+    return archive, digest
+
+
+def _read(place: Path) -> tuple[bytes, str]:
+    if place.stat().st_size > chart.MAX_ARCHIVE:
+        raise ChartInvalid(f"{place} is larger than {chart.MAX_ARCHIVE} bytes")
+    archive = place.read_bytes()
+    return archive, f"sha256:{hashlib.sha256(archive).hexdigest()}"
+
+
+def _version(text: str) -> semantic_version.Version:
+    try:
+        return semantic_version.Version(text.removeprefix("v"))
+    except ValueError:
+        raise ChartInvalid(f"{text!r} is no semantic version such as 1.2.3") from None
+
+
+def _pull_error(source: OciSource, name: str, constraint: str, error: binary.HelmFailed) -> ChartError:
+    kind = failures.FailureKind
+    wish = f"{name} {constraint}".strip()
+    if error.kind is kind.NOT_FOUND and "version matching" in error.message:
+        return NoVersionMatches(f"{source} has no {wish}: {error.message}; publish it or change the version")
+    if error.kind is kind.NOT_FOUND:
+        return ChartNotFound(f"{source} has no chart {wish}: {error.message}")
+    if error.kind is kind.CHART_INVALID:
+        return ChartInvalid(f"{source} serves {wish}, which is no chart: {error.message}")
+    hint = "check the credentials" if error.kind in (kind.FORBIDDEN, kind.UNAUTHORIZED) else "is the registry up?"
+    return SourceUnreachable(f"{wish} can't be pulled from {source}: {error.message}; {hint}")

@@ -1,0 +1,90 @@
+"""The claim on a release: a ConfigMap in the release's namespace, created atomically, that names the owner.
+
+It also holds the write-ahead inventory (every object that a run may have created) and the chart that the owner's
+constraint was resolved to. It is the one thing that a deletion needs, and it outlives records, status and operator.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from moorage.api import kinds, meta
+
+from . import manifest, seen
+
+LABEL = "moorage.dev/claim"
+SELECTOR = f"{LABEL}=release"
+
+
+class ClaimObject(msgspec.Struct, frozen=True):
+    """A claim as its cache holds it."""
+
+    metadata: meta.ObjectMeta
+    data: dict[str, str] = {}
+
+
+def name(release: str) -> str:
+    """The ConfigMap's name; the same for everyone who wants this release, whichever way they come by its name."""
+    return f"release.{release}"
+
+
+def body(target: seen.Target, owner: meta.ObjectRef) -> dict[str, Any]:
+    """The claim to create."""
+    return {
+        "apiVersion": kinds.CONFIG_MAP.api_version,
+        "kind": kinds.CONFIG_MAP.kind,
+        "metadata": {
+            "name": name(target.release),
+            "namespace": target.namespace,
+            "labels": {LABEL: "release", "app.kubernetes.io/managed-by": "moorage"},
+        },
+        "data": {"owner": _text(owner), "inventory": "[]"},
+    }
+
+
+def read(obj: ClaimObject) -> seen.ClaimSeen:
+    """What the claim says. Raises msgspec.ValidationError or DecodeError for one that was edited by hand."""
+    pin = obj.data.get("chart")
+    return seen.ClaimSeen(
+        uid=obj.metadata.uid,
+        resource_version=obj.metadata.resource_version,
+        owner=msgspec.json.decode(obj.data.get("owner", ""), type=meta.ObjectRef),
+        inventory=manifest.load_inventory(obj.data.get("inventory", "[]")),
+        pin=msgspec.json.decode(pin, type=seen.Pin) if pin else None,
+    )
+
+
+def ref(target: seen.Target, claim: seen.ClaimSeen) -> meta.ObjectRef:
+    """A reference to this incarnation of the claim."""
+    return kinds.CONFIG_MAP.ref(target.namespace, name(target.release), claim.uid)
+
+
+def edit(
+    claim: seen.ClaimSeen,
+    *,
+    owner: meta.ObjectRef | None = None,
+    inventory: tuple[manifest.InventoryItem, ...] | None = None,
+    pin: seen.Pin | None = None,
+) -> tuple[dict[str, Any], ...]:
+    """JSON patch operations that change the named parts, on exactly the claim that was seen."""
+    ops: list[dict[str, Any]] = [{"op": "test", "path": "/metadata/resourceVersion", "value": claim.resource_version}]
+    if owner is not None:
+        ops.append({"op": "add", "path": "/data/owner", "value": _text(owner)})
+    if inventory is not None:
+        ops.append({"op": "add", "path": "/data/inventory", "value": manifest.dump_inventory(inventory)})
+    if pin is not None:
+        ops.append({"op": "add", "path": "/data/chart", "value": _text(pin)})
+    return tuple(ops)
+
+
+def union(
+    one: tuple[manifest.InventoryItem, ...], other: tuple[manifest.InventoryItem, ...]
+) -> tuple[manifest.InventoryItem, ...]:
+    """Every object of either; where both name it, the later description of it counts."""
+    return tuple(sorted({item.ref: item for item in (*one, *other)}.values(), key=lambda item: item.ref))
+
+
+def _text(value: Any) -> str:
+    return msgspec.json.encode(value).decode()

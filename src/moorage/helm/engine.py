@@ -1,0 +1,340 @@
+"""A helm engine: observes the releases of one kind, and gives its operations and guards.
+
+A kind hands in a `Request` per object and gets a `ReleaseSeen`, which `steps` decide on. Reads go to caches and sources
+alone. What must not be in an observation (values, manifests) stays here, by key.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Awaitable, Callable, Hashable
+from typing import Any
+
+import msgspec
+
+from moorage.api import meta
+from moorage.kube import cache as kube_cache
+from moorage.runtime import kind, observed
+
+from . import binary, chart, charts, claim, drift, health, lookups, manifest, runs, seen, status, steps, values, watches
+
+Values = dict[str, Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """What one object asks of the engine."""
+
+    key: Hashable
+    owner: meta.ObjectRef
+    target: seen.Target
+    policy: seen.Policy
+    wanted: seen.Wanted
+    status: status.HelmStatus
+    reconcile_at: str
+    leaving: bool
+    values: Callable[[chart.Contents], Values] | None
+    """The release's values, given the chart; None when they can't be had."""
+
+
+class Engine:
+    """One per kind. `entitled` says whether the operator has its rights in a namespace."""
+
+    def __init__(
+        self,
+        world: kind.World,
+        *,
+        helm: binary.Helm,
+        store: charts.Charts,
+        chart_source: Callable[[str], Awaitable[charts.ChartSource]],
+        request: Callable[[Any], Request],
+    ) -> None:
+        self._world, self._request = world, request
+        self._watches = watches.Watches(world)
+        self._lookups = lookups.Lookups(world.client, helm, store, chart_source, world.enqueue)
+        self._runs = runs.Runs(world, helm, self.job)
+        self.operations, self.guards = self._runs.operations, self._runs.guards
+        self._compared: dict[meta.ObjectRef, tuple[str, str, tuple[str, ...]]] = {}
+
+    async def stop(self) -> None:
+        """Close sources and watches."""
+        for each in self._lookups.all:
+            await each.stop()
+        await self._watches.stop()
+
+    def forget(self, key: Hashable) -> None:
+        """The object is gone."""
+        for each in self._lookups.all:
+            each.forget(key)
+        self._watches.leave(key)
+
+    # --- observing ---------------------------------------------------------------------------------------------------
+
+    def observe(self, request: Request, now: float, *, entitled: bool) -> seen.ReleaseSeen:
+        """What is seen of the release. Without rights in its namespace nothing there is looked at."""
+        view = self._watches.enter(request.target.namespace, request.key) if entitled else None
+        held = self._claim(request, view)
+        record_key = self._record_key(request, view)
+        loaded = self._record(request, view, record_key)
+        at_hand = self._chart(request, held)
+        nothing = observed.not_yet("objects")
+        return seen.ReleaseSeen(
+            now=now,
+            owner=request.owner,
+            target=request.target,
+            policy=request.policy,
+            wanted=request.wanted,
+            status=request.status,
+            reconcile_at=request.reconcile_at,
+            claim=held,
+            chart=_each(at_hand, lambda it: it.chart),
+            render=self._render(request, at_hand),
+            record=_each(loaded, lambda it: it.seen if it else None),
+            children=self._children(request, view, record_key, loaded) if not request.leaving else nothing,
+            leftovers=self._leftovers(request, view, held, loaded),
+            task=self._world.tasks.state(request.target.lane),
+        )
+
+    def job(self, obj: Any) -> runs.Job:
+        """What a run for this object needs."""
+        request = self._request(obj)
+        view = self._watches.enter(request.target.namespace, request.key)
+        at_hand = observed.value_of(self._chart(request, self._claim(request, view)))
+        loaded = observed.value_of(self._record(request, view, self._record_key(request, view)))
+        return runs.Job(
+            target=request.target,
+            policy=request.policy,
+            owner=request.owner,
+            values=request.values(at_hand.contents) if at_hand and request.values else None,
+            archive=at_hand.archive if at_hand else None,
+            record=loaded,
+        )
+
+    def _claim(
+        self, request: Request, view: watches.NamespaceView | None
+    ) -> observed.Observed[seen.ClaimSeen | None]:
+        if view is None:
+            return observed.Failed("NoRights", f"no rights in namespace {request.target.namespace} yet")
+        if not view.claims.synced:
+            return _unsynced(view.claims, "claims")
+        found = view.claims.get(request.target.namespace, claim.name(request.target.release))
+        if found is None:
+            return observed.Fresh(None)
+        try:
+            return observed.Fresh(claim.read(found))
+        except (msgspec.MsgspecError, manifest.ManifestError) as error:
+            message = f"ConfigMap {found.metadata.name} is not readable as a claim: {error}"
+            return observed.Failed("ClaimBroken", message, transient=False)
+
+    def _chart(
+        self, request: Request, held: observed.Observed[seen.ClaimSeen | None]
+    ) -> observed.Observed[lookups.AtHand]:
+        known = observed.value_of(held)
+        if request.leaving or known is None or known.owner.uid != request.owner.uid:
+            return observed.not_yet("chart")
+        wanted, sources = request.wanted, self._lookups
+        if known.pin is not None and known.pin.wanted == wanted:
+            key = (wanted.source, known.pin.chart)
+            sources.chosen.forget(request.key)
+            sources.pinned.forget(request.key, keep=(key,))
+            return sources.pinned.read(key, request.key)
+        sources.chosen.forget(request.key, keep=(wanted,))
+        return sources.chosen.read(wanted, request.key)
+
+    def _render(
+        self, request: Request, at_hand: observed.Observed[lookups.AtHand]
+    ) -> observed.Observed[seen.RenderSeen]:
+        at = observed.value_of(at_hand)
+        if at is None or request.values is None:
+            return observed.not_yet("render")
+        given = request.values(at.contents)
+        reads = at.contents.reads_capabilities
+        capabilities = ""
+        if reads:
+            cluster = observed.value_of(self._lookups.capabilities.read("", request.key))
+            if cluster is None:
+                return observed.not_yet("capabilities")
+            capabilities = values.digest(msgspec.to_builtins(cluster))
+        key = lookups.RenderKey(
+            at.chart.digest, values.digest(given), request.target, capabilities, given, at.archive, reads
+        )
+        self._lookups.rendered.forget(request.key, keep=(key,))
+        return self._lookups.rendered.read(key, request.key)
+
+    # --- the record and its objects ----------------------------------------------------------------------------------
+
+    def _record_key(self, request: Request, view: watches.NamespaceView | None) -> lookups.RecordKey | None:
+        """The latest revision's record."""
+        if view is None or not view.records.synced:
+            return None
+        mine = [
+            (int(partial.metadata.labels.get("version", "0")), partial)
+            for partial in view.records.items(request.target.namespace)
+            if partial.metadata.labels.get("name") == request.target.release
+        ]
+        if not mine:
+            return None
+        _, latest = max(mine, key=lambda pair: pair[0])
+        return lookups.RecordKey(request.target.namespace, latest.metadata.name, latest.metadata.resource_version)
+
+    def _record(
+        self, request: Request, view: watches.NamespaceView | None, key: lookups.RecordKey | None
+    ) -> observed.Observed[Any]:
+        """The record of that key as `lookups.Loaded`, or None when there is none."""
+        if view is None:
+            return observed.Failed("NoRights", f"no rights in namespace {request.target.namespace} yet")
+        if not view.records.synced:
+            return _unsynced(view.records, "release records")
+        if key is None:
+            self._lookups.records.forget(request.key)
+            return observed.Fresh(None)
+        self._lookups.records.forget(request.key, keep=(key,))
+        return self._lookups.records.read(key, request.key)
+
+    def _children(
+        self,
+        request: Request,
+        view: watches.NamespaceView | None,
+        key: lookups.RecordKey | None,
+        loaded: observed.Observed[lookups.Loaded | None],
+    ) -> observed.Observed[tuple[seen.ChildSeen, ...]]:
+        if view is None or isinstance(loaded, observed.Failed):
+            return observed.not_yet("objects")
+        if loaded.value is None or key is None:
+            return observed.Fresh(())
+        items = [item.ref for item in loaded.value.seen.inventory if not item.hook]
+        caches: dict[tuple[str, str], kube_cache.Cache[Any]] = {}
+        missing: observed.Failed | None = None
+        for kind_key in {(ref.api_version, ref.kind) for ref in items}:  # all are asked for before any is waited for
+            resource = self._lookups.kinds.read(kind_key, request.key)
+            if isinstance(resource, observed.Failed):
+                missing = resource
+                continue
+            caches[kind_key] = cache = view.children(resource.value)
+            if not cache.synced:
+                missing = _unsynced(cache, f"{kind_key[1]} objects")
+        if missing is None and not view.pods.synced:
+            missing = _unsynced(view.pods, "pods")
+        if missing is not None:
+            return missing
+        return observed.Fresh(
+            tuple(
+                self._child(
+                    request,
+                    view,
+                    ref,
+                    caches[ref.api_version, ref.kind].get(ref.namespace, ref.name),
+                    key,
+                    loaded.value,
+                )
+                for ref in items
+            )
+        )
+
+    def _child(
+        self,
+        request: Request,
+        view: watches.NamespaceView,
+        ref: meta.ObjectRef,
+        live: Any,
+        key: lookups.RecordKey,
+        loaded: lookups.Loaded,
+    ) -> seen.ChildSeen:
+        if live is None:
+            return seen.ChildSeen(ref, False, "Missing", "it is not there", ("the object",))
+        if ref.kind == "Secret" and not ref.group:
+            secret = lookups.SecretKey(ref, live.metadata.resource_version, key)
+            found = observed.value_of(self._lookups.secret_drift.read(secret, request.key)) or ()
+            return seen.ChildSeen(ref, not live.metadata.deleting, drift=self._unsettled(ref, found))
+        found = self._differences(request, ref, live, key, loaded)
+        judged = health.health(live, pods=_pods_of(live, view.pods.items(request.target.namespace)))
+        if judged.ok:
+            return seen.ChildSeen(ref, True, drift=self._unsettled(ref, found))
+        message = judged.message
+        if judged.wants_log and (last := self._last_words(request, view, *judged.wants_log)):
+            message = f"{message}; its last words: {last}"
+        return seen.ChildSeen(ref, False, judged.reason, message, self._unsettled(ref, found))
+
+    def _last_words(self, request: Request, view: watches.NamespaceView, pod: str, container: str) -> str:
+        """The last line of a container's log, asked for once per restart."""
+        found = view.pods.get(request.target.namespace, pod)
+        if found is None:
+            return ""
+        statuses = found.get("status", {}).get("containerStatuses") or ()
+        restarts = next((s.get("restartCount", 0) for s in statuses if s.get("name") == container), 0)
+        words = self._lookups.last_words.read((request.target.namespace, pod, container, restarts), request.key)
+        return observed.value_of(words) or ""
+
+    def _differences(
+        self,
+        request: Request,
+        ref: meta.ObjectRef,
+        live: dict[str, Any],
+        key: lookups.RecordKey,
+        loaded: lookups.Loaded,
+    ) -> tuple[str, ...]:
+        """Compared once per state of object and record."""
+        version = str(live["metadata"].get("resourceVersion", ""))
+        before = self._compared.get(ref)
+        if before is not None and before[:2] == (version, key.resource_version):
+            return before[2]
+        wanted = drift.desired(loaded.objects[ref], request.target.release, request.target.namespace)
+        found = tuple(each.path or "the object" for each in drift.differences(wanted, live))
+        self._compared[ref] = (version, key.resource_version, found)
+        return found
+
+    def _unsettled(self, ref: meta.ObjectRef, paths: tuple[str, ...]) -> tuple[str, ...]:
+        settled = self._runs.settled.get(ref, frozenset())
+        return tuple(path for path in paths if path not in settled)
+
+    def _leftovers(
+        self,
+        request: Request,
+        view: watches.NamespaceView | None,
+        held: observed.Observed[seen.ClaimSeen | None],
+        loaded: observed.Observed[lookups.Loaded | None],
+    ) -> observed.Observed[tuple[seen.Leftover, ...]]:
+        """Looked for only when there may be some: polled live, since silence of a watch is no evidence."""
+        known = observed.value_of(held)
+        if view is None or known is None or isinstance(loaded, observed.Failed):
+            return observed.not_yet("leftovers")
+        record = loaded.value.seen if loaded.value else None
+        if request.leaving:
+            items = () if record else steps.surplus(known, None)
+        else:
+            items = steps.surplus(known, record) if record and record.status == "deployed" else ()
+        if not items:
+            self._lookups.leftovers.forget(request.key)
+            return observed.Fresh(())
+        found = view.claims.get(request.target.namespace, claim.name(request.target.release))
+        since = found.metadata.creation_timestamp if found else ""
+        key = lookups.LeftoverKey(request.target, items, since)
+        self._lookups.leftovers.forget(request.key, keep=(key,))
+        return self._lookups.leftovers.read(key, request.key)
+
+
+def _unsynced(cache: kube_cache.Cache[Any], what: str) -> observed.Failed:
+    """Not looked at yet, or why that does not succeed."""
+    return observed.Failed("Unavailable", cache.error) if cache.error else observed.not_yet(what)
+
+
+def _pods_of(workload: dict[str, Any], pods: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The pods that a workload's selector takes."""
+    wanted = (workload.get("spec", {}).get("selector") or {}).get("matchLabels") if "spec" in workload else None
+    if not isinstance(wanted, dict) or not wanted:
+        return []
+    return [pod for pod in pods if wanted.items() <= (pod["metadata"].get("labels") or {}).items()]
+
+
+def _each(fact: observed.Observed[Any], of: Callable[[Any], Any]) -> observed.Observed[Any]:
+    """The same fact with its value mapped."""
+    match fact:
+        case observed.Failed():
+            return fact
+        case observed.Fresh(value=value, at=at):
+            return observed.Fresh(of(value), at)
+        case observed.Stale(value=value, at=at, why=why):
+            return observed.Stale(of(value), at, why)
+    raise TypeError(f"not a fact: {fact!r}")
+
+

@@ -1,0 +1,298 @@
+"""The sources of a helm engine: charts, renders, records, secrets' drift, leftovers, kinds and log lines.
+
+Each is fetched off the workers' path, under a deadline, by a key that names exactly what was asked; see
+`runtime.source`. They write nothing.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Awaitable, Callable, Hashable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from moorage.api import conditions, kinds, meta
+from moorage.kube import client as kube_client
+from moorage.kube import discovery, errors
+from moorage.runtime import source
+
+from . import binary, chart, charts, drift, failures, manifest, records, seen, values
+from .chart import Contents
+from .reasons import Reason
+
+CAPABILITIES_EVERY = 300.0
+LEFTOVERS_EVERY = 2.0
+
+
+class SecretView(msgspec.Struct, frozen=True):
+    """A Secret with its data, read live and never cached."""
+
+    metadata: meta.ObjectMeta
+    data: dict[str, str] = {}
+
+
+class Loaded(msgspec.Struct, frozen=True):
+    """A release record with its objects. The objects stay here: they may hold secrets."""
+
+    seen: seen.RecordSeen
+    objects: dict[meta.ObjectRef, dict[str, Any]]
+
+
+class AtHand(msgspec.Struct, frozen=True):
+    """A chart in the local cache, with what must be known of its content."""
+
+    chart: seen.ChartSeen
+    archive: Path
+    contents: Contents
+
+
+@dataclasses.dataclass(frozen=True)
+class RenderKey:
+    """What is rendered. Two keys are equal when their digests are; values and archive only travel along."""
+
+    chart: str
+    values_digest: str
+    target: seen.Target
+    capabilities: str
+    values: dict[str, Any] = dataclasses.field(compare=False, repr=False)
+    archive: Path = dataclasses.field(compare=False)
+    reads_capabilities: bool = dataclasses.field(compare=False)
+
+
+@dataclasses.dataclass(frozen=True)
+class RecordKey:
+    """One state of one release record."""
+
+    namespace: str
+    secret: str
+    resource_version: str
+
+
+@dataclasses.dataclass(frozen=True)
+class SecretKey:
+    """One state of one Secret of a release, to be compared with one state of its record."""
+
+    ref: meta.ObjectRef
+    resource_version: str
+    record: RecordKey
+
+
+@dataclasses.dataclass(frozen=True)
+class LeftoverKey:
+    """Objects of a release that should be gone."""
+
+    target: seen.Target
+    items: tuple[manifest.InventoryItem, ...]
+    since: str  # creation of the claim (RFC 3339): what is older was not made by the release
+
+
+class Lookups:
+    """All sources of one engine."""
+
+    def __init__(
+        self,
+        client: kube_client.Client,
+        helm: binary.Helm,
+        store: charts.Charts,
+        chart_source: Callable[[str], Awaitable[charts.ChartSource]],
+        enqueue: Callable[[Hashable], None],
+    ) -> None:
+        self._client, self._helm, self._store, self._chart_source = client, helm, store, chart_source
+        self._discovery = discovery.Discovery(client)
+        self.chosen = source.Source("chart", self._choose, enqueue, deadline=120)
+        self.pinned = source.Source("chart", self._fetch, enqueue, deadline=120)
+        self.rendered = source.Source("render", self._render, enqueue, deadline=60, concurrency=2)
+        self.records = source.Source("record", self._record, enqueue)
+        self.secret_drift = source.Source("secret", self._secret_drift, enqueue)
+        self.leftovers = source.Source("leftovers", self._leftovers, enqueue, every=LEFTOVERS_EVERY)
+        self.kinds = source.Source("kind", self._kind, enqueue, backoff=(1.0, 30.0))
+        self.capabilities = source.Source("capabilities", self._capabilities, enqueue, every=CAPABILITIES_EVERY)
+        self.last_words = source.Source("log", self._last_words, enqueue)
+
+    @property
+    def all(self) -> tuple[source.Source[Any, Any], ...]:
+        """Every source, for forgetting and stopping."""
+        return (
+            self.chosen,
+            self.pinned,
+            self.rendered,
+            self.records,
+            self.secret_drift,
+            self.leftovers,
+            self.kinds,
+            self.capabilities,
+            self.last_words,
+        )
+
+    # --- charts ------------------------------------------------------------------------------------------------------
+
+    async def _choose(self, wanted: seen.Wanted) -> AtHand:
+        try:
+            found = await self._store.resolve(await self._chart_source(wanted.source), wanted.name, wanted.constraint)
+            return self._at_hand(found)
+        except charts.ChartError as error:
+            raise _chart_error(error) from error
+
+    async def _fetch(self, key: tuple[str, seen.ChartSeen]) -> AtHand:
+        where, pinned = key
+        try:
+            found = await self._store.fetch(await self._chart_source(where), pinned.name, pinned.version, pinned.digest)
+            return self._at_hand(found)
+        except charts.ChartError as error:
+            raise _chart_error(error) from error
+
+    @staticmethod
+    def _at_hand(found: charts.Chart) -> AtHand:
+        contents = chart.read(found.archive.read_bytes())
+        slim = msgspec.structs.replace(contents, templates={}, files=())
+        return AtHand(seen.ChartSeen(found.name, found.version, found.digest), found.archive, slim)
+
+    # --- renders -----------------------------------------------------------------------------------------------------
+
+    async def _render(self, key: RenderKey) -> seen.RenderSeen:
+        text = await self._template(key)
+        try:
+            parsed = manifest.parse(text)
+        except manifest.ManifestError as error:
+            raise source.SourceError(Reason.RENDER_FAILED, str(error), transient=False) from error
+        is_namespaced = await self._scopes(parsed)
+        hooks = tuple(hook.object for hook in parsed.hooks)
+        problems = manifest.problems((*parsed.objects, *hooks), key.target.namespace, is_namespaced)
+        parts = [key.chart, key.values_digest, key.target.namespace, key.target.release]
+        if key.reads_capabilities and manifest.parse(await self._template(key)) == parsed:
+            parts.append(values.digest([*parsed.objects, *hooks]))
+        inventory = manifest.inventory(parsed.objects, parsed.hooks, key.target.namespace, is_namespaced)
+        return seen.RenderSeen(
+            values.digest(parts).removeprefix("sha256:")[:40],
+            () if problems else inventory,
+            tuple(problem.message for problem in problems),
+        )
+
+    async def _template(self, key: RenderKey) -> str:
+        capabilities = await self._capabilities("")
+        try:
+            return await self._helm.template(
+                key.archive, key.values, key.target.release, key.target.namespace, capabilities
+            )
+        except binary.HelmFailed as error:
+            reason, transient = _RENDER_REASONS.get(error.kind, (error.kind.word, True))
+            raise source.SourceError(reason, str(error), transient=transient) from error
+
+    async def _capabilities(self, _: str) -> binary.Capabilities:
+        found = await self._discovery.capabilities()
+        return binary.Capabilities(found.version, tuple(found.api_versions))
+
+    async def _scopes(self, parsed: manifest.Manifest) -> manifest.IsNamespaced:
+        """Whether each kind of the manifest is namespaced, asked of the API server beforehand."""
+        known: dict[tuple[str, str], bool | None] = {}
+        for body in (*parsed.objects, *(hook.object for hook in parsed.hooks)):
+            api_version, kind = str(body.get("apiVersion", "")), str(body.get("kind", ""))
+            if (api_version, kind) not in known:
+                known[api_version, kind] = await self._scope(api_version, kind)
+        return lambda api_version, kind: known.get((api_version, kind))
+
+    async def _scope(self, api_version: str, kind: str) -> bool | None:
+        try:
+            return (await self._discovery.resource(api_version, kind)).namespaced
+        except errors.NotFound:
+            return None
+
+    async def _kind(self, key: tuple[str, str]) -> meta.Resource:
+        return await self._discovery.resource(*key)
+
+    # --- records and live objects --------------------------------------------------------------------------------------
+
+    async def _record(self, key: RecordKey) -> Loaded:
+        secret = await self._client.get(kinds.SECRET, key.namespace, key.secret, as_=SecretView)
+        revision = records.Revision.from_metadata(secret.metadata)
+        record = records.decode(secret.data.get("release", ""))
+        parsed = manifest.parse(record.manifest)
+        hooks = [body for hook in record.hooks for body in manifest.parse(hook.manifest).hooks]
+        is_namespaced = await self._scopes(manifest.Manifest(parsed.objects, (*parsed.hooks, *hooks)))
+        objects = {manifest.ref(body, key.namespace, is_namespaced): body for body in parsed.objects}
+        failed = record.status == "failed"
+        told = seen.RecordSeen(
+            secret=key.secret,
+            uid=secret.metadata.uid,
+            resource_version=secret.metadata.resource_version,
+            revision=record.revision,
+            status=record.status,
+            description=failures.words(record.description)[:2000] if failed else record.description,
+            digest=revision.labels.get(seen.DIGEST_LABEL, ""),
+            attempt=revision.labels.get(seen.ATTEMPT_LABEL, ""),
+            updated=conditions.epoch(record.last_deployed) if record.last_deployed else 0.0,
+            inventory=manifest.inventory(parsed.objects, hooks, key.namespace, is_namespaced),
+            failure=failures.classify(record.description).word if failed else "",
+        )
+        return Loaded(told, objects)
+
+    async def _secret_drift(self, key: SecretKey) -> tuple[str, ...]:
+        record = await self._record(key.record)
+        body = record.objects[key.ref]
+        live = await self._client.get(kinds.SECRET, key.ref.namespace, key.ref.name)
+        labels = drift.desired(body, _release_of(live), key.ref.namespace)
+        return tuple(found.path or "the object" for found in drift.differences(labels, live))
+
+    async def _leftovers(self, key: LeftoverKey) -> tuple[seen.Leftover, ...]:
+        found: list[seen.Leftover] = []
+        for item in key.items:
+            try:
+                resource = await self._discovery.resource(item.ref.api_version, item.ref.kind)
+                live = await self._client.get(
+                    resource, item.ref.namespace, item.ref.name, as_=meta.Partial, metadata_only=True
+                )
+            except errors.NotFound:
+                continue  # the object, or its whole kind, is gone
+            if _belongs(live.metadata, item, key):
+                ref = msgspec.structs.replace(item.ref, uid=live.metadata.uid)
+                found.append(
+                    seen.Leftover(ref, resource, live.metadata.resource_version, live.metadata.deleting)
+                )
+        return tuple(found)
+
+    async def _last_words(self, key: tuple[str, str, str, int]) -> str:
+        namespace, pod, container, _restarts = key
+        for previous in (True, False):
+            try:
+                text = await self._client.logs(namespace, pod, container=container, previous=previous, tail=1)
+            except errors.ApiError:
+                continue
+            if text.strip():
+                return text.strip().splitlines()[-1][:500]
+        return ""
+
+
+def _belongs(live: meta.ObjectMeta, item: manifest.InventoryItem, key: LeftoverKey) -> bool:
+    """Positive evidence that the release made it: helm's mark, or for a hook, which has none, its age."""
+    marked = live.annotations.get(drift.RELEASE_NAME)
+    if marked is not None:
+        return marked == key.target.release and live.annotations.get(drift.RELEASE_NAMESPACE) == key.target.namespace
+    return item.hook and live.creation_timestamp >= key.since
+
+
+def _release_of(live: dict[str, Any]) -> str:
+    annotations = live.get("metadata", {}).get("annotations") or {}
+    return str(annotations.get(drift.RELEASE_NAME, ""))
+
+
+_RENDER_REASONS: dict[failures.FailureKind, tuple[str, bool]] = {
+    failures.FailureKind.SCHEMA_VIOLATION: (Reason.SCHEMA_VIOLATION, False),
+    failures.FailureKind.RENDER: (Reason.RENDER_FAILED, False),
+    failures.FailureKind.CHART_INVALID: (Reason.CHART_INVALID, False),
+    failures.FailureKind.OTHER: (Reason.RENDER_FAILED, False),
+}
+"""What the user must mend, and how it is called; everything else is the operator's trouble and may pass."""
+
+_CHART_REASONS: tuple[tuple[type[Exception], Reason], ...] = (
+    (charts.ChartNotFound, Reason.CHART_NOT_FOUND),
+    (charts.NoVersionMatches, Reason.CHART_NOT_FOUND),
+    (charts.DigestMismatch, Reason.DIGEST_MISMATCH),
+    (charts.SourceUnreachable, Reason.CHART_UNREACHABLE),
+)
+
+
+def _chart_error(error: charts.ChartError) -> source.SourceError:
+    reason = next((word for of, word in _CHART_REASONS if isinstance(error, of)), Reason.CHART_INVALID)
+    return source.SourceError(reason, str(error), transient=reason is Reason.CHART_UNREACHABLE)

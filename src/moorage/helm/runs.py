@@ -1,0 +1,200 @@
+"""What a helm engine may do: the operations that Run and Call actions name, and the guards they ask.
+
+It alone runs helm against a release, sets a dead record to failed, and repairs objects in helm's name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from moorage.api import kinds, meta
+from moorage.kube import client as kube_client
+from moorage.kube import discovery, errors
+from moorage.runtime import decision, kind
+
+from . import binary, claim, drift, lookups, records, seen
+
+HELM_TIMEOUT = 300.0  # seconds; helm waits for hooks only
+
+
+class Job(msgspec.Struct, frozen=True):
+    """Everything a run needs that is not in the decision, as it may hold secrets."""
+
+    target: seen.Target
+    policy: seen.Policy
+    owner: meta.ObjectRef
+    values: dict[str, Any] | None
+    archive: Path | None
+    record: lookups.Loaded | None
+
+
+class Runs:
+    """Operations and guards over one helm binary. `job` gives what is known of an object now."""
+
+    def __init__(self, world: kind.World, helm: binary.Helm, job: Callable[[Any], Job]) -> None:
+        self._world, self._helm, self._job = world, helm, job
+        self._client: kube_client.Client = world.client
+        self._discovery = discovery.Discovery(world.client)
+        self.settled: dict[meta.ObjectRef, frozenset[str]] = {}
+        """Field paths that a repair did not change: a webhook has the last word there."""
+        self.operations: dict[str, kind.Operation[Any]] = {
+            "release.upgrade": self.upgrade,
+            "release.rollback": self.rollback,
+            "release.uninstall": self.uninstall,
+            "release.unlock": self.unlock,
+            "release.restore": self.restore,
+        }
+        self.guards: dict[str, kind.Check[Any]] = {
+            "claim_is_mine": self.claim_is_mine,
+            "claim_is_not_mine": self.claim_is_not_mine,
+            "release_is_gone": self.release_is_gone,
+        }
+
+    # --- long runs ---------------------------------------------------------------------------------------------------
+
+    async def upgrade(self, obj: Any, args: dict[str, Any]) -> decision.Outcome:
+        """Install or upgrade to the digest that was decided on."""
+        job = self._job(obj)
+        if job.values is None or job.archive is None:
+            return decision.Refused("Moved", "the chart is no longer at hand; looked at again")
+        attempt = str(args["attempt"])
+        return await self._helm_run(
+            self._helm.upgrade_install(
+                job.target.release,
+                job.target.namespace,
+                job.archive,
+                job.values,
+                digest_labels={seen.ATTEMPT_LABEL: attempt, seen.DIGEST_LABEL: str(args["digest"])},
+                description=seen.marker(attempt),
+                history_max=job.policy.history_limit,
+                timeout=HELM_TIMEOUT,
+                take_ownership=bool(args.get("adopt")),
+            )
+        )
+
+    async def rollback(self, obj: Any, args: dict[str, Any]) -> decision.Outcome:
+        """Back to an earlier revision."""
+        job = self._job(obj)
+        return await self._helm_run(
+            self._helm.rollback(
+                job.target.release,
+                job.target.namespace,
+                int(args["to"]),
+                history_max=job.policy.history_limit,
+                timeout=HELM_TIMEOUT,
+            )
+        )
+
+    async def uninstall(self, obj: Any, _: dict[str, Any]) -> decision.Outcome:
+        """Remove what the record names, and the record."""
+        job = self._job(obj)
+        return await self._helm_run(
+            self._helm.uninstall(job.target.release, job.target.namespace, timeout=HELM_TIMEOUT)
+        )
+
+    async def _helm_run(self, run: Any) -> decision.Outcome:
+        try:
+            done: binary.Done = await run
+        except binary.HelmFailed as error:
+            return decision.Refused(error.kind.word, str(error))
+        return decision.Ok(done.revision)
+
+    # --- short operations --------------------------------------------------------------------------------------------
+
+    async def unlock(self, obj: Any, args: dict[str, Any]) -> decision.Outcome:
+        """Set a pending record to failed, exactly in the state in which it was seen."""
+        namespace = self._job(obj).target.namespace
+        name, version = str(args["secret"]), str(args["resourceVersion"])
+        live = await self._client.get(kinds.SECRET, namespace, name, as_=lookups.SecretView)
+        if live.metadata.uid != args["uid"] or live.metadata.resource_version != version:
+            return decision.Conflict(f"record {name} moved")
+        data, labels = records.with_status(
+            live.data.get("release", ""), "failed", "interrupted: helm died while it was at work"
+        )
+        ops: list[dict[str, Any]] = [
+            {"op": "test", "path": "/metadata/uid", "value": args["uid"]},
+            {"op": "test", "path": "/metadata/resourceVersion", "value": version},
+            {"op": "replace", "path": "/data/release", "value": data},
+        ]
+        ops += [{"op": "add", "path": f"/metadata/labels/{k}", "value": v} for k, v in labels.items()]
+        await self._client.patch_json(
+            kinds.SECRET, namespace, name, ops, field_manager="moorage", timeout=self._world.gate.timeout(15.0)
+        )
+        return decision.Ok()
+
+    async def restore(self, obj: Any, args: dict[str, Any]) -> decision.Outcome:
+        """Apply one recorded object again, in helm's name, so that the next upgrade goes on from it."""
+        job = self._job(obj)
+        ref = msgspec.convert(args["ref"], meta.ObjectRef)
+        ref = msgspec.structs.replace(ref, uid="")
+        if job.record is None or job.record.seen.revision != args["revision"] or ref not in job.record.objects:
+            return decision.Conflict("the release moved")
+        body = job.record.objects[ref]
+        resource = await self._discovery.resource(ref.api_version, ref.kind)
+        try:
+            live = await self._client.get(resource, ref.namespace, ref.name)
+        except errors.NotFound:
+            live = None
+        wanted = drift.desired(body, job.target.release, job.target.namespace)
+        if not drift.differences(wanted, live, settled=self.settled.get(ref, frozenset())):
+            return decision.Ok()  # put right meanwhile
+        made = await self._apply(resource, ref, drift.restore_body(body, job.target.release, job.target.namespace, live=live))
+        self.settled[ref] = frozenset(found.path for found in drift.differences(wanted, made))
+        return decision.Ok()
+
+    async def _apply(self, resource: meta.Resource, ref: meta.ObjectRef, body: dict[str, Any]) -> dict[str, Any]:
+        async with self._world.own_write(resource, ref.namespace, ref.name) as own:
+            made = await self._client.apply(
+                resource,
+                ref.namespace,
+                ref.name,
+                body,
+                field_manager=drift.MANAGER,
+                as_=msgspec.Raw,
+                timeout=self._world.gate.timeout(15.0),
+            )
+            own.took(made)
+        decoded: dict[str, Any] = msgspec.json.decode(made)
+        return decoded
+
+    # --- guards: live reads right before a destructive act -------------------------------------------------------------
+
+    async def claim_is_mine(self, obj: Any, args: dict[str, Any]) -> str:
+        """The claim, read live, names this owner."""
+        held = await self._live_claim(self._job(obj).target)
+        if held is None:
+            return "the claim is gone"
+        return "" if held.owner.uid == args["uid"] else f"the claim is {held.owner}'s"
+
+    async def claim_is_not_mine(self, obj: Any, args: dict[str, Any]) -> str:
+        """No claim, read live, names this owner."""
+        held = await self._live_claim(self._job(obj).target)
+        return "the claim is there" if held is not None and held.owner.uid == args["uid"] else ""
+
+    async def release_is_gone(self, obj: Any, args: dict[str, Any]) -> str:
+        """The claim is this owner's, and no record of the release is left, both read live."""
+        if refusal := await self.claim_is_mine(obj, args):
+            return refusal
+        target = self._job(obj).target
+        left = await self._client.list(
+            kinds.SECRET,
+            target.namespace,
+            labels=f"{records.SELECTOR},name={target.release}",
+            as_=meta.Partial,
+            metadata_only=True,
+        )
+        return f"{len(left.items)} release records are left" if left.items else ""
+
+    async def _live_claim(self, target: seen.Target) -> seen.ClaimSeen | None:
+        try:
+            found = await self._client.get(
+                kinds.CONFIG_MAP, target.namespace, claim.name(target.release), as_=claim.ClaimObject
+            )
+        except errors.NotFound:
+            return None
+        return claim.read(found)
+

@@ -1,0 +1,152 @@
+"""What is seen of one release: the part of an observation that all helm-backed kinds share. Plain, frozen, no secrets."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import msgspec
+
+from moorage.api import meta
+from moorage.runtime import observed, tasks
+
+from . import manifest, status
+
+ATTEMPT_LABEL = "moorage.dev/attempt"
+DIGEST_LABEL = "moorage.dev/digest"
+PENDING = frozenset({"pending-install", "pending-upgrade", "pending-rollback", "uninstalling"})
+
+
+class Target(msgspec.Struct, frozen=True):
+    """Where the release lives."""
+
+    release: str
+    namespace: str
+
+    @property
+    def lane(self) -> str:
+        """Users of one release are serialised, whatever their kind."""
+        return f"release:{self.namespace}/{self.release}"
+
+
+class Policy(msgspec.Struct, frozen=True):
+    """What the owner wants of the care for its release."""
+
+    enforce: bool = True
+    rollback: bool = True
+    ready_timeout: float = 300.0  # seconds
+    history_limit: int = 10
+    adopt: bool = False
+    orphan: bool = False
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """Which chart the owner asks for. `source` names the configured place it comes from."""
+
+    name: str
+    constraint: str
+    source: str
+
+
+class ChartSeen(msgspec.Struct, frozen=True):
+    """A chart that is at hand."""
+
+    name: str
+    version: str
+    digest: str
+
+
+class Pin(msgspec.Struct, frozen=True):
+    """What a constraint was resolved to; kept in the claim, so that it survives the owner's status."""
+
+    wanted: Wanted
+    chart: ChartSeen
+
+
+class ClaimSeen(msgspec.Struct, frozen=True):
+    """Who owns the release's name, and all objects that its runs may have created so far."""
+
+    uid: str
+    resource_version: str
+    owner: meta.ObjectRef
+    inventory: tuple[manifest.InventoryItem, ...] = ()
+    pin: Pin | None = None
+
+
+class RenderSeen(msgspec.Struct, frozen=True):
+    """The chart rendered with the values: `digest` names both, `problems` says what is not allowed."""
+
+    digest: str
+    inventory: tuple[manifest.InventoryItem, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+class RecordSeen(msgspec.Struct, frozen=True):
+    """The latest release record, read whole. `failure` is a word of `failures.FailureKind` when it failed."""
+
+    secret: str
+    uid: str
+    resource_version: str
+    revision: int
+    status: str
+    description: str
+    digest: str
+    attempt: str
+    updated: float  # epoch seconds
+    inventory: tuple[manifest.InventoryItem, ...] = ()
+    failure: str = ""
+
+    @property
+    def mine(self) -> bool:
+        """Made by moorage: labels are inherited by hand-made revisions, the description is not."""
+        return bool(self.attempt) and self.description == marker(self.attempt)
+
+
+class ChildSeen(msgspec.Struct, frozen=True):
+    """One recorded object as it is live. `drift` holds field paths, never values."""
+
+    ref: meta.ObjectRef
+    ready: bool
+    reason: str = ""
+    message: str = ""
+    drift: tuple[str, ...] = ()
+
+
+class Leftover(msgspec.Struct, frozen=True):
+    """An object that should be gone, by a live read."""
+
+    ref: meta.ObjectRef  # with its uid
+    resource: meta.Resource
+    resource_version: str
+    terminating: bool
+
+
+class ReleaseSeen(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that the shared steps decide on."""
+
+    now: float  # epoch seconds
+    owner: meta.ObjectRef
+    target: Target
+    policy: Policy
+    wanted: Wanted
+    status: status.HelmStatus
+    reconcile_at: str = ""
+    claim: observed.Observed[ClaimSeen | None]
+    chart: observed.Observed[ChartSeen]
+    render: observed.Observed[RenderSeen]
+    record: observed.Observed[RecordSeen | None]
+    children: observed.Observed[tuple[ChildSeen, ...]]
+    leftovers: observed.Observed[tuple[Leftover, ...]]
+    task: tasks.TaskState = None
+
+
+class HasRelease(Protocol):
+    """An observation with a release in it."""
+
+    @property
+    def release(self) -> ReleaseSeen:
+        """The release."""
+
+
+def marker(attempt: str) -> str:
+    """The description of a revision that moorage made."""
+    return f"moorage attempt {attempt}"

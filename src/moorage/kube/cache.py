@@ -1,0 +1,293 @@
+"""Caches: what the API server has, kept by watches, and never older than one's own last write.
+
+A `Cache` observes one collection through a `watch.Reflector`; `replica` holds the rules by which it stays true. What
+can go wrong is told by `error` and `healthy`; meanwhile the cache serves what it last knew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import Any, Generic, TypeVar
+
+import msgspec
+import structlog
+
+from moorage.api.meta import Resource
+
+from . import client as kube_client
+from . import codec, errors, replica, selectors, store, watch
+from .replica import Change
+from .views import Key, meta_of
+
+__all__ = ["Cache", "Caches", "Change", "Own", "meta_of"]
+
+T = TypeVar("T")
+log = structlog.get_logger(__name__)
+
+
+class Cache(Generic[T]):
+    """The objects of one scope as `model`. Made by `Caches.watch`; reads are plain lookups."""
+
+    def __init__(
+        self,
+        client: kube_client.Client,
+        scope: watch.Scope,
+        model: type[T],
+        *,
+        pace: watch.Pace | None = None,
+        stale_after: float = 0.0,
+    ) -> None:
+        """`stale_after` seconds without a sign of life make it unhealthy; 0 = twice the idle limit of a watch."""
+        self.scope = scope
+        self.model = model
+        self.error = ""  # the last trouble, "" since all is well again
+        self.last_contact = 0.0  # monotonic seconds; 0 = never
+        self._pace = pace or watch.Pace()
+        self.stale_after = stale_after or 2 * self._pace.idle
+        self._replica: replica.Replica[T] = replica.Replica(
+            self._notify, namespace=scope.namespace, labels=scope.labels, name=scope.name
+        )
+        self._objects = self._replica.objects
+        self._objects.index("owner", store.owner_uids)
+        self._reflector = watch.Reflector(client, scope, model, self, pace=self._pace)
+        self._subscribers: list[Callable[[Change[T]], None]] = []
+        self._synced = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    # reading
+
+    def get(self, namespace: str, name: str) -> T | None:
+        """The object, or None. Raises MalformedAnswer when it exists but does not fit the model."""
+        key = (namespace, name)
+        if key in self._replica.unreadable:
+            where = "/".join(filter(None, key))
+            why = self._replica.unreadable[key]
+            raise errors.MalformedAnswer(f"cached {self.scope.resource.group_kind} {where}: {why}")
+        entry = self._objects.get(key)
+        return entry.obj if entry else None
+
+    def items(self, namespace: str = "") -> list[T]:
+        """All objects, or those of one namespace, in no particular order."""
+        return self._objects.objects(namespace)
+
+    def owned_by(self, uid: str) -> list[T]:
+        """The objects with an owner reference to that uid."""
+        return self._objects.by("owner", uid)
+
+    def index(self, name: str, indexer: Callable[[T], Iterable[str]]) -> None:
+        """Keep an index by what `indexer` returns for each object; see `by`."""
+        self._objects.index(name, indexer)
+
+    def by(self, name: str, value: str) -> list[T]:
+        """The objects that an index files under `value`. Raises KeyError for an unknown index."""
+        return self._objects.by(name, value)
+
+    def subscribe(self, fn: Callable[[Change[T]], None]) -> Callable[[], None]:
+        """Call `fn` on each change, from the event loop, in order; what is there already comes first, as initial.
+
+        Echoes of own writes are not told (see `writing`). Returns the function that ends it.
+        """
+        self._subscribers.append(fn)
+        for obj in self._objects.objects():
+            self._tell(fn, Change(None, obj, initial=True))
+        return functools.partial(self._subscribers.remove, fn)
+
+    def writing(self, namespace: str, name: str, *, by: Hashable = None) -> Own[T]:
+        """Announce a write to one object: `async with cache.writing(ns, name) as own: ...; own.took(answer)`.
+
+        Without `by` nobody is told of the write. With it all subscribers are, and know its author by `Change.by`, so
+        that other controllers learn of it and the author's own can leave it out.
+        """
+        return Own(self._replica, self.model, (namespace, name), by)
+
+    # health
+
+    @property
+    def synced(self) -> bool:
+        """True once the first list is in."""
+        return self._synced.is_set()
+
+    @property
+    def healthy(self) -> bool:
+        """True when the first list is in, nothing is in trouble, and the server was heard of lately."""
+        return self.synced and not self.error and self._pace.clock() - self.last_contact <= self.stale_after
+
+    @property
+    def unreadable(self) -> Mapping[Key, str]:
+        """Objects that exist but do not fit the model, and why."""
+        return self._replica.unreadable
+
+    async def wait_synced(self, timeout: float | None = None) -> None:
+        """Return once the first list is in. Raises TransportError after `timeout` seconds."""
+        try:
+            async with asyncio.timeout(timeout):
+                await self._synced.wait()
+        except TimeoutError as error:
+            why = self.error or "the server has not answered yet"
+            raise errors.TransportError(f"{self.scope} not listed within {timeout} s: {why}", sent=False) from error
+
+    # life
+
+    def start(self) -> None:
+        """Spawn the watch; needs a running event loop."""
+        if self._task is None:
+            self._task = asyncio.create_task(self._reflector.run(), name=f"watch {self.scope}")
+            self._task.add_done_callback(self._ended)
+
+    async def stop(self) -> None:
+        """End the watch. What is stored can still be read."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (bug := task.exception()) is not None:
+            self.error = f"the watch crashed: {bug!r}"
+            log.error("watch crashed", watch=str(self.scope), exc_info=bug)
+
+    # what the reflector delivers (watch.Sink)
+
+    def listing(self) -> None:
+        """See `watch.Sink`."""
+        self._replica.listing()
+
+    def replace(self, listing: kube_client.Listing[T]) -> None:
+        """See `watch.Sink`."""
+        self._replica.replace(listing.items, listing.resource_version, listing.unreadable)
+        if listing.unreadable:
+            log.warning("objects do not fit their model", watch=str(self.scope), count=len(listing.unreadable))
+        self._synced.set()
+
+    def event(self, event: codec.Event[T] | codec.Event[codec.Unreadable]) -> None:
+        """See `watch.Sink`."""
+        self._replica.event(event.type, event.object)
+
+    def contact(self) -> None:
+        """See `watch.Sink`."""
+        self.last_contact = self._pace.clock()
+        if self.error:
+            self.error = ""
+            log.info("watch healed", watch=str(self.scope))
+
+    def trouble(self, error: errors.KubeError) -> None:
+        """See `watch.Sink`."""
+        if not self.error:
+            log.warning("watch in trouble", watch=str(self.scope), error=str(error))
+        self.error = str(error)
+
+    def _notify(self, change: Change[T]) -> None:
+        for fn in tuple(self._subscribers):
+            self._tell(fn, change)
+
+    def _tell(self, fn: Callable[[Change[T]], None], change: Change[T]) -> None:
+        try:
+            fn(change)
+        except Exception:
+            log.exception("subscriber failed", watch=str(self.scope))
+
+
+class Own(Generic[T]):
+    """One write in flight. When it ends without a result its outcome is unknown, and the watch will tell."""
+
+    def __init__(self, kept: replica.Replica[T], model: type[T], key: Key, by: Hashable) -> None:
+        self._replica = kept
+        self._model = model
+        self._key = key
+        self._by = by
+
+    async def __aenter__(self) -> Own[T]:
+        self._replica.hold(self._key)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._replica.release(self._key)
+
+    def took(self, obj: T | msgspec.Raw) -> None:
+        """The server's answer; raw bytes are decoded as the cache's model."""
+        if isinstance(obj, msgspec.Raw):
+            obj = codec.decode(obj, self._model)
+        self._replica.took(obj, self._by)
+
+    def gone(self) -> None:
+        """The object no longer exists. If finalizers keep it after all, the watch brings it back as deleting."""
+        self._replica.buried(self._key, self._by)
+
+    def deleted(self, deletion: kube_client.Deletion) -> None:
+        """The answer to a delete: gone, or still there and marked as deleting."""
+        if deletion.gone:
+            self.gone()
+        else:
+            self.took(msgspec.Raw(deletion.answer))
+
+
+class Caches:
+    """All watches of a process: one per resource, namespace, selector and model, shared by those who ask alike."""
+
+    def __init__(self, client: kube_client.Client, *, pace: watch.Pace | None = None) -> None:
+        self._client = client
+        self._pace = pace
+        self._caches: dict[tuple[watch.Scope, Any], Cache[Any]] = {}
+        self._users: dict[Cache[Any], int] = {}
+
+    def watch(
+        self,
+        resource: Resource,
+        model: type[T],
+        *,
+        namespace: str = "",
+        labels: str = "",
+        name: str = "",
+        metadata_only: bool = False,
+    ) -> Cache[T]:
+        """A running cache; `release` it when done. Raises ValueError for a malformed selector."""
+        selectors.matches(labels, {})
+        scope = watch.Scope(resource, namespace, labels, name, metadata_only)
+        cache: Cache[T] | None = self._caches.get((scope, model))
+        if cache is None:
+            cache = self._caches[scope, model] = Cache(self._client, scope, model, pace=self._pace)
+            cache.start()
+        self._users[cache] = self._users.get(cache, 0) + 1
+        return cache
+
+    async def release(self, cache: Cache[Any]) -> None:
+        """Give a cache back; the last user's return ends its watch."""
+        self._users[cache] -= 1
+        if not self._users[cache]:
+            del self._users[cache]
+            del self._caches[cache.scope, cache.model]
+            await cache.stop()
+
+    def of(self, resource: Resource, namespace: str = "", *, model: Any = None) -> Cache[Any]:
+        """The fullest running cache that covers the namespace, or the one of that model. Raises NotWatched."""
+        found = [cache for cache in self.covering(resource, namespace) if model in (None, cache.model)]
+        if not found:
+            where = namespace or "all namespaces"
+            raise errors.NotWatched(f"{resource.group_kind} in {where} is not watched; declare it as a source")
+        return min(found, key=_thinness)
+
+    def covering(self, resource: Resource, namespace: str) -> list[Cache[Any]]:
+        """All caches in which an object of that namespace may be."""
+        scopes = ("", namespace)
+        return [c for c in self._caches.values() if c.scope.resource == resource and c.scope.namespace in scopes]
+
+    def all(self) -> list[Cache[Any]]:
+        """Every running cache."""
+        return list(self._caches.values())
+
+    def healthy(self) -> list[str]:
+        """The names of watches that are not healthy; empty when all is well."""
+        return [str(cache.scope) for cache in self._caches.values() if not cache.healthy]
+
+    async def stop(self) -> None:
+        """End all watches."""
+        caches = self.all()
+        self._caches.clear()
+        self._users.clear()
+        await asyncio.gather(*(cache.stop() for cache in caches))
+
+
+def _thinness(cache: Cache[Any]) -> tuple[bool, bool, bool, bool]:
+    scope = cache.scope
+    return scope.metadata_only, bool(scope.labels or scope.name), cache.model is dict, not scope.namespace

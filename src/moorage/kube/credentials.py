@@ -1,0 +1,224 @@
+"""Ways in to an API server: address, TLS, and headers that stay fresh.
+
+Observes the kubeconfig files, the service account's files, and what exec plugins print. Writes nothing. What can go
+wrong: a file is missing or malformed, or a plugin fails; all of it is `CredentialsError`, never a bare OSError.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pathlib
+import ssl
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from . import errors
+
+__all__ = ["SERVICE_ACCOUNT", "Credentials", "InCluster", "Kubeconfig", "discover", "from_kubeconfig", "in_cluster"]
+
+SERVICE_ACCOUNT = pathlib.Path("/var/run/secrets/kubernetes.io/serviceaccount")
+REREAD = 60.0  # seconds; the kubelet renews a projected token when a fifth of its life (at least 2 minutes) is left
+
+
+class Credentials:
+    """Address, TLS and headers for one API server. Subclasses say how they are renewed.
+
+    One object gives one TLS context for all connections: a context of its own costs each connection about 0.8 MB.
+    """
+
+    def __init__(self, server: str, *, namespace: str = "default", server_name: str = "", proxy: str = "") -> None:
+        self.server = server.rstrip("/")
+        self.namespace = namespace  # where the caller lives, or the context's default
+        self.server_name = server_name  # the name to verify in the certificate, when not the host's
+        self.proxy = proxy
+        self._tls: ssl.SSLContext | None = None
+
+    def tls(self) -> ssl.SSLContext | None:
+        """The one TLS context, or None for plain HTTP."""
+        if self._tls is None and self.server.startswith("https:"):
+            self._tls = self._make_tls()
+        return self._tls
+
+    def _make_tls(self) -> ssl.SSLContext:
+        return ssl.create_default_context()
+
+    async def headers(self) -> Mapping[str, str]:
+        """Headers for the next request; renews what is about to run out."""
+        return {}
+
+    async def refresh(self) -> bool:
+        """Read everything anew, after a 401. True when that is worth one more try."""
+        return False
+
+
+class InCluster(Credentials):
+    """A pod's service account. The token file is re-read each minute, as the kubelet renews it."""
+
+    def __init__(
+        self,
+        server: str,
+        *,
+        folder: pathlib.Path = SERVICE_ACCOUNT,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._folder = folder
+        self._clock = clock
+        self._token = ""
+        self._read_at = 0.0
+        super().__init__(server, namespace=self._text("namespace", default="default"))
+        self._read_token()
+
+    def _text(self, name: str, default: str = "") -> str:
+        path = self._folder / name
+        try:
+            return path.read_text(encoding="utf-8").strip()
+        except OSError as error:
+            if default:
+                return default
+            raise errors.CredentialsError(
+                f"service account file {path} can't be read ({error.strerror}); "
+                "set automountServiceAccountToken on the pod"
+            ) from error
+
+    def _read_token(self) -> None:
+        self._token = self._text("token")
+        self._read_at = self._clock()
+
+    def _make_tls(self) -> ssl.SSLContext:
+        path = self._folder / "ca.crt"
+        try:
+            return ssl.create_default_context(cafile=str(path))
+        except (OSError, ssl.SSLError) as error:
+            raise errors.CredentialsError(f"cluster CA {path} can't be loaded: {error}") from error
+
+    async def headers(self) -> Mapping[str, str]:
+        """The bearer token, from a file read at most a minute ago."""
+        if self._clock() - self._read_at >= REREAD:
+            self._read_token()
+        return {"Authorization": f"Bearer {self._token}"}
+
+    async def refresh(self) -> bool:
+        """True when the file holds another token than the one refused."""
+        old = self._token
+        self._read_token()
+        return old != self._token
+
+
+class Kubeconfig(Credentials):
+    """One context of a kubeconfig; exec plugins, OIDC and token files are renewed by the kubeconfig library."""
+
+    def __init__(self, loader: Callable[[], Any], *, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__("")
+        self._make_loader = loader
+        self._clock = clock
+        self._loader: Any = None
+        self._settings: Any = None
+        self._loaded_at = 0.0
+        self._lock = asyncio.Lock()
+
+    async def load(self, *, anew: bool = False) -> None:
+        """Read the files and run what has to be run. Raises CredentialsError."""
+        from kubernetes_asyncio.client import Configuration  # costs 300 ms and 60 MB, and pods never need it
+
+        try:
+            if anew or self._loader is None:
+                self._loader = self._make_loader()
+            settings = Configuration()
+            await self._loader.load_and_set(settings)
+        except Exception as error:  # the library and the plugins raise whatever they like
+            raise errors.CredentialsError(
+                f"kubeconfig can't be used: {error}; check the context and its user"
+            ) from error
+        self._settings = settings
+        self._loaded_at = self._clock()
+        self.server = str(settings.host).rstrip("/")
+        self.server_name = settings.tls_server_name or ""
+        self.proxy = settings.proxy or ""
+        context: Any = self._loader.current_context or {}
+        self.namespace = context.get("context", {}).get("namespace") or "default"
+        if self._tls is not None:
+            self._load_client_certificate(self._tls)
+
+    def _make_tls(self) -> ssl.SSLContext:
+        try:
+            context = ssl.create_default_context(cafile=self._settings.ssl_ca_cert)
+        except (OSError, ssl.SSLError) as error:
+            raise errors.CredentialsError(f"the cluster's CA can't be loaded: {error}") from error
+        if self._settings.verify_ssl is False:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        self._load_client_certificate(context)
+        return context
+
+    def _load_client_certificate(self, context: ssl.SSLContext) -> None:
+        if not self._settings.cert_file:
+            return
+        try:
+            context.load_cert_chain(self._settings.cert_file, self._settings.key_file)
+        except (OSError, ssl.SSLError) as error:
+            raise errors.CredentialsError(f"the client certificate can't be loaded: {error}") from error
+
+    async def headers(self) -> Mapping[str, str]:
+        """The bearer token if the user has one; each minute the loader may renew it."""
+        if self._clock() - self._loaded_at >= REREAD:
+            async with self._lock:
+                if self._clock() - self._loaded_at >= REREAD:
+                    await self.load()
+        token = (self._settings.api_key or {}).get("BearerToken", "")
+        return {"Authorization": str(token).strip()} if token else {}
+
+    async def refresh(self) -> bool:
+        """Runs the exec plugin or reads the files again; True when that gave another token or certificate."""
+        refused = self._settings
+        async with self._lock:
+            if self._settings is refused:
+                await self.load(anew=True)
+        return bool(
+            self._settings.api_key != refused.api_key
+            or self._settings.cert_file != refused.cert_file  # temporary files are named by content
+        )
+
+
+def in_cluster(folder: pathlib.Path = SERVICE_ACCOUNT, environ: Mapping[str, str] | None = None) -> InCluster:
+    """The service account of the pod that this runs in. Raises CredentialsError outside of one."""
+    environ = os.environ if environ is None else environ
+    host, port = environ.get("KUBERNETES_SERVICE_HOST", ""), environ.get("KUBERNETES_SERVICE_PORT", "443")
+    if not host:
+        raise errors.CredentialsError("not in a cluster: KUBERNETES_SERVICE_HOST is not set; give a kubeconfig")
+    if ":" in host:
+        host = f"[{host}]"
+    return InCluster(f"https://{host}:{port}", folder=folder)
+
+
+async def from_kubeconfig(path: str | os.PathLike[str] | None = None, context: str | None = None) -> Kubeconfig:
+    """A context of a kubeconfig: `path`, else $KUBECONFIG (several files are merged), else ~/.kube/config.
+
+    The current context when none is named. Raises CredentialsError.
+    """
+    from kubernetes_asyncio import config  # costs 300 ms and 60 MB, and pods never need it
+
+    files = os.fspath(path) if path else os.environ.get("KUBECONFIG") or "~/.kube/config"
+
+    def loader() -> Any:
+        merged = config.kube_config.KubeConfigMerger(files).config
+        if merged is None:
+            raise errors.CredentialsError(f"no kubeconfig at {files}")
+        return config.kube_config.KubeConfigLoader(config_dict=merged, config_base_path=None, active_context=context)
+
+    credentials = Kubeconfig(loader)
+    await credentials.load()
+    return credentials
+
+
+async def discover(kubeconfig: str | os.PathLike[str] | None = None, context: str | None = None) -> Credentials:
+    """What was asked for, else the pod's own service account, else the user's kubeconfig.
+
+    In a pod that means the service account; naming a file or a context overrides it. Raises CredentialsError.
+    """
+    if kubeconfig is None and context is None:
+        mounted = (SERVICE_ACCOUNT / "token").exists()
+        if mounted and os.environ.get("KUBERNETES_SERVICE_HOST"):
+            return in_cluster()
+    return await from_kubeconfig(kubeconfig, context)

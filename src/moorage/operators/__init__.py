@@ -1,0 +1,7 @@
+"""The systems. This is the one place that names them all; they never import each other."""
+
+from __future__ import annotations
+
+from . import collector, system
+
+SYSTEMS: dict[str, system.System] = {each.name: each for each in (collector.SYSTEM,)}

@@ -1,0 +1,104 @@
+"""From a Collector's spec to what is made of it: the chart's values, the tenant's namespace, the operator's rights there.
+
+Pure. What can go wrong is the configuration: `helm.values.ValuesError` says where.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from moorage.api import kinds
+from moorage.helm import chart, values
+
+from . import types
+
+ADMITS = "moorage.dev/collectors-from"
+"""Annotation of a tenant's namespace: the namespaces whose Collectors it admits, with commas between."""
+
+TENANT = "moorage.dev/tenant"
+BINDING = "moorage-collector"
+
+
+class Rights(msgspec.Struct, frozen=True, rename="camel"):
+    """Who the operator is, and the one ClusterRole it binds itself to in tenants' namespaces."""
+
+    service_account: str
+    namespace: str
+    cluster_role: str
+
+
+class RoleRef(msgspec.Struct, frozen=True, rename="camel"):
+    """roleRef of a RoleBinding."""
+
+    name: str = ""
+    kind: str = ""
+
+
+class Subject(msgspec.Struct, frozen=True):
+    """One subject of a RoleBinding."""
+
+    kind: str = ""
+    name: str = ""
+    namespace: str = ""
+
+
+def chart_values(spec: types.CollectorSpec, contents: chart.Contents, image_repository: str) -> dict[str, Any]:
+    """The user's configuration over what moorage knows, each of the latter only where the chart's schema takes it."""
+    known: dict[tuple[str, ...], str] = {
+        ("tenant", "id"): spec.tenant.id,
+        ("tenant", "reference"): spec.tenant.reference,
+        ("tenant", "instance"): spec.tenant.instance,
+        ("cluster",): spec.cluster,
+        ("image", "repository"): f"{image_repository}/{spec.collector.name}" if image_repository else "",
+    }
+    given: dict[str, Any] = {}
+    for path, value in known.items():
+        if value and contents.schema_takes(path):
+            given = values.merge(given, _nest(path, value))
+    return values.merge(given, values.decode(spec.collector.configuration))
+
+
+def namespace(spec: types.CollectorSpec, admits: str, labels: Mapping[str, str]) -> dict[str, Any]:
+    """The tenant's namespace, which at first admits the Collector's own namespace alone."""
+    tenant = {TENANT: spec.tenant.reference, "app.kubernetes.io/managed-by": "moorage"}
+    return {
+        "apiVersion": kinds.NAMESPACE.api_version,
+        "kind": kinds.NAMESPACE.kind,
+        "metadata": {"name": spec.namespace, "labels": {**labels, **tenant}, "annotations": {ADMITS: admits}},
+    }
+
+
+def binding(namespace: str, rights: Rights) -> dict[str, Any]:
+    """The RoleBinding by which the operator works in the tenant's namespace."""
+    return {
+        "apiVersion": kinds.ROLE_BINDING.api_version,
+        "kind": kinds.ROLE_BINDING.kind,
+        "metadata": {
+            "name": BINDING,
+            "namespace": namespace,
+            "labels": {"app.kubernetes.io/managed-by": "moorage"},
+        },
+        "roleRef": {"apiGroup": kinds.ROLE_BINDING.group, "kind": "ClusterRole", "name": rights.cluster_role},
+        "subjects": [{"kind": "ServiceAccount", "name": rights.service_account, "namespace": rights.namespace}],
+    }
+
+
+def binds(role: RoleRef, subjects: tuple[Subject, ...], rights: Rights) -> bool:
+    """Whether a RoleBinding gives exactly these rights."""
+    wanted = Subject("ServiceAccount", rights.service_account, rights.namespace)
+    return (role.kind, role.name) == ("ClusterRole", rights.cluster_role) and subjects == (wanted,)
+
+
+def admitted(annotation: str) -> tuple[str, ...]:
+    """The namespaces that the annotation lists."""
+    return tuple(part for part in (piece.strip() for piece in annotation.split(",")) if part)
+
+
+def _nest(path: tuple[str, ...], value: str) -> dict[str, Any]:
+    nested: Any = value
+    for name in reversed(path):
+        nested = {name: nested}
+    return nested  # type: ignore[no-any-return]

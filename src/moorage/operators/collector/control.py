@@ -1,0 +1,216 @@
+"""What moorage does for a Collector, step by step. Pure: read top to bottom.
+
+Its own steps make sure of the spec, the tenant's namespace and the rights there; the rest is a release like any other
+(`moorage.helm.steps`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from moorage.api import kinds, meta
+from moorage.helm import seen as helm_seen
+from moorage.helm import steps as helm_steps
+from moorage.runtime import decision, observed
+from moorage.runtime.decision import DONE, Act, Blocked, Fact, Verdict, Wait
+
+from . import build, types
+from .reasons import Reason
+
+MINUTE = 60.0
+
+
+class TenantSeen(msgspec.Struct, frozen=True):
+    """The tenant's namespace as it is."""
+
+    uid: str
+    terminating: bool
+    admits: tuple[str, ...]
+
+
+class BindingSeen(msgspec.Struct, frozen=True):
+    """The operator's RoleBinding in the tenant's namespace."""
+
+    uid: str
+    resource_version: str
+    right: bool  # it gives what it should
+
+
+class Seen(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that is decided on. The configuration is left out, as it may hold secrets: only its fault is seen."""
+
+    meta: meta.ObjectMeta
+    spec: types.CollectorSpec
+    rights: build.Rights
+    namespace_labels: dict[str, str]
+    configuration_fault: str
+    tenant: observed.Observed[TenantSeen | None]
+    binding: observed.Observed[BindingSeen | None]
+    neighbours: int  # other Collectors in the same tenant's namespace
+    release: helm_seen.ReleaseSeen
+
+
+# --- steps ---------------------------------------------------------------------------------------------------------------
+
+
+def configuration_is_sound(seen: Seen) -> Verdict:
+    """Bad base64 or YAML is refused before anything is called."""
+    if not seen.configuration_fault:
+        return DONE
+    return Blocked(
+        Reason.INVALID_CONFIGURATION,
+        f"spec.collector.configuration: {seen.configuration_fault}",
+        "correct it; it must be the base64 of a YAML mapping",
+    )
+
+
+def finalizer_is_set(seen: Seen) -> Verdict:
+    """Before the first outside effect."""
+    if types.FINALIZER in seen.meta.finalizers:
+        return DONE
+    action = decision.EditFinalizer(why="nothing may be left behind when it is deleted", present=True)
+    return Act(Reason.TAKING_CARE, "the finalizer is set", (action,))
+
+
+def tenant_admits(seen: Seen) -> Verdict:
+    """The tenant's namespace is created when absent; an existing one decides for itself whose Collectors it admits."""
+    name = seen.spec.namespace
+    if name.startswith("kube-") or name == seen.rights.namespace:
+        return Blocked(
+            Reason.FORBIDDEN_NAMESPACE,
+            f"namespace {name} is no tenant's",
+            "use another tenant.reference, with a new Collector",
+        )
+    if isinstance(seen.tenant, observed.Failed):
+        return _unknown(Reason.NAMESPACE_UNKNOWN, seen.tenant, "namespace")
+    tenant = seen.tenant.value
+    if tenant is None:
+        body = build.namespace(seen.spec, seen.meta.namespace, seen.namespace_labels)
+        create = decision.Create(why="the tenant has no namespace", resource=kinds.NAMESPACE, body=body)
+        return Act(Reason.CREATING_NAMESPACE, f"namespace {name} is created", (create,))
+    if tenant.terminating:
+        return Wait(Reason.NAMESPACE_ENDING, f"namespace {name} is being deleted", on="namespace", within=10 * MINUTE)
+    if seen.meta.namespace not in tenant.admits:
+        return Blocked(
+            Reason.NOT_ADMITTED,
+            f"namespace {name} does not admit Collectors of namespace {seen.meta.namespace}",
+            f"an administrator of {name} may add {seen.meta.namespace} to its annotation {build.ADMITS}",
+        )
+    return DONE
+
+
+def rights_are_bound(seen: Seen) -> Verdict:
+    """The operator binds itself to its one role in the tenant's namespace."""
+    if isinstance(seen.binding, observed.Failed):
+        return _unknown(Reason.BINDING, seen.binding, "binding")
+    if seen.binding.value is not None and seen.binding.value.right:
+        return DONE
+    body = build.binding(seen.spec.namespace, seen.rights)
+    apply = decision.Apply(why="helm works with the operator's rights", resource=kinds.ROLE_BINDING, body=body)
+    return Act(Reason.BINDING, f"the operator's rights in {seen.spec.namespace} are bound", (apply,))
+
+
+# --- steps of a Collector that is being deleted ----------------------------------------------------------------------------
+
+
+def tenant_is_there(seen: Seen) -> Verdict:
+    """With the namespace all is gone; while it goes, it is waited for; without rights in it they are bound again."""
+    if isinstance(seen.tenant, observed.Failed):
+        return _unknown(Reason.NAMESPACE_UNKNOWN, seen.tenant, "namespace")
+    tenant, name = seen.tenant.value, seen.spec.namespace
+    if tenant is None:
+        gone = decision.Guard("namespace_is_gone", {"name": name})
+        action = decision.EditFinalizer(why=f"namespace {name} is gone", present=False, require=(gone,))
+        return Act(Reason.LEAVING, f"namespace {name} is gone, and all that was in it", (action,))
+    if tenant.terminating:
+        return Wait(Reason.NAMESPACE_ENDING, f"namespace {name} is being deleted", on="namespace", within=10 * MINUTE)
+    return DONE
+
+
+def never_admitted_may_go(seen: Seen) -> Verdict:
+    """A Collector that was never let into the namespace has made nothing there."""
+    name = seen.spec.namespace
+    binding = observed.value_of(seen.binding)
+    forbidden = name.startswith("kube-") or name == seen.rights.namespace
+    if forbidden or (not seen.release.status.release.name and not _admitted(seen) and binding is None):
+        action = decision.EditFinalizer(why="nothing was made", present=False)
+        return Act(Reason.LEAVING, f"nothing was made in namespace {name}", (action,))
+    return DONE
+
+
+def rights_are_bound_to_leave(seen: Seen) -> Verdict:
+    """Rights that somebody took away are bound again, as the release can't be removed without them."""
+    binding = observed.value_of(seen.binding)
+    if (binding is None or not binding.right) and not _admitted(seen):
+        return Blocked(
+            Reason.NOT_ADMITTED,
+            f"namespace {seen.spec.namespace} no longer admits Collectors of {seen.meta.namespace}, "
+            "so the release there can't be removed",
+            f"restore its annotation {build.ADMITS}, or annotate this Collector with moorage.dev/on-delete=Orphan",
+        )
+    return rights_are_bound(seen)
+
+
+def owner_may_go(seen: Seen) -> Verdict:
+    """As for every release; the last Collector of a tenant also gives the operator's rights back."""
+    verdict = helm_steps.owner_may_go(seen)
+    return _with_rights_returned(seen, verdict)
+
+
+def claim_is_known(seen: Seen) -> Verdict:
+    """As for every release; rights that an interrupted farewell bound again are given back too."""
+    verdict = helm_steps.claim_is_known(seen)
+    if isinstance(verdict, Act) and any(isinstance(a, decision.EditFinalizer) for a in verdict.actions):
+        return _with_rights_returned(seen, verdict)
+    return verdict
+
+
+def _with_rights_returned(seen: Seen, verdict: Verdict) -> Verdict:
+    binding = observed.value_of(seen.binding)
+    if not isinstance(verdict, Act) or binding is None or seen.neighbours:
+        return verdict
+    unbind = decision.Delete(
+        why=f"no Collector is left in {seen.spec.namespace}",
+        resource=kinds.ROLE_BINDING,
+        ref=kinds.ROLE_BINDING.ref(seen.spec.namespace, build.BINDING, binding.uid),
+        resource_version=binding.resource_version,
+    )
+    *first, last = verdict.actions
+    return msgspec.structs.replace(verdict, actions=(*first, unbind, last))
+
+
+def _unknown(reason: Reason, failed: observed.Failed, on: str) -> Wait:
+    unseen = failed.reason == observed.NOT_YET
+    return Wait(reason, failed.message, on=on, within=MINUTE, unseen=unseen)
+
+
+def _admitted(seen: Seen) -> bool:
+    tenant = observed.value_of(seen.tenant)
+    return tenant is not None and seen.meta.namespace in tenant.admits
+
+
+STEPS: tuple[Callable[[Seen], Verdict], ...] = (
+    configuration_is_sound,
+    finalizer_is_set,
+    tenant_admits,
+    rights_are_bound,
+    *helm_steps.STEPS,
+)
+
+FAREWELL: tuple[Callable[[Seen], Verdict], ...] = (
+    tenant_is_there,
+    helm_steps.orphaning_is_honoured,
+    never_admitted_may_go,
+    rights_are_bound_to_leave,
+    claim_is_known,
+    helm_steps.no_helm_runs,
+    helm_steps.last_run_is_noted,
+    helm_steps.release_is_uninstalled,
+    helm_steps.leftovers_are_gone,
+    owner_may_go,
+)
+
+FACTS: tuple[Callable[[Seen], Fact], ...] = helm_steps.FACTS
+READY_FACTS = frozenset({"Released", "Available"})

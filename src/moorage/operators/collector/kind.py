@@ -1,0 +1,224 @@
+"""The Collector as the runtime runs it: its watches, its observation, and the helm engine it stands on.
+
+It watches Collectors, tenants' namespaces and the operator's own RoleBindings; it writes nothing by itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from typing import Any
+
+import msgspec
+
+from moorage.api import kinds, meta
+from moorage.api import status as api_status
+from moorage.helm import binary, chart, charts, engine, steps, values
+from moorage.helm import seen as helm_seen
+from moorage.kube import cache as kube_cache
+from moorage.kube import errors
+from moorage.operators import system
+from moorage.runtime import kind, observed
+
+from . import build, config, control, places, types
+
+ADOPT = "moorage.dev/adopt"
+
+
+class Namespace(msgspec.Struct, frozen=True):
+    """A namespace, as far as tenants need it."""
+
+    metadata: meta.ObjectMeta
+
+
+class RoleBinding(msgspec.Struct, frozen=True, rename="camel"):
+    """A RoleBinding."""
+
+    metadata: meta.ObjectMeta
+    role_ref: build.RoleRef = build.RoleRef()
+    subjects: tuple[build.Subject, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """What the operator's configuration says about Collectors."""
+
+    rights: build.Rights
+    charts: config.Charts
+    namespace_labels: dict[str, str]
+    image_repository: str
+    namespaces: tuple[str, ...]
+    resync: float
+    environment: system.Environment
+
+
+class CollectorKind(kind.Kind[types.Collector, control.Seen]):
+    """Collectors."""
+
+    resource = types.COLLECTOR
+    model = types.Collector
+    finalizer = types.FINALIZER
+    ready_facts = control.READY_FACTS
+    steps = control.STEPS
+    farewell = control.FAREWELL
+    facts = control.FACTS
+
+    _engine: engine.Engine
+    _tenants: kube_cache.Cache[Namespace]
+    _bindings: kube_cache.Cache[RoleBinding]
+    _world: kind.World
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self.namespaces, self.resync = settings.namespaces, settings.resync
+
+    async def start(self, world: kind.World) -> None:
+        """Open the watches; see `Kind.start`."""
+        self._world = world
+        self._tenants = world.caches.watch(kinds.NAMESPACE, Namespace)
+        self._tenants.subscribe(self._on_tenant)
+        self._bindings = world.caches.watch(kinds.ROLE_BINDING, RoleBinding, name=build.BINDING)
+        self._bindings.subscribe(self._on_binding)
+        self._synced = asyncio.create_task(self._announce())
+        around = self._settings.environment
+        helm = binary.Helm(around.helm, around.access, around.scratch / "helm")
+        self._places = places.Places(self._settings.charts, world.client, around.namespace, around.scratch / "places")
+        self._engine = engine.Engine(
+            world,
+            helm=helm,
+            store=charts.Charts(helm, around.scratch / "charts"),
+            chart_source=self._places.source,
+            request=self._request,
+        )
+        self.operations = self._engine.operations
+        self.guards = {**self._engine.guards, "namespace_is_gone": self._namespace_is_gone}
+
+    async def stop(self) -> None:
+        """See `Kind.stop`."""
+        self._synced.cancel()
+        await self._engine.stop()
+
+    def lane(self, obj: types.Collector) -> str:
+        """All who want the same release."""
+        return helm_seen.Target(obj.spec.release, obj.spec.namespace).lane
+
+    def forget(self, namespace: str, name: str) -> None:
+        """See `Kind.forget`."""
+        self._engine.forget(self.key(namespace, name))
+
+    def observe(self, obj: types.Collector, now: float) -> control.Seen:
+        """See `Kind.observe`."""
+        tenant, binding = self._tenant(obj), self._binding(obj)
+        bound = observed.value_of(binding)
+        there = observed.value_of(tenant)
+        return control.Seen(
+            meta=obj.metadata,
+            spec=_without_configuration(obj.spec),
+            rights=self._settings.rights,
+            namespace_labels=self._settings.namespace_labels,
+            configuration_fault=_fault(obj.spec.collector.configuration),
+            tenant=tenant,
+            binding=binding,
+            neighbours=self._neighbours(obj),
+            release=self._engine.observe(
+                self._request(obj), now, entitled=bound is not None and bound.right and there is not None
+            ),
+        )
+
+    def report(self, seen: control.Seen) -> dict[str, Any]:
+        """See `Kind.report`."""
+        return steps.report(seen.release)
+
+    # --- what is seen ------------------------------------------------------------------------------------------------
+
+    def _request(self, obj: types.Collector) -> engine.Request:
+        spec, annotations = obj.spec, obj.metadata.annotations
+        return engine.Request(
+            key=self.key(*obj.metadata.key),
+            owner=types.COLLECTOR.ref(*obj.metadata.key, obj.metadata.uid),
+            target=helm_seen.Target(spec.release, spec.namespace),
+            policy=helm_seen.Policy(
+                enforce=spec.policy.drift == "Enforce",
+                rollback=spec.policy.on_failure == "Rollback",
+                ready_timeout=spec.policy.ready_timeout_seconds,
+                history_limit=spec.policy.history_limit,
+                adopt=annotations.get(ADOPT) == "true",
+                orphan=annotations.get(api_status.ON_DELETE) == "Orphan",
+            ),
+            wanted=helm_seen.Wanted(spec.collector.name, spec.collector.version, self._places.name(spec.cluster)),
+            status=obj.status,
+            reconcile_at=annotations.get(api_status.RECONCILE_AT, ""),
+            leaving=obj.metadata.deleting,
+            values=None if _fault(spec.collector.configuration) else lambda contents: self._values(spec, contents),
+        )
+
+    def _values(self, spec: types.CollectorSpec, contents: chart.Contents) -> dict[str, Any]:
+        return build.chart_values(spec, contents, self._settings.image_repository)
+
+    def _tenant(self, obj: types.Collector) -> observed.Observed[control.TenantSeen | None]:
+        if not self._tenants.synced:
+            return _unsynced(self._tenants, "namespaces")
+        found = self._tenants.get("", obj.spec.namespace)
+        if found is None:
+            return observed.Fresh(None)
+        admits = build.admitted(found.metadata.annotations.get(build.ADMITS, ""))
+        return observed.Fresh(control.TenantSeen(found.metadata.uid, found.metadata.deleting, admits))
+
+    def _binding(self, obj: types.Collector) -> observed.Observed[control.BindingSeen | None]:
+        if not self._bindings.synced:
+            return _unsynced(self._bindings, "rights")
+        found = self._bindings.get(obj.spec.namespace, build.BINDING)
+        if found is None:
+            return observed.Fresh(None)
+        right = build.binds(found.role_ref, found.subjects, self._settings.rights)
+        return observed.Fresh(control.BindingSeen(found.metadata.uid, found.metadata.resource_version, right))
+
+    def _neighbours(self, obj: types.Collector) -> int:
+        mine = obj.spec.namespace
+        return sum(it.spec.namespace == mine and it.metadata.uid != obj.metadata.uid for it in self.items())
+
+    # --- news --------------------------------------------------------------------------------------------------------
+
+    def _on_tenant(self, change: kube_cache.Change[Namespace]) -> None:
+        found = change.new or change.old
+        if found is not None:
+            self._wake(found.metadata.name)
+
+    def _on_binding(self, change: kube_cache.Change[RoleBinding]) -> None:
+        found = change.new or change.old
+        if found is not None:
+            self._wake(found.metadata.namespace)
+
+    def _wake(self, tenant: str) -> None:
+        for obj in self.items():
+            if obj.spec.namespace == tenant:
+                self._world.enqueue(self.key(*obj.metadata.key))
+
+    async def _announce(self) -> None:
+        await self._tenants.wait_synced(timeout=None)
+        await self._bindings.wait_synced(timeout=None)
+        for obj in self.items():
+            self._world.enqueue(self.key(*obj.metadata.key))
+
+    async def _namespace_is_gone(self, _: types.Collector, args: dict[str, Any]) -> str:
+        try:
+            await self._world.client.get(kinds.NAMESPACE, "", str(args["name"]), as_=Namespace)
+        except errors.NotFound:
+            return ""
+        return f"namespace {args['name']} is there"
+
+
+def _unsynced(cache: kube_cache.Cache[Any], what: str) -> observed.Failed:
+    return observed.Failed("Unavailable", cache.error) if cache.error else observed.not_yet(what)
+
+
+def _fault(configuration: str) -> str:
+    try:
+        values.decode(configuration)
+    except values.ValuesError as error:
+        return str(error)
+    return ""
+
+
+def _without_configuration(spec: types.CollectorSpec) -> types.CollectorSpec:
+    return msgspec.structs.replace(spec, collector=msgspec.structs.replace(spec.collector, configuration=""))

@@ -1,0 +1,45 @@
+"""What a system hands to the registry: its configuration, its kinds, its definitions, and its reasons."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from moorage.api import meta
+from moorage.helm import binary
+from moorage.runtime import decision, kind
+
+
+@dataclasses.dataclass(frozen=True)
+class Environment:
+    """What a system may need of the process it runs in."""
+
+    namespace: str  # the operator's own
+    scratch: Path  # a private, writable folder
+    helm: Path
+    access: binary.KubeAccess
+
+
+@dataclasses.dataclass(frozen=True)
+class Described:
+    """A kind as people's tools need it: no I/O."""
+
+    resource: meta.Resource
+    status: type[Any]
+    steps: Sequence[decision.Step[Any]]
+    farewell: Sequence[decision.Step[Any]]
+
+
+@dataclasses.dataclass(frozen=True)
+class System:
+    """One of the systems that moorage runs."""
+
+    name: str
+    title: str
+    config: type[Any]
+    definitions: Callable[[], Sequence[dict[str, object]]]
+    described: Sequence[Described]
+    reasons: Sequence[type[decision.Reason]]
+    kinds: Callable[[Any, Environment], Sequence[kind.Kind[Any, Any]]]

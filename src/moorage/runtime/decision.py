@@ -1,0 +1,292 @@
+"""The vocabulary of decisions, and the pure function that makes one. No I/O, no clock, no randomness.
+
+A kind states **facts** (conditions, evaluated on every pass) and **steps** (an ordered list of named checks). Each
+step gives a verdict:
+
+    Done      nothing to do here, go on
+    Act       carry out actions; then look again, or go on with the following steps
+    Wait      for an event that will come by itself, with a deadline after which the wait calls itself overdue
+    Blocked   until the user acts; says how
+
+The list stops at the first Wait, Blocked, or Act that needs a fresh look.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal, TypeAlias, TypeVar
+
+import msgspec
+
+from moorage.api import meta
+
+S = TypeVar("S")
+
+
+class Reason(str, enum.Enum):
+    """Base of each system's reasons. Reasons are API: documented, stable, CamelCase.
+
+    A member is declared as `NAME = "CamelCase", "what it means and what to do"`.
+    """
+
+    help: str
+
+    def __new__(cls, value: str, text: str = "") -> Reason:
+        """Keep the documentation beside the value, for the generated reasons page."""
+        member = str.__new__(cls, value)
+        member._value_ = value
+        member.help = text
+        return member
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+
+# --- actions -----------------------------------------------------------------------------------------------------
+
+
+class Guard(msgspec.Struct, frozen=True):
+    """A check by a live read that the executor makes right before the action; `check` names one of the kind's guards."""
+
+    check: str
+    args: dict[str, Any] = {}
+
+
+class Action(msgspec.Struct, frozen=True, kw_only=True, tag=True, tag_field="action"):
+    """One effect on the world, as data, with one sentence why."""
+
+    why: str
+    require: tuple[Guard, ...] = ()
+
+
+class Create(Action, frozen=True, kw_only=True):
+    """Create one object; an existing one is a Conflict, which makes creation an atomic claim."""
+
+    resource: meta.Resource
+    body: dict[str, Any]
+
+
+class Apply(Action, frozen=True, kw_only=True):
+    """Server-side apply of the owned fields. The body carries metadata.uid when it updates a known object."""
+
+    resource: meta.Resource
+    body: dict[str, Any]
+
+
+class Patch(Action, frozen=True, kw_only=True):
+    """JSON patch of one object; its first operations test what the decision was based on."""
+
+    resource: meta.Resource
+    ref: meta.ObjectRef
+    ops: tuple[dict[str, Any], ...]
+
+
+class Delete(Action, frozen=True, kw_only=True):
+    """Delete exactly the incarnation that was seen: the reference must hold a uid."""
+
+    resource: meta.Resource
+    ref: meta.ObjectRef
+    resource_version: str = ""
+    propagation: Literal["Background", "Foreground", "Orphan"] = "Background"
+
+
+class Evict(Action, frozen=True, kw_only=True):
+    """Evict one pod, so that its disruption budget is respected."""
+
+    ref: meta.ObjectRef
+
+
+class EditFinalizer(Action, frozen=True, kw_only=True):
+    """Add or remove this kind's own finalizer on the reconciled object."""
+
+    present: bool
+
+
+class SetPodCondition(Action, frozen=True, kw_only=True):
+    """Set one condition (a readiness gate) on one incarnation of a pod."""
+
+    ref: meta.ObjectRef
+    type: str
+    status: bool
+    message: str = ""
+
+
+class Call(Action, frozen=True, kw_only=True):
+    """One named operation of the system's own API, short enough to be awaited. Its Ok value may go to a status field."""
+
+    operation: str
+    args: dict[str, Any] = {}
+    into: str = ""
+
+
+class Run(Action, frozen=True, kw_only=True):
+    """Start a long task in the bounded pool. Its start and end are observed, and its end enqueues the key."""
+
+    task: str
+    lane: str
+    args: dict[str, Any] = {}
+    deadline: float = 600.0  # seconds
+
+
+class Remember(Action, frozen=True, kw_only=True):
+    """Write-ahead: merge these fields into status before the actions that follow are tried."""
+
+    fields: dict[str, Any]
+
+
+# --- outcomes ----------------------------------------------------------------------------------------------------
+
+
+class Ok(msgspec.Struct, frozen=True, tag=True):
+    """It happened."""
+
+    value: Any = None
+
+
+class Refused(msgspec.Struct, frozen=True, tag=True):
+    """It did not happen, and was refused with a reason."""
+
+    reason: str
+    message: str
+
+
+class Conflict(msgspec.Struct, frozen=True, tag=True):
+    """The world had moved; look again, quietly."""
+
+    message: str
+
+
+class Unknown(msgspec.Struct, frozen=True, tag=True):
+    """The answer was lost; it may have happened. Stop and look again."""
+
+    message: str
+
+
+Outcome: TypeAlias = Ok | Refused | Conflict | Unknown
+
+
+# --- verdicts ----------------------------------------------------------------------------------------------------
+
+
+class Done(msgspec.Struct, frozen=True, tag=True):
+    """Nothing to do here."""
+
+
+DONE = Done()
+
+
+class Act(msgspec.Struct, frozen=True, tag=True):
+    """Carry out `actions` in order. With `go_on`, later steps are still evaluated in the same pass."""
+
+    reason: str
+    message: str
+    actions: tuple[Action, ...]
+    go_on: bool = False
+
+
+class Wait(msgspec.Struct, frozen=True, tag=True):
+    """Something will happen by itself. `on` names the event, `within` (seconds) is when the wait becomes overdue.
+
+    `again` asks for another look after that many seconds, for events that nothing announces. `unseen` says that this
+    process has only not looked yet, as after a restart: status then keeps what the last look wrote.
+    """
+
+    reason: str
+    message: str
+    on: str
+    within: float
+    again: float = 0.0
+    unseen: bool = False
+
+
+class Blocked(msgspec.Struct, frozen=True, tag=True):
+    """Only the user can go on; `fix` says what to do. Looked at again on every change, and each resync."""
+
+    reason: str
+    message: str
+    fix: str
+
+
+Verdict: TypeAlias = Done | Act | Wait | Blocked
+
+
+class Fact(msgspec.Struct, frozen=True):
+    """One condition's truth: True, False, or None for unknown."""
+
+    type: str
+    status: bool | None
+    reason: str
+    message: str = ""
+
+
+class StepTaken(msgspec.Struct, frozen=True):
+    """A step and what it said."""
+
+    name: str
+    verdict: Verdict
+
+
+Step: TypeAlias = Callable[[S], Verdict]
+FactOf: TypeAlias = Callable[[S], Fact]
+
+
+class Decision(msgspec.Struct, frozen=True):
+    """All that one pass decided. From this one record come status, events, the log line, metrics and `explain`."""
+
+    facts: tuple[Fact, ...] = ()
+    steps: tuple[StepTaken, ...] = ()
+    report: dict[str, Any] = {}
+    paused: bool = False
+
+    @property
+    def acts(self) -> tuple[Act, ...]:
+        """The verdicts that carry actions, in order; none while paused."""
+        if self.paused:
+            return ()
+        return tuple(taken.verdict for taken in self.steps if isinstance(taken.verdict, Act))
+
+    @property
+    def standing(self) -> StepTaken | None:
+        """The step where the list stopped, or None when it ran through."""
+        if not self.steps:
+            return None
+        last = self.steps[-1]
+        return last if stops(last.verdict) else None
+
+
+def stops(verdict: Verdict) -> bool:
+    """Whether the list ends at this verdict."""
+    match verdict:
+        case Done():
+            return False
+        case Act(go_on=go_on):
+            return not go_on
+        case _:
+            return True
+
+
+def decide(
+    seen: S,
+    *,
+    steps: Sequence[Step[S]],
+    facts: Iterable[FactOf[S]] = (),
+    report: Callable[[S], dict[str, Any]] | None = None,
+    paused: bool = False,
+) -> Decision:
+    """Evaluate all facts, then the steps until one stops the list.
+
+    While paused nothing is carried out, but everything is still evaluated, so that status stays honest.
+    """
+    taken: list[StepTaken] = []
+    for step in steps:
+        verdict = step(seen)
+        taken.append(StepTaken(step.__name__, verdict))
+        if stops(verdict):
+            break
+    return Decision(
+        facts=tuple(fact(seen) for fact in facts),
+        steps=tuple(taken),
+        report=report(seen) if report else {},
+        paused=paused,
+    )

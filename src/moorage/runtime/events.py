@@ -1,0 +1,91 @@
+"""Kubernetes Events, written when a verdict changes and when something was done: never once per pass.
+
+Events go out from a small buffer beside the workers; losing one loses no state. It alone writes Events.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import uuid
+
+import msgspec
+import structlog
+
+from moorage.api import kinds, meta
+from moorage.kube import client as kube_client
+from moorage.kube import errors
+
+from . import election
+
+log = structlog.get_logger(__name__)
+
+
+class Note(msgspec.Struct, frozen=True):
+    """One thing worth telling about an object."""
+
+    about: meta.ObjectRef
+    reason: str
+    message: str
+    action: str
+    warning: bool = False
+
+
+class Recorder:
+    """Takes notes without waiting; `run` posts them."""
+
+    def __init__(self, client: kube_client.Client, gate: election.Gate, *, instance: str, size: int = 1000) -> None:
+        self._client, self._gate, self._instance = client, gate, instance
+        self._notes: asyncio.Queue[Note] = asyncio.Queue(size)
+
+    def note(self, note: Note) -> None:
+        """Have the note posted; dropped when the buffer is full."""
+        try:
+            self._notes.put_nowait(note)
+        except asyncio.QueueFull:
+            log.warning("event dropped", reason=note.reason, about=str(note.about))
+
+    async def run(self) -> None:
+        """Post notes until cancelled."""
+        while True:
+            await self._post(await self._notes.get())
+            self._notes.task_done()
+
+    async def flush(self, within: float) -> None:
+        """Wait up to `within` seconds until all notes so far are posted."""
+        try:
+            await asyncio.wait_for(self._notes.join(), within)
+        except TimeoutError:
+            log.warning("events dropped at exit", left=self._notes.qsize())
+
+    async def _post(self, note: Note) -> None:
+        try:
+            timeout = self._gate.timeout(5.0)
+            await self._client.create(
+                kinds.EVENT,
+                note.about.namespace or "default",
+                self._body(note),
+                field_manager="moorage",
+                timeout=timeout,
+            )
+        except (errors.KubeError, election.NotLeading) as error:
+            log.debug("event not posted", about=str(note.about), reason=note.reason, error=str(error))
+
+    def _body(self, note: Note) -> dict[str, object]:
+        about = note.about
+        return {
+            "apiVersion": kinds.EVENT.api_version,
+            "kind": kinds.EVENT.kind,
+            "metadata": {
+                "name": f"{about.name[:200]}.{uuid.uuid4().hex[:12]}",
+                "namespace": about.namespace or "default",
+            },
+            "eventTime": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+            "reportingController": "moorage.dev/operator",
+            "reportingInstance": self._instance[:128],
+            "action": note.action[:128],
+            "reason": note.reason[:128],
+            "regarding": msgspec.to_builtins(about),
+            "note": note.message[:1024],
+            "type": "Warning" if note.warning else "Normal",
+        }

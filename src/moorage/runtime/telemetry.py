@@ -1,0 +1,102 @@
+"""Logs and metrics: one canonical line and one set of counters per reconcile, both from the decision record."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import Any
+
+import msgspec
+import prometheus_client as prometheus
+import structlog
+
+from . import decision, status
+
+log = structlog.get_logger("moorage.reconcile")
+
+
+def configure_logging(level: str, *, as_json: bool) -> None:
+    """JSON lines for machines, aligned text for people; `level` is a name of the standard library's."""
+    render: Any = (
+        structlog.processors.JSONRenderer(
+            serializer=lambda event, **_: msgspec.json.encode(event, enc_hook=str).decode()
+        )
+        if as_json
+        else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+    )
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info,
+            render,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
+        logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
+        cache_logger_on_first_use=False,
+    )
+
+
+class Metrics:
+    """What the operator says about itself, on one registry."""
+
+    def __init__(self) -> None:
+        self.registry = prometheus.CollectorRegistry()
+        prometheus.ProcessCollector(registry=self.registry)
+        self.reconciles = prometheus.Counter(
+            "moorage_reconciles", "Reconciles by kind and where they ended.", ["kind", "reason"], registry=self.registry
+        )
+        self.seconds = prometheus.Histogram(
+            "moorage_reconcile_seconds", "Duration of a reconcile.", ["kind"], registry=self.registry
+        )
+        self.actions = prometheus.Counter(
+            "moorage_actions", "Actions by kind and outcome.", ["kind", "action", "outcome"], registry=self.registry
+        )
+        self.leading = prometheus.Gauge(
+            "moorage_leading", "1 while this process holds the lease.", registry=self.registry
+        )
+        self.queued = prometheus.Gauge("moorage_queue_ready", "Keys ready to be worked on.", registry=self.registry)
+        self.delayed = prometheus.Gauge("moorage_queue_delayed", "Keys waiting for their time.", registry=self.registry)
+        self.running = prometheus.Gauge("moorage_tasks_running", "Long tasks under way.", registry=self.registry)
+        self.unhealthy = prometheus.Gauge(
+            "moorage_watches_unhealthy", "Watches without contact.", registry=self.registry
+        )
+
+    def render(self) -> bytes:
+        """The text exposition format."""
+        return prometheus.generate_latest(self.registry)
+
+
+def reconciled(
+    metrics: Metrics,
+    kind: str,
+    namespace: str,
+    name: str,
+    made: decision.Decision,
+    performed: tuple[status.Performed, ...],
+    stands: status.Standing,
+    *,
+    generation: int,
+    wrote: bool,
+    seconds: float,
+) -> None:
+    """Say once what one pass saw, did and where it stopped."""
+    reason = str(stands.reason) if not stands.settled else "Ready"
+    metrics.reconciles.labels(kind, reason).inc()
+    metrics.seconds.labels(kind).observe(seconds)
+    for done in performed:
+        metrics.actions.labels(kind, type(done.action).__name__, type(done.outcome).__name__).inc()
+    log.info(
+        "reconciled",
+        kind=kind,
+        namespace=namespace,
+        name=name,
+        generation=generation,
+        step=stands.step,
+        reason=reason,
+        message=stands.message,
+        actions=[f"{type(p.action).__name__}:{type(p.outcome).__name__}" for p in performed],
+        paused=made.paused,
+        status_written=wrote,
+        ms=round(seconds * 1000, 1),
+    )

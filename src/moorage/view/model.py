@@ -1,0 +1,118 @@
+"""One object as people look at it: its conditions, its steps, its release and what to do next. Fixed JSON form.
+
+Everything comes from the object itself and its events, so it needs no rights but the user's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from moorage.api import conditions
+from moorage.operators import system
+from moorage.runtime import decision
+
+
+class StepView(msgspec.Struct, frozen=True, rename="camel"):
+    """A step: done, standing (with reason), or not reached."""
+
+    name: str
+    says: str
+    state: str  # Done, Standing, NotReached
+
+
+class EventView(msgspec.Struct, frozen=True, rename="camel"):
+    """One event about the object."""
+
+    at: str
+    type: str
+    reason: str
+    message: str
+
+
+class ObjectView(msgspec.Struct, frozen=True, rename="camel"):
+    """One object."""
+
+    kind: str
+    namespace: str
+    name: str
+    ready: str
+    reason: str
+    message: str
+    stalled: bool
+    deleting: bool
+    looked_at: bool  # the status speaks of the latest generation
+    facts: tuple[conditions.Condition, ...]
+    steps: tuple[StepView, ...]
+    next: str
+    status: dict[str, Any]
+    events: tuple[EventView, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """0 ready, 1 on its way, 2 stalled."""
+        if self.stalled:
+            return 2
+        return 0 if self.ready == "True" and self.looked_at else 1
+
+
+def of(described: system.Described, obj: dict[str, Any], events: Sequence[dict[str, Any]] = ()) -> ObjectView:
+    """The view of one object, as it came from the API server."""
+    meta, status = obj["metadata"], msgspec.convert(obj.get("status") or {}, described.status)
+    facts = tuple(status.conditions)
+    ready = conditions.find(facts, "Ready")
+    stalled = conditions.find(facts, "Stalled")
+    deleting = bool(meta.get("deletionTimestamp"))
+    steps = _steps(described.farewell if deleting else described.steps, status.progress.step)
+    return ObjectView(
+        kind=described.resource.kind,
+        namespace=meta.get("namespace", ""),
+        name=meta["name"],
+        ready=ready.status if ready else "Unknown",
+        reason=ready.reason if ready else "NotLookedAt",
+        message=ready.message if ready else "moorage has not looked at it yet; is it running?",
+        stalled=stalled is not None and stalled.status == "True",
+        deleting=deleting,
+        looked_at=status.observed_generation == meta.get("generation"),
+        facts=facts,
+        steps=steps,
+        next=_next(ready, stalled, status),
+        status={k: v for k, v in (obj.get("status") or {}).items() if k != "conditions"},
+        events=tuple(_event(event) for event in sorted(events, key=_when)[-10:]),
+    )
+
+
+def _steps(steps: Sequence[decision.Step[Any]], standing: str) -> tuple[StepView, ...]:
+    names = [step.__name__ for step in steps]
+    stop = names.index(standing) if standing in names else len(names)
+    states = ["Done"] * stop + ["Standing"] + ["NotReached"] * len(names)
+    return tuple(
+        StepView(step.__name__, (step.__doc__ or "").strip().splitlines()[0], state)
+        for step, state in zip(steps, states, strict=False)
+    )
+
+
+def _next(ready: conditions.Condition | None, stalled: conditions.Condition | None, status: Any) -> str:
+    if ready is None:
+        return "see whether the operator runs: kubectl get pods -A -l app.kubernetes.io/name=moorage"
+    if stalled is not None and stalled.status == "True":
+        return ready.message.rpartition("; ")[2]
+    if ready.status == "True":
+        return "nothing"
+    if status.progress.overdue:
+        return "it takes longer than expected; the message names what it waits for"
+    return "wait; it goes on by itself"
+
+
+def _event(event: dict[str, Any]) -> EventView:
+    return EventView(
+        _when(event), event.get("type", ""), event.get("reason", ""), event.get("note") or event.get("message", "")
+    )
+
+
+def _when(event: dict[str, Any]) -> str:
+    return str(
+        event.get("eventTime") or event.get("deprecatedLastTimestamp") or event["metadata"].get("creationTimestamp", "")
+    )

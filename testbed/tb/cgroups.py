@@ -1,0 +1,64 @@
+"""The testbed's own cgroup, under which the kubelet keeps every pod.
+
+It is made beforehand in each hierarchy, so that two kubelets on one machine never see each other's pods.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from tb.settings import Settings
+
+ROOT = Path("/sys/fs/cgroup")
+CONTROLLERS = ("cpuset", "cpu", "io", "memory", "hugetlb", "pids")
+
+
+def up(settings: Settings) -> None:
+    """Make the cgroup in every hierarchy of version 1, or in the single one of version 2."""
+    if (ROOT / "cgroup.controllers").exists():
+        _delegate(ROOT)
+        (ROOT / settings.name).mkdir(exist_ok=True)
+        _delegate(ROOT / settings.name)
+        return
+    for hierarchy in _hierarchies():
+        folder = hierarchy / settings.name
+        folder.mkdir(exist_ok=True)
+        # A new cpuset is empty, and no process can enter it before it has processors and memory nodes.
+        for name in ("cpuset.cpus", "cpuset.mems"):
+            if (folder / name).exists():
+                (folder / name).write_text((hierarchy / name).read_text())
+
+
+def members(settings: Settings) -> set[int]:
+    """The pids of all processes in the cgroup and below it."""
+    return {
+        int(pid)
+        for folder in _folders(settings)
+        for path in folder.rglob("cgroup.procs")
+        for pid in path.read_text().split()
+    }
+
+
+def remove(settings: Settings) -> None:
+    """Remove the cgroup in every hierarchy; its processes must have ended."""
+    for folder in _folders(settings):
+        # Deepest first: a cgroup with children cannot be removed.
+        for child in sorted((path for path in folder.rglob("*") if path.is_dir()), reverse=True):
+            child.rmdir()
+        folder.rmdir()
+
+
+def _hierarchies() -> Iterator[Path]:
+    for path in sorted(ROOT.iterdir()):
+        if path.is_dir() and not path.is_symlink() and (path / "cgroup.procs").exists():
+            yield path
+
+
+def _folders(settings: Settings) -> list[Path]:
+    candidates = [ROOT / settings.name, *(hierarchy / settings.name for hierarchy in _hierarchies())]
+    return [folder for folder in candidates if folder.is_dir()]
+
+
+def _delegate(folder: Path) -> None:
+    offered = (folder / "cgroup.controllers").read_text().split()
+    wanted = [f"+{name}" for name in CONTROLLERS if name in offered]
+    (folder / "cgroup.subtree_control").write_text(" ".join(wanted))

@@ -1,0 +1,157 @@
+"""Brings a testbed up to a level, keeps it whole, and tells how it is.
+
+Observes the recorded processes, the components' health endpoints and the API; writes below the state folder alone.
+What can go wrong is a component that ends or never gets ready: the error then carries the last lines of its log.
+"""
+
+import fcntl
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+
+from tb import (
+    build,
+    certificates,
+    control_plane,
+    host,
+    network,
+    node,
+    objects,
+    process,
+    removal,
+)
+from tb import (
+    settings as settings_module,
+)
+from tb.api import Api, port_is_free
+from tb.component import Component, Level
+from tb.errors import TestbedError
+from tb.progress import Step
+from tb.settings import Settings
+
+COMPONENTS = (*control_plane.COMPONENTS, *node.COMPONENTS)
+READY_WITHIN = 60.0
+POLL_INTERVAL = 0.1
+LOG_LINES = 15
+
+
+def up(settings: Settings, level: Level) -> None:
+    """Bring the testbed to this level: start what is missing, restart what ended, leave the rest alone."""
+    host.check(level)
+    build.build(settings, level)
+    with alone(settings):
+        removal.claim(settings)
+        settings_module.record(settings)
+        network.up(settings)
+        certificates.up(settings)
+        api = Api(settings)
+        for component in control_plane.COMPONENTS:
+            if component.level <= level:
+                ensure(settings, component, api)
+        if level >= Level.NODE:
+            objects.apply(api)
+            for component in node.COMPONENTS:
+                ensure(settings, component, api)
+
+
+def ensure(settings: Settings, component: Component, api: Api) -> None:
+    """Start the component unless it runs, and wait until it is ready."""
+    if not process.alive(settings, component.name):
+        component.prepare(settings)
+        process.start(settings, component.name, component.command(settings), component.environment)
+    wait(settings, component.name, f"{component.name} to be ready", lambda: component.ready(settings, api))
+
+
+def restart(settings: Settings, name: str) -> None:
+    """Stop one component and start it again."""
+    component = find(name)
+    with alone(settings):
+        process.stop(settings, name)
+        if name == "apiserver":
+            _wait_for_port(settings)
+        ensure(settings, component, Api(settings))
+
+
+def kill(settings: Settings, name: str) -> None:
+    """Kill one component and leave it so, until the next `up`."""
+    if not process.kill(settings, name):
+        raise TestbedError(f"no component {name} runs; `testbed status` lists those that do")
+
+
+def find(name: str) -> Component:
+    for component in COMPONENTS:
+        if component.name == name:
+            return component
+    known = ", ".join(component.name for component in COMPONENTS)
+    raise TestbedError(f"there is no component {name}; there are {known}")
+
+
+def wait(settings: Settings, name: str, what: str, condition: Callable[[], bool], within: float = READY_WITHIN) -> None:
+    """Wait until the condition holds; TestbedError with the end of the component's log when it doesn't, or ended."""
+    deadline = time.monotonic() + within
+    with Step(f"waiting for {what}", quiet=True):
+        while not _holds(condition):
+            if not process.alive(settings, name):
+                raise TestbedError(f"{name} ended while waiting for {what}; its log ends with:\n{tail(settings, name)}")
+            if time.monotonic() > deadline:
+                raise TestbedError(
+                    f"waited {within:.0f} s for {what}; the log of {name} ends with:\n{tail(settings, name)}"
+                )
+            time.sleep(POLL_INTERVAL)
+
+
+def tail(settings: Settings, name: str, lines: int = LOG_LINES) -> str:
+    """The last lines of a component's log."""
+    path = settings.logs / f"{name}.log"
+    if not path.exists():
+        return "(no log)"
+    return "\n".join(path.read_text(errors="replace").splitlines()[-lines:])
+
+
+def status(settings: Settings) -> list[tuple[str, str, int | None, int]]:
+    """Each component that was started: name, `ready`, `not ready` or `ended`, pid, resident memory in KiB."""
+    rows: list[tuple[str, str, int | None, int]] = []
+    known = [component.name for component in COMPONENTS]
+    started = process.names(settings)
+    for name in sorted(started, key=lambda name: known.index(name) if name in known else len(known)):
+        running = process.recorded(settings, name)
+        if running is None or not running.alive():
+            rows.append((name, "ended", None, 0))
+        else:
+            word = "ready" if _is_ready(settings, name) else "not ready"
+            rows.append((name, word, running.pid, process.memory(running.pid)))
+    return rows
+
+
+@contextmanager
+def alone(settings: Settings) -> Iterator[None]:
+    """Hold the state folder's lock, so that two commands never change one testbed at the same time."""
+    settings.state.mkdir(parents=True, exist_ok=True)
+    # The folder may lie in a repository, which must not see it.
+    (settings.state / ".gitignore").write_text("*\n")
+    with (settings.state / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _is_ready(settings: Settings, name: str) -> bool:
+    """What no component describes, such as a registry, is ready for as long as it runs."""
+    conditions = [
+        partial(component.ready, settings, Api(settings)) for component in COMPONENTS if component.name == name
+    ]
+    return all(map(_holds, conditions))
+
+
+def _holds(condition: Callable[[], bool]) -> bool:
+    try:
+        return condition()
+    except OSError:
+        return False
+
+
+def _wait_for_port(settings: Settings) -> None:
+    """The socket of an ended API server may outlive it for a moment."""
+    deadline = time.monotonic() + READY_WITHIN
+    while not port_is_free(settings) and time.monotonic() < deadline:
+        time.sleep(POLL_INTERVAL)

@@ -1,0 +1,195 @@
+"""The helm process: what it is given, how it ends, what it leaves behind."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from moorage.helm import binary, failures, manifest
+
+K = failures.FailureKind
+CAPABILITIES = binary.Capabilities("v1.31.0", ("apps/v1", "example.com/v1/Thing"))
+
+
+def fake(tmp_path: Path, script: str) -> str:
+    """A stand-in that runs a few lines of Python, for what real helm does not do on demand."""
+    path = tmp_path / "fake-helm"
+    path.write_text(f"#!{sys.executable}\nimport os, sys, signal, time, subprocess\n{script}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+def runner(path: str, tmp_path: Path, **kube: str) -> binary.Helm:
+    return binary.Helm(path, binary.KubeAccess(**kube), tmp_path / "scratch", grace=0.5)
+
+
+async def test_template(helm, make_chart):
+    chart = make_chart(
+        {
+            "templates/probe.yaml": "{{ if .Capabilities.APIVersions.Has \"example.com/v1/Thing\" }}\n"
+            "kind: ConfigMap\napiVersion: v1\nmetadata: {name: {{ .Release.Name }}, namespace: {{ .Release.Namespace }}}\n"
+            "data: {v: {{ .Values.a | quote }}, k: {{ .Capabilities.KubeVersion.Version }}}\n{{ end }}\n",
+            "templates/hook.yaml": "kind: Job\napiVersion: batch/v1\nmetadata:\n  name: h\n  annotations:\n"
+            "    helm.sh/hook: pre-install,pre-upgrade\n    helm.sh/hook-weight: \"-5\"\n"
+            "    helm.sh/hook-delete-policy: hook-succeeded\n",
+            "templates/test.yaml": "kind: Pod\napiVersion: v1\nmetadata: {name: t, annotations: {helm.sh/hook: test}}\n",
+        }
+    )
+    text = await helm.template(chart, {"a": "ä: 'x'"}, "rel", "ns", CAPABILITIES)
+    found = manifest.parse(text)
+    assert [(o["metadata"]["name"], o["data"]) for o in found.objects] == [("rel", {"v": "ä: 'x'", "k": "v1.31.0"})]
+    (hook,) = found.hooks
+    assert (hook.events, hook.weight, hook.lasting) == (("pre-install", "pre-upgrade"), -5, False)
+    assert await helm.version() == (await helm.version()).strip() != ""
+
+
+@pytest.mark.parametrize(
+    ("template", "schema", "given", "kind", "says"),
+    [
+        ("{{ fail (printf \"no %s\" .Values.pw) }}", "{}", {"pw": "hunter22"}, K.RENDER, "no (values: pw)"),
+        ("{{ required \"pw is needed\" .Values.pw }}", "{}", {}, K.RENDER, "pw is needed"),
+        ("a: [", "{}", {}, K.RENDER, ""),
+        ("{{ .Values.a.b.c }}", "{}", {}, K.RENDER, "nil pointer"),
+        ("{{ nope }}", "{}", {}, K.RENDER, 'function "nope" not defined'),
+        ("a: 1", '{"properties":{"n":{"type":"integer"}}}', {"n": "hunter22"}, K.SCHEMA_VIOLATION, "/n"),
+        ("a: 1", '{"properties":{"n":{"pattern":"^x$"}}}', {"n": "hunter22"}, K.SCHEMA_VIOLATION, "does not match"),
+    ],
+)
+async def test_failures_are_typed_and_hold_no_values(helm, make_chart, template, schema, given, kind, says):
+    chart = make_chart({"templates/probe.yaml": template, "values.schema.json": schema})
+    with pytest.raises(binary.HelmFailed) as caught:
+        await helm.template(chart, given, "rel", "ns", CAPABILITIES)
+    assert caught.value.kind is kind
+    assert says in caught.value.message
+    assert "hunter22" not in str(caught.value)
+    assert not caught.value.message.startswith("Error")
+
+
+async def test_an_api_server_that_is_down(helm, make_chart):
+    with pytest.raises(binary.HelmFailed) as caught:
+        await helm.upgrade_install("r", "ns", make_chart(), {})
+    assert caught.value.kind is K.NOT_REACHABLE
+    assert caught.value.transient
+
+
+async def test_a_missing_binary(tmp_path, make_chart):
+    with pytest.raises(binary.HelmFailed) as caught:
+        await runner(str(tmp_path / "nothing"), tmp_path).version()
+    assert caught.value.kind is K.BINARY_MISSING
+
+
+async def test_secrets_are_on_no_command_line_in_no_environment_and_in_no_file(tmp_path, make_chart):
+    token = tmp_path / "token"
+    token.write_text("t0ken-t0ken")
+    report = tmp_path / "report"
+    script = f"open({str(report)!r},'w').write(repr(sys.argv)+repr(dict(os.environ))+sys.stdin.read())"
+    helm = runner(fake(tmp_path, script), tmp_path, server="https://x", token_file=str(token), ca_file="/ca")
+    os.environ["MOORAGE_SOME_SECRET"] = "inherit-me"
+    try:
+        await helm.upgrade_install("r", "ns", make_chart(), {"pw": "hunter22"}, digest_labels={"a": "1", "b": "2"})
+    finally:
+        del os.environ["MOORAGE_SOME_SECRET"]
+    seen = report.read_text()
+    assert seen.count("hunter22") == 1
+    assert seen.endswith('{"pw": "hunter22"}')
+    assert "t0ken-t0ken" not in seen
+    assert "inherit-me" not in seen
+    for part in ("'--install'", "'--server-side=true'", "'--force-conflicts'", "'--labels=a=1,b=2'", "'--wait=hookOnly'"):
+        assert part in seen
+    for part in ("rollback-on-failure", "create-namespace", "'--take-ownership'"):
+        assert part not in seen
+    kubeconfig = tmp_path / "scratch/kubeconfig"
+    assert stat.S_IMODE(kubeconfig.stat().st_mode) == 0o600
+    assert stat.S_IMODE(kubeconfig.parent.stat().st_mode) == 0o700
+    assert str(token) in kubeconfig.read_text()
+    assert "t0ken-t0ken" not in kubeconfig.read_text()
+    assert list((tmp_path / "scratch/tmp").iterdir()) == []
+
+
+async def test_at_the_deadline_it_is_asked_to_end_and_its_words_are_kept(tmp_path):
+    script = "signal.signal(15, lambda *_: (sys.stderr.write('Error: context canceled'), sys.exit(1)))\ntime.sleep(60)"
+    with pytest.raises(binary.HelmFailed) as caught:
+        await runner(fake(tmp_path, script), tmp_path).rollback("r", "ns", 1, timeout=0.5)
+    assert caught.value.kind is K.TIMED_OUT
+    assert "context canceled" in caught.value.message
+
+
+async def test_who_does_not_listen_is_killed_with_its_children(tmp_path):
+    pids = tmp_path / "pids"
+    script = (
+        "signal.signal(15, signal.SIG_IGN)\nc = subprocess.Popen(['sleep', '60'])\n"
+        f"open({str(pids)!r},'w').write(f'{{os.getpid()}} {{c.pid}}')\ntime.sleep(60)"
+    )
+    helm = runner(fake(tmp_path, script), tmp_path)
+    task = asyncio.create_task(helm.uninstall("r", "ns"))
+    while not (pids.exists() and pids.read_text()):
+        await asyncio.sleep(0.02)
+    task.cancel()
+    await asyncio.sleep(0.05)
+    task.cancel()  # an impatient caller changes nothing
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    for pid in map(int, pids.read_text().split()):
+        for _ in range(100):
+            if not _alive(pid):
+                break
+            await asyncio.sleep(0.02)
+        assert not _alive(pid)
+
+
+def test_it_dies_with_its_parent(tmp_path):
+    pid_file = tmp_path / "pid"
+    helm = fake(tmp_path, f"open({str(pid_file)!r},'w').write(str(os.getpid()))\ntime.sleep(60)")
+    program = (
+        "import asyncio, pathlib\nfrom moorage.helm import binary\n"
+        f"h = binary.Helm({helm!r}, binary.KubeAccess(), pathlib.Path({str(tmp_path / 's')!r}))\n"
+        "asyncio.run(h.uninstall('r', 'ns'))\n"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", program])
+    deadline = 500
+    while not (pid_file.exists() and pid_file.read_text()):
+        deadline -= 1
+        assert deadline and parent.poll() is None
+        _nap()
+    parent.send_signal(signal.SIGKILL)
+    parent.wait()
+    child = int(pid_file.read_text())
+    for _ in range(100):
+        if not _alive(child):
+            return
+        _nap()
+    pytest.fail("the child outlived its parent")
+
+
+async def test_left_overs_of_a_killed_instance_are_removed(tmp_path):
+    runner(fake(tmp_path, ""), tmp_path)
+    (tmp_path / "scratch/tmp/old").mkdir()
+    runner(fake(tmp_path, ""), tmp_path)
+    assert list((tmp_path / "scratch/tmp").iterdir()) == []
+
+
+async def test_a_flood_of_output_is_refused(tmp_path, make_chart, monkeypatch):
+    monkeypatch.setattr("moorage.helm.process.MAX_OUTPUT", 100_000)
+    helm = runner(fake(tmp_path, "print('x' * 1_000_000)"), tmp_path)
+    with pytest.raises(binary.HelmFailed, match="more than"):
+        await helm.template(make_chart(), {}, "r", "ns", binary.Capabilities())
+
+
+def _alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def _nap() -> None:
+    import time
+
+    time.sleep(0.02)

@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import kube_fakes
+import pytest
+
+from moorage.kube import cache as kube_cache
+from moorage.kube import client as kube_client
+from moorage.kube import watch
+
+
+@pytest.fixture
+def server() -> kube_fakes.FakeServer:
+    return kube_fakes.FakeServer()
+
+
+@pytest.fixture
+def clock() -> kube_fakes.Clock:
+    return kube_fakes.Clock()
+
+
+@pytest.fixture
+async def cache(
+    server: kube_fakes.FakeServer, clock: kube_fakes.Clock
+) -> AsyncIterator[kube_cache.Cache[kube_fakes.Box]]:
+    """A cache of all boxes, not started, on the fake clock."""
+    made = kube_cache.Cache(
+        kube_client.Client(server), watch.Scope(kube_fakes.BOX), kube_fakes.Box, pace=clock.pace(idle=5.0)
+    )
+    yield made
+    await made.stop()
