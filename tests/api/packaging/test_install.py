@@ -80,11 +80,9 @@ def test_crds_outlive_the_release_and_are_taken_up_again(
 ) -> None:
     chart = tmp_path / "moorage"
     shutil.copytree(root / "charts/moorage", chart)
-    shutil.rmtree(chart / "files/crds")
-    (chart / "files/crds").mkdir()
     crd = _crd_of_ones_own(f"{tag}probes")
-    name, stored = crd["metadata"]["name"], chart / "files/crds/probe.yaml"
-    stored.write_text(yaml.safe_dump(crd))
+    name = crd["metadata"]["name"]
+    (chart / "files/crds/collector.yaml").write_text(yaml.safe_dump_all([crd, None]))
     release = f"moorage-{place}"
     values: dict[str, Any] = {"replicas": 0}
     lookup = ("get", "crd", "-o", "name", "--ignore-not-found", name)
@@ -104,7 +102,7 @@ def test_crds_outlive_the_release_and_are_taken_up_again(
 
 
 def _crd_of_ones_own(plural: str) -> dict[str, Any]:
-    """A CRD that no other test uses, in the group that the chart files under the system `collector`."""
+    """A CRD that no other test uses."""
     kind = plural.capitalize()
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
     version = {"name": "v1alpha", "served": True, "storage": True, "schema": schema}

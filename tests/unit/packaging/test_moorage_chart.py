@@ -76,12 +76,14 @@ def test_crds_are_kept_unless_told_otherwise(render: Any) -> None:
     assert not of_kind(render("moorage", {"crds": {"enabled": False}}), "CustomResourceDefinition")
 
 
-def test_each_crd_file_is_rendered_as_it_is(render: Any, root: Any) -> None:
+def test_every_crd_of_every_system_is_rendered_as_it_is(render: Any, root: Any) -> None:
     rendered = {each["metadata"]["name"]: each for each in of_kind(render("moorage"), "CustomResourceDefinition")}
-    for path in (root / "charts/moorage/files/crds").glob("**/*.yaml"):
-        (crd,) = yaml.safe_load_all(path.read_text())
-        assert path.stem == crd["metadata"]["name"], "one CRD a file, named by it: or a renamed file stays behind"
-        assert rendered.pop(crd["metadata"]["name"])["spec"] == crd["spec"]
+    systems = yaml.safe_load((root / "charts/moorage/values.yaml").read_text())["systems"]
+    files = sorted((root / "charts/moorage/files/crds").iterdir())
+    assert [path.name for path in files] == sorted(f"{system}.yaml" for system in systems)
+    for path in files:
+        for crd in yaml.safe_load_all(path.read_text()):
+            assert rendered.pop(crd["metadata"]["name"])["spec"] == crd["spec"]
     assert not rendered
 
 
