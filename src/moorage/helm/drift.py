@@ -93,6 +93,9 @@ def restore_body(
     It is the whole object, as what one manager leaves out of an apply is taken away. With `live` given it names that
     incarnation by uid, so that an apply can't bring back what was deleted meanwhile, and leaves out replicas that an
     autoscaler has set. `scoped` is False for a cluster-scoped kind.
+
+    The server refuses it (422) where a user has put one member of a union beside another, such as a hostPath into an
+    emptyDir volume: no apply takes away what another owns. Helm's upgrade is refused there too.
     """
     out = desired(body, release, namespace)
     if scoped:
@@ -148,7 +151,7 @@ class _Comparison:
         below, owners = place.field(name), cursor.field(name)
         if name in live and live[name] is not None:
             self.node(below, value, live[name], owners)
-        elif value is not None:
+        elif value is not None and value != []:  # nobody owns an empty list, and the server doesn't store it
             self.absent(below, value, owners)
 
     def absent(self, place: _Place, value: Any, cursor: fieldsets.Cursor) -> None:
@@ -156,7 +159,7 @@ class _Comparison:
         if isinstance(value, Mapping) and value and cursor.nodes and not cursor.whole().nodes:
             for name, inner in value.items():
                 self.child(place, name, inner, {}, cursor)
-        elif self.tracked or not _is_zero(value):
+        elif (self.tracked and not place.whole) or not _is_zero(value):
             self.report(place, DifferenceKind.MISSING, cursor)
 
     def node(self, place: _Place, wanted: Any, live: Any, cursor: fieldsets.Cursor) -> None:
@@ -167,8 +170,14 @@ class _Comparison:
                 self.child(place, name, value, live, cursor)
         elif isinstance(wanted, list) and isinstance(live, list):
             self.sequence(place, wanted, live, cursor)
-        elif not (wanted in ("", 0) and place.names in _SERVER_CHOOSES_IF_EMPTY) and not _same(place, wanted, live):
+        elif not self.server_chose(place, wanted) and not _same(place, wanted, live):
             self.report(place, DifferenceKind.CHANGED, cursor)
+
+    def server_chose(self, place: _Place, wanted: Any) -> bool:
+        """An empty text in the spec asks for the server's default, of which nobody knows who changed it."""
+        if wanted == "" and not self.tracked and place.names[0] == "spec":
+            return True
+        return wanted in ("", 0) and not isinstance(wanted, bool) and place.names in _SERVER_CHOOSES_IF_EMPTY
 
     def sequence(self, place: _Place, wanted: list[Any], live: list[Any], cursor: fieldsets.Cursor) -> None:
         keys = self.keys(place, wanted, live, cursor)
@@ -182,7 +191,7 @@ class _Comparison:
             self.report(place, DifferenceKind.CHANGED, cursor)
         else:
             for index, (left, right) in enumerate(zip(wanted, live, strict=True)):
-                self.node(place.element(str(index)), left, right, cursor.whole())
+                self.node(place.element(str(index), whole=True), left, right, cursor.whole())
 
     def merged(
         self, place: _Place, keys: Sequence[str], wanted: list[Any], live: list[Any], cursor: fieldsets.Cursor
@@ -230,13 +239,14 @@ class _Place(msgspec.Struct, frozen=True):
 
     names: tuple[str, ...] = ()
     text: str = ""
+    whole: bool = False  # inside a list that has one owner as a whole: fields below have none of their own
 
     def field(self, name: str) -> _Place:
         shown = f'["{name}"]' if "." in name or "/" in name else f".{name}" if self.text else name
-        return _Place((*self.names, name), self.text + shown)
+        return _Place((*self.names, name), self.text + shown, self.whole)
 
-    def element(self, label: str) -> _Place:
-        return _Place(self.names, f"{self.text}[{label}]")
+    def element(self, label: str, *, whole: bool = False) -> _Place:
+        return _Place(self.names, f"{self.text}[{label}]", self.whole or whole)
 
 
 def _autoscaled(cursor: fieldsets.Cursor) -> bool:

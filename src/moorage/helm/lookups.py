@@ -223,6 +223,7 @@ class Lookups:
             digest=revision.labels.get(seen.DIGEST_LABEL, ""),
             attempt=revision.labels.get(seen.ATTEMPT_LABEL, ""),
             updated=conditions.epoch(record.last_deployed) if record.last_deployed else 0.0,
+            modified=_modified(secret.metadata),
             inventory=manifest.inventory(parsed.objects, hooks, key.namespace, is_namespaced),
             failure=failures.classify(record.description).word if failed else "",
         )
@@ -262,6 +263,12 @@ class Lookups:
             if text.strip():
                 return text.strip().splitlines()[-1][:500]
         return ""
+
+
+def _modified(metadata: meta.ObjectMeta) -> float:
+    """Helm's own time of its last write, in epoch seconds."""
+    text = metadata.labels.get("modifiedAt") or metadata.labels.get("createdAt") or "0"
+    return float(text) if text.isdecimal() else 0.0
 
 
 def _belongs(live: meta.ObjectMeta, item: manifest.InventoryItem, key: LeftoverKey) -> bool:

@@ -91,7 +91,8 @@ class RecordSeen(msgspec.Struct, frozen=True):
     description: str
     digest: str
     attempt: str
-    updated: float  # epoch seconds
+    updated: float  # when it was deployed, in epoch seconds
+    modified: float  # when helm last wrote it, in epoch seconds
     inventory: tuple[manifest.InventoryItem, ...] = ()
     failure: str = ""
 

@@ -101,8 +101,8 @@ def record_is_not_stuck(it: HasRelease) -> Verdict:
     if record is None or record.status not in seen.PENDING:
         return DONE
     mine = record.attempt == r.status.attempt.id and record.revision == r.status.attempt.revision
-    age = r.now - record.updated
-    if not mine and record.status != "uninstalling" and age < FOREIGN_HELM_MAY_TAKE:
+    age = r.now - record.modified
+    if not mine and age < FOREIGN_HELM_MAY_TAKE:
         return Wait(
             Reason.ANOTHER_HELM,
             f"revision {record.revision} is {record.status} by somebody else's helm",

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 from aiohttp import web
 
-from moorage.helm import drift, manifest, records
+from moorage.helm import binary, drift, failures, manifest, records
 
 pytestmark = pytest.mark.api
 
@@ -130,7 +130,7 @@ rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]
 apiVersion: v1
 kind: PersistentVolumeClaim
 metadata: {name: r}
-spec: {accessModes: [ReadWriteOnce], volumeName: "", resources: {requests: {storage: 1024Mi}}}
+spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1024Mi}}}
 """
 PLURALS = {
     "Deployment": "/apis/apps/v1/namespaces/{}/deployments/r",
@@ -212,7 +212,6 @@ USERS = [
     ("Deployment", [("add", "/spec/template/spec/hostNetwork", True)], ["spec.template.spec.hostNetwork changed"]),
     ("Deployment", [("replace", "/spec/template/spec/tolerations/0/key", "z")], ["spec.template.spec.tolerations[0].key changed"]),
     ("Deployment", [("remove", "/spec/template/spec/tolerations", None)], ["spec.template.spec.tolerations missing"]),
-    ("Deployment", [("replace", "/spec/template/spec/volumes/0", {"name": "v", "hostPath": {"path": "/"}})], ["spec.template.spec.volumes[name=v].emptyDir missing"]),
     ("Deployment", [("replace", "/spec/replicas", 7)], ["spec.replicas changed"]),
     ("Deployment", [("replace", "/metadata/labels/tier", "2")], ["metadata.labels.tier changed"]),
     ("Deployment", [("remove", "/metadata/labels/app.kubernetes.io~1managed-by", None)], ['metadata.labels["app.kubernetes.io/managed-by"] missing']),
@@ -230,15 +229,28 @@ USERS = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "steps", "expected"), USERS, ids=[f"{k}{s[0][1]}-{s[0][0]}" for k, s, _ in USERS])
-async def test_a_user_s_edit_is_drift_and_one_apply_repairs_it(release, kind, steps, expected):
-    patch = [{"op": op, "path": path, **({} if op == "remove" else {"value": value})} for op, path, value in steps]
-    await release.api.json_patch(release.path(kind), patch, "kubectl-edit")
-    assert await release.drift(kind) == expected
-    await release.restore(kind)
-    assert await release.drift(kind) == []
+async def test_a_user_s_edit_is_drift_and_one_apply_repairs_it(release):
+    """Each of USERS, one after the other on the same release."""
+    for kind, steps, expected in USERS:
+        patch = [{"op": op, "path": path, **({} if op == "remove" else {"value": value})} for op, path, value in steps]
+        await release.api.json_patch(release.path(kind), patch, "kubectl-edit")
+        assert (steps, await release.drift(kind)) == (steps, expected)
+        await release.restore(kind)
+        assert (steps, await release.drift(kind)) == (steps, [])
     await release.upgrade()
-    assert await release.drift(kind) == []
+    assert {kind: await release.drift(kind) for kind in PLURALS} == {kind: [] for kind in PLURALS}
+
+
+async def test_one_member_of_a_union_beside_another_is_refused(release):
+    """No apply takes away what a user owns; helm's is refused in the same way."""
+    volume = {"op": "replace", "path": "/spec/template/spec/volumes/1", "value": {"name": "w", "hostPath": {"path": "/"}}}
+    await release.api.json_patch(release.path("Deployment"), [volume], "kubectl-edit")
+    assert await release.drift("Deployment") == ["spec.template.spec.volumes[name=w].emptyDir.sizeLimit missing"]
+    with pytest.raises(AssertionError, match="more than 1 volume type"):
+        await release.restore("Deployment")
+    with pytest.raises(binary.HelmFailed, match="more than 1 volume type") as caught:
+        await release.upgrade()
+    assert caught.value.kind is failures.FailureKind.INVALID
 
 
 async def test_what_was_set_and_taken_back_costs_one_repair(release):

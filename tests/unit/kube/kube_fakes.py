@@ -132,7 +132,6 @@ class FakeServer:
     def forget(self) -> None:
         """Compaction: only the present can still be watched."""
         self.forgotten = self.version
-        self.log.clear()
 
     # transport.Transport
 

@@ -1,0 +1,179 @@
+"""The whole product as a user has it: moorage installed by its chart on a real cluster, charts in a real registry.
+
+Takes the testbed of $TESTBED_STATE (default: .testbed of this tree), at level node with both images loaded, as
+`make test` leaves it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from . import tools
+
+CHARTS = Path(__file__).parent / "charts"
+FAST_LEASE = {"durationSeconds": 5, "renewSeconds": 3, "retrySeconds": 1}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Everything here needs the whole testbed."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.e2e)
+
+
+@pytest.fixture(scope="session")
+def cluster() -> tools.Cluster:
+    """The testbed's cluster."""
+    found = tools.Cluster(Path(os.environ.get("MOORAGE_TEST_KUBECONFIG") or tools.STATE / "kubeconfig"))
+    if not found.kubeconfig.exists():
+        pytest.fail(f"no cluster: {found.kubeconfig} is not there; `make up` brings one up")
+    return found
+
+
+def testbed(*args: str) -> str:
+    """Run the testbed's tool."""
+    command = [str(tools.ROOT / "testbed" / "testbed"), "--state", str(tools.STATE), *args]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="session")
+def registry(cluster: tools.Cluster, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A real OCI registry with the sample chart and the charts of these tests; returns HOST:PORT."""
+    address = testbed("registry", "up").strip().splitlines()[-1].split()[-1]
+    packed = tmp_path_factory.mktemp("packed")
+    for folder in [tools.ROOT / "charts" / "collector", *sorted(p.parent for p in CHARTS.glob("*/Chart.yaml"))]:
+        out = cluster.helm("package", str(folder), "-d", str(packed))
+        cluster.helm("push", out.strip().rpartition(" ")[2], f"oci://{address}/charts", "--plain-http")
+    return address
+
+
+def values(registry: str) -> dict[str, Any]:
+    """Helm values of the operator under test."""
+    return {
+        "leaderElection": FAST_LEASE,
+        "systems": {
+            "collector": {
+                "resyncSeconds": 15,
+                "charts": {
+                    "clusters": {
+                        "registry": {"oci": f"oci://{registry}/charts", "plainHTTP": True},
+                        "unreachable": {"oci": "oci://10.244.0.1:1/charts", "plainHTTP": True},
+                    }
+                },
+            }
+        },
+    }
+
+
+@pytest.fixture(scope="session")
+def moorage(cluster: tools.Cluster, registry: str) -> Iterator[tools.Cluster]:
+    """moorage, installed by its chart and available."""
+    install(cluster, values(registry))
+    yield cluster
+    print(cluster.kubectl("logs", "-n", tools.NAMESPACE, "deploy/moorage", "--tail=40", check=False), file=sys.stderr)
+
+
+def install(cluster: tools.Cluster, given: dict[str, Any], *more: str) -> None:
+    """Install or upgrade the operator, and wait until it is rolled out."""
+    file = tools.STATE / "e2e-values.yaml"
+    file.write_text(yaml.safe_dump(given))
+    chart = str(tools.ROOT / "charts" / "moorage")
+    where = ["-n", tools.NAMESPACE, "--create-namespace", "-f", str(file)]
+    cluster.helm("upgrade", "--install", "moorage", chart, *where, *more)
+    cluster.kubectl("rollout", "status", "deploy/moorage", "-n", tools.NAMESPACE, "--timeout=120s")
+
+
+_numbers = itertools.count(1)
+Make = Callable[..., tools.Collector]
+
+
+@pytest.fixture
+def collector(moorage: tools.Cluster) -> Iterator[Make]:
+    """Makes Collectors in a tenant of their own; all are deleted at the end, with the tenant's namespace."""
+    made: list[tools.Collector] = []
+
+    def make(
+        values: dict[str, Any] | None = None,
+        *,
+        chart: str = "collector",
+        version: str = "",
+        cluster: str = "",
+        instance: str = "main",
+        tenant: str = "",
+        namespace: str = "default",
+        policy: dict[str, Any] | None = None,
+        annotations: dict[str, str] | None = None,
+        raw: str | None = None,
+        apply: bool = True,
+    ) -> tools.Collector:
+        number = next(_numbers)
+        reference = tenant or f"Tenant{os.getpid()}x{number}"
+        body = {
+            "apiVersion": "example.com/v1alpha",
+            "kind": "Collector",
+            "metadata": {
+                "name": f"c{os.getpid()}x{number}",
+                "namespace": namespace,
+                "annotations": annotations or {},
+            },
+            "spec": {
+                "collector": {
+                    "name": chart,
+                    "version": version,
+                    "configuration": raw if raw is not None else tools.configuration(values or {}),
+                },
+                "tenant": {"id": f"t-{number}", "reference": reference, "instance": instance},
+                "cluster": cluster,
+                "policy": policy or {},
+            },
+        }
+        one = tools.Collector(
+            moorage, body["metadata"]["name"], namespace, f"{chart}-{instance}", reference.lower()
+        )
+        made.append(one)
+        if apply:
+            moorage.apply(body)
+        return one
+
+    yield make
+    for one in made:
+        moorage.kubectl("delete", "collector", one.name, "-n", one.namespace, "--ignore-not-found", "--timeout=120s")
+    tenants = {one.tenant for one in made}
+    moorage.kubectl("delete", "namespace", *tenants, "--ignore-not-found", "--wait=false")
+
+
+@pytest.fixture
+def account(moorage: tools.Cluster) -> str:
+    """The operator's user name in the audit log."""
+    deployment = moorage.get("deploy", "moorage", "-n", tools.NAMESPACE)
+    name = deployment["spec"]["template"]["spec"]["serviceAccountName"]
+    return f"system:serviceaccount:{tools.NAMESPACE}:{name}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """After a failure, print what the next reader needs: the operator's log and the Collectors."""
+    report = yield
+    if report.failed and "moorage" in getattr(item, "fixturenames", ()):
+        cluster = item.funcargs.get("moorage")
+        if isinstance(cluster, tools.Cluster):
+            log = cluster.kubectl("logs", "-n", tools.NAMESPACE, "deploy/moorage", "--tail=60", check=False)
+            found = cluster.kubectl("get", "collectors", "-A", "-o", "wide", check=False)
+            report.sections += [("moorage's log", log), ("collectors", found), ("pods", pods(cluster))]
+    return report
+
+
+def pods(cluster: tools.Cluster) -> str:
+    """All pods, for reports."""
+    return cluster.kubectl("get", "pods", "-A", "-o", "wide", check=False)

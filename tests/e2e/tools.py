@@ -1,0 +1,193 @@
+"""What the end-to-end tests drive the cluster with: kubectl, helm and the testbed as a person would, and waiting."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import json
+import os
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+
+T = TypeVar("T")
+
+ROOT = Path(__file__).resolve().parents[2]
+STATE = Path(os.environ.get("TESTBED_STATE") or ROOT / ".testbed")
+BIN = Path(os.environ.get("TESTBED_BIN") or STATE / "bin")
+NAMESPACE = "moorage-system"
+PATIENCE = float(os.environ.get("MOORAGE_TEST_PATIENCE", "120"))
+"""Seconds after which a condition counts as never coming; generous, as machines are slow at times."""
+
+
+class Failed(AssertionError):
+    """A command did not end well; the message holds all it said."""
+
+
+def wait(what: str, condition: Callable[[], T | None], *, within: float = PATIENCE, every: float = 0.25) -> T:
+    """The first true value of `condition`. Raises AssertionError that says what never came, and what was seen last."""
+    end = time.monotonic() + within
+    last: Any = None
+    while time.monotonic() < end:
+        try:
+            last = condition()
+        except Failed as error:
+            last = error
+        else:
+            if last:
+                return last
+        time.sleep(every)  # the pace of polling, not a condition
+    raise AssertionError(f"{what} did not come within {within:g} s; last seen: {last}")
+
+
+@dataclasses.dataclass(frozen=True)
+class Cluster:
+    """One cluster, by its kubeconfig."""
+
+    kubeconfig: Path
+
+    def run(self, *command: str, stdin: str = "", check: bool = True) -> str:
+        """Run kubectl, helm or moorage against it; returns stdout. Raises Failed."""
+        environment = os.environ | {"KUBECONFIG": str(self.kubeconfig), "PATH": f"{BIN}:{os.environ['PATH']}"}
+        done = subprocess.run(command, input=stdin, capture_output=True, text=True, env=environment, check=False)
+        if check and done.returncode:
+            raise Failed(f"{' '.join(command)} -> {done.returncode}\n{done.stdout}{done.stderr}")
+        return done.stdout if not done.returncode else done.stdout + done.stderr
+
+    def kubectl(self, *args: str, stdin: str = "", check: bool = True) -> str:
+        """kubectl."""
+        return self.run("kubectl", *args, stdin=stdin, check=check)
+
+    def helm(self, *args: str, check: bool = True) -> str:
+        """helm."""
+        return self.run("helm", *args, check=check)
+
+    def get(self, *args: str) -> Any:
+        """`kubectl get ... -o json`, or None when there is no such object."""
+        out = self.kubectl("get", *args, "--ignore-not-found", "-o", "json")
+        return json.loads(out) if out.strip() else None
+
+    def items(self, *args: str) -> list[Any]:
+        """The items of a list."""
+        found = self.get(*args)
+        return found["items"] if found else []
+
+    def apply(self, *objects: dict[str, Any]) -> None:
+        """`kubectl apply`."""
+        self.kubectl("apply", "-f", "-", stdin=yaml.safe_dump_all(objects))
+
+    def refused(self, *objects: dict[str, Any]) -> str:
+        """Apply what must be refused; returns the words of the refusal."""
+        try:
+            self.apply(*objects)
+        except Failed as error:
+            return str(error)
+        raise AssertionError("it was admitted")
+
+
+@dataclasses.dataclass(frozen=True)
+class Collector:
+    """One Collector under test, and what is read of it."""
+
+    cluster: Cluster
+    name: str
+    namespace: str
+    release: str
+    tenant: str
+
+    def object(self) -> Any:
+        """The object, or None."""
+        return self.cluster.get("collector", self.name, "-n", self.namespace)
+
+    def condition(self, kind: str) -> dict[str, Any]:
+        """One condition, empty when it is not there."""
+        status = (self.object() or {}).get("status", {})
+        return next((c for c in status.get("conditions", []) if c["type"] == kind), {})
+
+    def wait_ready(self, within: float = PATIENCE) -> Any:
+        """Ready=True for the latest generation; returns the object."""
+
+        def ready() -> Any:
+            found = self.object()
+            if not found or found["status"].get("observedGeneration") != found["metadata"]["generation"]:
+                return None
+            return found if self.condition("Ready").get("status") == "True" else None
+
+        return wait(f"Ready=True of {self.name}", lambda: ready() or self._not_yet(), within=within)
+
+    def wait_reason(self, reason: str, within: float = PATIENCE) -> str:
+        """Ready has this reason; returns the message."""
+
+        def message() -> str | None:
+            ready = self.condition("Ready")
+            return ready["message"] if ready.get("reason") == reason else self._not_yet()
+
+        return wait(f"reason {reason} of {self.name}", message, within=within)
+
+    def _not_yet(self) -> None:
+        ready = self.condition("Ready")
+        raise Failed(f"{ready.get('status')} {ready.get('reason')}: {ready.get('message')}")
+
+    def edit(self, **patch: Any) -> None:
+        """Merge into spec."""
+        body = json.dumps({"spec": patch})
+        self.cluster.kubectl("patch", "collector", self.name, "-n", self.namespace, "--type=merge", "-p", body)
+
+    def annotate(self, **annotations: str | None) -> None:
+        """Set moorage.dev/KEY annotations (underscores become dashes); None removes one."""
+        words = [
+            f"moorage.dev/{key.replace('_', '-')}" + ("-" if value is None else f"={value}")
+            for key, value in annotations.items()
+        ]
+        self.cluster.kubectl("annotate", "--overwrite", "collector", self.name, "-n", self.namespace, *words)
+
+    def delete(self) -> None:
+        """Delete it and wait until it is gone."""
+        self.cluster.kubectl("delete", "collector", self.name, "-n", self.namespace, "--timeout=120s")
+
+    def history(self) -> list[Any]:
+        """`helm history`, oldest first; empty when there is no release."""
+        out = self.cluster.helm("history", self.release, "-n", self.tenant, "-o", "json", check=False)
+        return json.loads(out) if out.startswith("[") else []
+
+    def leftovers(self) -> list[str]:
+        """Everything in the tenant's namespace that a release could have left."""
+        kinds = "deployments,services,secrets,configmaps,serviceaccounts,jobs,poddisruptionbudgets,networkpolicies"
+        found = self.cluster.items(f"{kinds},rolebindings", "-n", self.tenant)
+        names = [f"{each['kind']}/{each['metadata']['name']}" for each in found]
+        return [name for name in names if name not in ("ConfigMap/kube-root-ca.crt", "ServiceAccount/default")]
+
+
+def configuration(values: dict[str, Any] | str) -> str:
+    """A spec.collector.configuration."""
+    text = values if isinstance(values, str) else yaml.safe_dump(values)
+    return base64.b64encode(text.encode()).decode()
+
+
+def audit(after: int = 0) -> list[dict[str, Any]]:
+    """The audit log's entries from byte `after` on."""
+    with (STATE / "audit.log").open("rb") as file:
+        file.seek(after)
+        return [json.loads(line) for line in file if line.endswith(b"\n")]
+
+
+def audit_end() -> int:
+    """Where the audit log ends now, in bytes."""
+    return (STATE / "audit.log").stat().st_size
+
+
+def writes(entries: list[dict[str, Any]], user: str, *, leases: bool = False) -> list[dict[str, Any]]:
+    """The mutating requests of one user; Leases only when asked for, review requests never."""
+    verbs = {"create", "update", "patch", "delete", "deletecollection"}
+    return [
+        entry
+        for entry in entries
+        if entry["user"]["username"] == user
+        and entry["verb"] in verbs
+        and "review" not in entry.get("objectRef", {}).get("resource", "")
+        and (leases or entry.get("objectRef", {}).get("resource") != "leases")
+    ]
