@@ -84,9 +84,10 @@ async def _operate(
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     namespace = os.environ.get("POD_NAMESPACE", "default")
     helm_path = Path(shutil.which(helm_path) or helm_path).absolute()
-    around = system.Environment(namespace, scratch, helm_path, _access(kubeconfig, context))
-    kinds = [kind for name in loaded.systems for kind in operators.SYSTEMS[name].kinds(loaded.section(name), around)]
     lease = loaded.leader_election
+    grace = (lease.duration_seconds - lease.renew_seconds) * 0.6
+    around = system.Environment(namespace, scratch, helm_path, _access(kubeconfig, context), grace)
+    kinds = [kind for name in loaded.systems for kind in operators.SYSTEMS[name].kinds(loaded.section(name), around)]
     settings = manager.Settings(
         identity=f"{os.environ.get('POD_NAME', socket.gethostname())}-{uuid.uuid4().hex[:8]}",
         namespace=namespace,

@@ -10,6 +10,7 @@ import itertools
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -98,12 +99,17 @@ _numbers = itertools.count(1)
 Make = Callable[..., tools.Collector]
 
 
-@pytest.fixture
-def collector(moorage: tools.Cluster) -> Iterator[Make]:
-    """Makes Collectors in a tenant of their own; all are deleted at the end, with the tenant's namespace."""
-    made: list[tools.Collector] = []
+class Workshop:
+    """Makes Collectors, each in a tenant of its own unless told otherwise, and clears up after them."""
+
+    def __init__(self, moorage: tools.Cluster) -> None:
+        self._moorage = moorage
+        self._made: list[tools.Collector] = []
+        self.bodies: list[dict[str, Any]] = []
+        """What was or is to be applied, in order."""
 
     def make(
+        self,
         values: dict[str, Any] | None = None,
         *,
         chart: str = "collector",
@@ -117,6 +123,7 @@ def collector(moorage: tools.Cluster) -> Iterator[Make]:
         raw: str | None = None,
         apply: bool = True,
     ) -> tools.Collector:
+        """One Collector, applied unless `apply` is False."""
         number = next(_numbers)
         reference = tenant or f"Tenant{os.getpid()}x{number}"
         body = {
@@ -139,18 +146,51 @@ def collector(moorage: tools.Cluster) -> Iterator[Make]:
             },
         }
         one = tools.Collector(
-            moorage, body["metadata"]["name"], namespace, f"{chart}-{instance}", reference.lower()
+            self._moorage, body["metadata"]["name"], namespace, f"{chart}-{instance}", reference.lower()
         )
-        made.append(one)
+        self._made.append(one)
+        self.bodies.append(body)
         if apply:
-            moorage.apply(body)
+            self._moorage.apply(body)
         return one
 
-    yield make
+    def clear(self) -> None:
+        """Delete all that was made, and the tenants' namespaces."""
+        by_namespace: dict[str, list[str]] = {}
+        for one in self._made:
+            by_namespace.setdefault(one.namespace, []).append(one.name)
+        for namespace, names in by_namespace.items():
+            where = ["-n", namespace, "--ignore-not-found", "--timeout=120s"]
+            self._moorage.kubectl("delete", "collector", *names, *where)
+        tenants = sorted({one.tenant for one in self._made})
+        if tenants:
+            self._moorage.kubectl("delete", "namespace", *tenants, "--ignore-not-found", "--wait=false")
+
+
+@pytest.fixture
+def collector(moorage: tools.Cluster) -> Iterator[Make]:
+    """Makes Collectors in a tenant of their own; all are deleted at the end, with the tenant's namespace."""
+    workshop = Workshop(moorage)
+    yield workshop.make
+    workshop.clear()
+
+
+@pytest.fixture(
+    scope="session",
+    params=[pytest.param(2, id="6"), pytest.param(10, id="30", marks=pytest.mark.campaign)],
+)
+def fleet(moorage: tools.Cluster, request: pytest.FixtureRequest) -> Iterator[list[tools.Collector]]:
+    """Three Collectors in each of some tenants, applied at once and Ready; tests leave them as they are."""
+    workshop = Workshop(moorage)
+    references = [f"Fleet{os.getpid()}x{request.param}x{number}" for number in range(request.param)]
+    made = [workshop.make(tenant=each, instance=it, apply=False) for each in references for it in "abc"]
+    begun = time.monotonic()
+    moorage.apply(*workshop.bodies)
     for one in made:
-        moorage.kubectl("delete", "collector", one.name, "-n", one.namespace, "--ignore-not-found", "--timeout=120s")
-    tenants = {one.tenant for one in made}
-    moorage.kubectl("delete", "namespace", *tenants, "--ignore-not-found", "--wait=false")
+        one.wait_ready(within=tools.PATIENCE + 10 * len(made))
+    print(f"\n{len(made)} Collectors in {len(references)} tenants Ready in {time.monotonic() - begun:.0f} s")
+    yield made
+    workshop.clear()
 
 
 @pytest.fixture

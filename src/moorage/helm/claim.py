@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from moorage.api import kinds, meta
+from moorage.runtime import decision
 
 from . import manifest, seen
 
@@ -77,6 +78,21 @@ def edit(
     if pin is not None:
         ops.append({"op": "add", "path": "/data/chart", "value": _text(pin)})
     return tuple(ops)
+
+
+def patch(target: seen.Target, claim: seen.ClaimSeen, why: str, **changes: Any) -> decision.Patch:
+    """The action that makes an `edit`."""
+    return decision.Patch(why=why, resource=kinds.CONFIG_MAP, ref=ref(target, claim), ops=edit(claim, **changes))
+
+
+def delete(target: seen.Target, claim: seen.ClaimSeen) -> decision.Delete:
+    """The action that gives the release's name up."""
+    return decision.Delete(
+        why="the release's name is free again",
+        resource=kinds.CONFIG_MAP,
+        ref=ref(target, claim),
+        resource_version=claim.resource_version,
+    )
 
 
 def union(

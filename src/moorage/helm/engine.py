@@ -16,7 +16,22 @@ from moorage.api import meta
 from moorage.kube import cache as kube_cache
 from moorage.runtime import kind, observed
 
-from . import binary, chart, charts, claim, drift, health, lookups, manifest, runs, seen, status, steps, values, watches
+from . import (
+    binary,
+    chart,
+    charts,
+    claim,
+    drift,
+    health,
+    leftovers,
+    lookups,
+    manifest,
+    runs,
+    seen,
+    status,
+    values,
+    watches,
+)
 
 Values = dict[str, Any]
 
@@ -68,7 +83,7 @@ class Engine:
             each.forget(key)
         self._watches.leave(key)
 
-    # --- observing ---------------------------------------------------------------------------------------------------
+    # --- observing -------------------------------------------------------------------------------
 
     def observe(self, request: Request, now: float, *, entitled: bool) -> seen.ReleaseSeen:
         """What is seen of the release. Without rights in its namespace nothing there is looked at."""
@@ -110,11 +125,9 @@ class Engine:
             record=loaded,
         )
 
-    def _claim(
-        self, request: Request, view: watches.NamespaceView | None
-    ) -> observed.Observed[seen.ClaimSeen | None]:
+    def _claim(self, request: Request, view: watches.NamespaceView | None) -> observed.Observed[seen.ClaimSeen | None]:
         if view is None:
-            return observed.Failed("NoRights", f"no rights in namespace {request.target.namespace} yet")
+            return observed.Failed(seen.NO_RIGHTS, f"no rights in namespace {request.target.namespace} yet")
         if not view.claims.synced:
             return _unsynced(view.claims, "claims")
         found = view.claims.get(request.target.namespace, claim.name(request.target.release))
@@ -161,7 +174,7 @@ class Engine:
         self._lookups.rendered.forget(request.key, keep=(key,))
         return self._lookups.rendered.read(key, request.key)
 
-    # --- the record and its objects ----------------------------------------------------------------------------------
+    # --- the record and its objects --------------------------------------------------------------
 
     def _record_key(self, request: Request, view: watches.NamespaceView | None) -> lookups.RecordKey | None:
         """The latest revision's record."""
@@ -182,7 +195,7 @@ class Engine:
     ) -> observed.Observed[Any]:
         """The record of that key as `lookups.Loaded`, or None when there is none."""
         if view is None:
-            return observed.Failed("NoRights", f"no rights in namespace {request.target.namespace} yet")
+            return observed.Failed(seen.NO_RIGHTS, f"no rights in namespace {request.target.namespace} yet")
         if not view.records.synced:
             return _unsynced(view.records, "release records")
         if key is None:
@@ -300,9 +313,9 @@ class Engine:
             return observed.not_yet("leftovers")
         record = loaded.value.seen if loaded.value else None
         if request.leaving:
-            items = () if record else steps.surplus(known, None)
+            items = () if record else leftovers.surplus(known, None)
         else:
-            items = steps.surplus(known, record) if record and record.status == "deployed" else ()
+            items = leftovers.surplus(known, record) if record and record.status == "deployed" else ()
         if not items:
             self._lookups.leftovers.forget(request.key)
             return observed.Fresh(())
@@ -336,5 +349,3 @@ def _each(fact: observed.Observed[Any], of: Callable[[Any], Any]) -> observed.Ob
         case observed.Stale(value=value, at=at, why=why):
             return observed.Stale(of(value), at, why)
     raise TypeError(f"not a fact: {fact!r}")
-
-

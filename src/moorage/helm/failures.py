@@ -72,7 +72,10 @@ _TABLE: tuple[tuple[str, FailureKind], ...] = (
     (r"no space left on device|disk quota exceeded", _K.NO_SPACE),
     (r"another operation \(install/upgrade/rollback\) is in progress|has no deployed releases", _K.PENDING),
     (r"don't meet the specifications of the schema|schema validation failed", _K.SCHEMA_VIOLATION),
-    (r"execution error at \(|executing \".*\" at <|function \"\w+\" not defined|parse error at \(|YAML parse error on|error calling ", _K.RENDER),
+    (
+        r"execution error at \(|executing \".*\" at <|function \"\w+\" not defined|parse error at \(|YAML parse error on|error calling ",
+        _K.RENDER,
+    ),
     (r"cannot be imported into the current release|invalid ownership metadata", _K.ALREADY_OWNED),
     (
         r"(pre|post)-(install|upgrade|rollback|delete)( hooks? failed|:)|failed (pre|post)-(install|upgrade)",

@@ -126,7 +126,7 @@ class Lookups:
             self.last_words,
         )
 
-    # --- charts ------------------------------------------------------------------------------------------------------
+    # --- charts ----------------------------------------------------------------------------------
 
     async def _choose(self, wanted: seen.Wanted) -> AtHand:
         try:
@@ -149,7 +149,7 @@ class Lookups:
         slim = msgspec.structs.replace(contents, templates={}, files=())
         return AtHand(seen.ChartSeen(found.name, found.version, found.digest), found.archive, slim)
 
-    # --- renders -----------------------------------------------------------------------------------------------------
+    # --- renders ---------------------------------------------------------------------------------
 
     async def _render(self, key: RenderKey) -> seen.RenderSeen:
         text = await self._template(key)
@@ -202,7 +202,7 @@ class Lookups:
     async def _kind(self, key: tuple[str, str]) -> meta.Resource:
         return await self._discovery.resource(*key)
 
-    # --- records and live objects --------------------------------------------------------------------------------------
+    # --- records and live objects ----------------------------------------------------------------
 
     async def _record(self, key: RecordKey) -> Loaded:
         secret = await self._client.get(kinds.SECRET, key.namespace, key.secret, as_=SecretView)
@@ -248,9 +248,7 @@ class Lookups:
                 continue  # the object, or its whole kind, is gone
             if _belongs(live.metadata, item, key):
                 ref = msgspec.structs.replace(item.ref, uid=live.metadata.uid)
-                found.append(
-                    seen.Leftover(ref, resource, live.metadata.resource_version, live.metadata.deleting)
-                )
+                found.append(seen.Leftover(ref, resource, live.metadata.resource_version, live.metadata.deleting))
         return tuple(found)
 
     async def _last_words(self, key: tuple[str, str, str, int]) -> str:

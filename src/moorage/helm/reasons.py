@@ -8,9 +8,15 @@ from moorage.runtime import decision
 class Reason(decision.Reason):
     """Each with what it means, and what to do where the user must act."""
 
-    CLAIM_UNREADABLE = "ClaimUnreadable", "The release's claim can't be read; usually rights in the namespace are still missing."
+    CLAIM_UNREADABLE = (
+        "ClaimUnreadable",
+        "The release's claim can't be read; usually rights in the namespace are still missing.",
+    )
     CLAIMING = "Claiming", "The release's name is being claimed for this resource, so that no other can use it."
-    TAKING_OVER = "TakingOver", "The claim is of an earlier incarnation of this resource, as after a restore from a backup."
+    TAKING_OVER = (
+        "TakingOver",
+        "The claim is of an earlier incarnation of this resource, as after a restore from a backup.",
+    )
     CLAIMED = "Claimed", "Another resource owns a release of this name. Rename one of the two, or delete the other."
     FOREIGN_RELEASE = (
         "ForeignRelease",
@@ -19,13 +25,22 @@ class Reason(decision.Reason):
     )
     RUNNING_HELM = "RunningHelm", "Helm is at work for this release."
     ANOTHER_HELM = "AnotherHelm", "Somebody else's helm is at work for this release; it is given ten minutes."
-    UNLOCKING = "Unlocking", "The release was left pending by a helm that died; its record is set to failed, so that work goes on."
+    UNLOCKING = (
+        "Unlocking",
+        "The release was left pending by a helm that died; its record is set to failed, so that work goes on.",
+    )
     RUN_FAILED = "RunFailed", "Helm failed; the message has its own words. Tried again with growing delays."
     RETRYING = "Retrying", "A fresh try was asked for by moorage.dev/reconcile-at."
     RESTORING = "Restoring", "Objects of the release were changed or removed by hand and are put right."
     CHOOSING_CHART = "ChoosingChart", "The chart's source is being asked."
-    CHART_CHOSEN = "ChartChosen", "The version constraint was resolved to this chart, which is kept until the constraint changes."
-    CHART_NOT_FOUND = "ChartNotFound", "The source has no chart of that name or version. Correct the name or version, or publish it."
+    CHART_CHOSEN = (
+        "ChartChosen",
+        "The version constraint was resolved to this chart, which is kept until the constraint changes.",
+    )
+    CHART_NOT_FOUND = (
+        "ChartNotFound",
+        "The source has no chart of that name or version. Correct the name or version, or publish it.",
+    )
     CHART_UNREACHABLE = "ChartUnreachable", "The chart's source gave no answer. Asked again with growing delays."
     CHART_INVALID = "ChartInvalid", "The chart can't be used as it is. Publish a corrected version."
     DIGEST_MISMATCH = (
@@ -34,7 +49,10 @@ class Reason(decision.Reason):
     )
     RENDERING = "Rendering", "The chart is being rendered."
     SCHEMA_VIOLATION = "SchemaViolation", "The values don't fit the chart's schema. Correct the configuration."
-    RENDER_FAILED = "RenderFailed", "The chart can't be rendered with these values. Correct the configuration or the chart."
+    RENDER_FAILED = (
+        "RenderFailed",
+        "The chart can't be rendered with these values. Correct the configuration or the chart.",
+    )
     REACHES_OUTSIDE = (
         "ReachesOutside",
         "The chart renders objects outside the tenant's namespace, which no resource may do. Use a chart without them.",

@@ -54,7 +54,7 @@ class Runs:
             "release_is_gone": self.release_is_gone,
         }
 
-    # --- long runs ---------------------------------------------------------------------------------------------------
+    # --- long runs -------------------------------------------------------------------------------
 
     async def upgrade(self, obj: Any, args: dict[str, Any]) -> decision.Outcome:
         """Install or upgrade to the digest that was decided on."""
@@ -103,7 +103,7 @@ class Runs:
             return decision.Refused(error.kind.word, str(error))
         return decision.Ok(done.revision)
 
-    # --- short operations --------------------------------------------------------------------------------------------
+    # --- short operations ------------------------------------------------------------------------
 
     async def unlock(self, obj: Any, args: dict[str, Any]) -> decision.Outcome:
         """Set a pending record to failed, exactly in the state in which it was seen."""
@@ -142,7 +142,9 @@ class Runs:
         wanted = drift.desired(body, job.target.release, job.target.namespace)
         if not drift.differences(wanted, live, settled=self.settled.get(ref, frozenset())):
             return decision.Ok()  # put right meanwhile
-        made = await self._apply(resource, ref, drift.restore_body(body, job.target.release, job.target.namespace, live=live))
+        made = await self._apply(
+            resource, ref, drift.restore_body(body, job.target.release, job.target.namespace, live=live)
+        )
         self.settled[ref] = frozenset(found.path for found in drift.differences(wanted, made))
         return decision.Ok()
 
@@ -161,7 +163,7 @@ class Runs:
         decoded: dict[str, Any] = msgspec.json.decode(made)
         return decoded
 
-    # --- guards: live reads right before a destructive act -------------------------------------------------------------
+    # --- guards: live reads right before a destructive act ---------------------------------------
 
     async def claim_is_mine(self, obj: Any, args: dict[str, Any]) -> str:
         """The claim, read live, names this owner."""
@@ -197,4 +199,3 @@ class Runs:
         except errors.NotFound:
             return None
         return claim.read(found)
-

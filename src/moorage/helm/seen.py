@@ -1,4 +1,4 @@
-"""What is seen of one release: the part of an observation that all helm-backed kinds share. Plain, frozen, no secrets."""
+"""What is seen of one release: what the observations of all helm-backed kinds share. Plain, frozen, no secrets."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ from . import manifest, status
 
 ATTEMPT_LABEL = "moorage.dev/attempt"
 DIGEST_LABEL = "moorage.dev/digest"
+NO_RIGHTS = "NoRights"
+"""The reason of facts in a namespace where the operator has no rights (yet, or any more)."""
+
 PENDING = frozenset({"pending-install", "pending-upgrade", "pending-rollback", "uninstalling"})
 
 
@@ -70,6 +73,14 @@ class ClaimSeen(msgspec.Struct, frozen=True):
     owner: meta.ObjectRef
     inventory: tuple[manifest.InventoryItem, ...] = ()
     pin: Pin | None = None
+
+    def is_of(self, owner: meta.ObjectRef) -> bool:
+        """It is this very owner's."""
+        return self.owner.uid == owner.uid
+
+    def is_of_earlier(self, owner: meta.ObjectRef) -> bool:
+        """It is of an incarnation of the owner that is gone, as two of one name can't be there at once."""
+        return not self.is_of(owner) and msgspec.structs.replace(self.owner, uid=owner.uid) == owner
 
 
 class RenderSeen(msgspec.Struct, frozen=True):
@@ -138,6 +149,18 @@ class ReleaseSeen(msgspec.Struct, frozen=True, kw_only=True):
     children: observed.Observed[tuple[ChildSeen, ...]]
     leftovers: observed.Observed[tuple[Leftover, ...]]
     task: tasks.TaskState = None
+
+    @property
+    def desired(self) -> str:
+        """The digest that the deployed revision should have; empty while it is not known."""
+        render = observed.value_of(self.render)
+        return render.digest if render else ""
+
+    @property
+    def is_rolled_back(self) -> bool:
+        """The deployed revision is the one that a failed upgrade was rolled back to."""
+        record, target = observed.value_of(self.record), self.status.failed.rolled_back_to
+        return bool(record and target and record.status == "deployed" and record.description == f"Rollback to {target}")
 
 
 class HasRelease(Protocol):

@@ -1,4 +1,4 @@
-"""The watches of each namespace that holds releases, opened when the first owner enters and closed after the last left.
+"""The watches of each namespace that holds releases: opened with the first owner there, closed after the last.
 
 Claims and release records are always watched there (records by their metadata alone), pods too; the kinds of a release's
 objects as its inventory names them. Secrets are only ever watched by their metadata. Rights come per namespace, so

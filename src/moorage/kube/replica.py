@@ -46,7 +46,8 @@ class _Hold:
 class Replica(Generic[T]):
     """The objects of one collection. `notify` is called for each change, after it has been made."""
 
-    def __init__(self, notify: Callable[[Change[T]], None], *, namespace: str = "", labels: str = "", name: str = ""
+    def __init__(
+        self, notify: Callable[[Change[T]], None], *, namespace: str = "", labels: str = "", name: str = ""
     ) -> None:
         self.objects: store.Store[T] = store.Store()
         self.unreadable: dict[Key, str] = {}  # objects that do not fit the model, and why
@@ -146,7 +147,11 @@ class Replica(Generic[T]):
         if not (self._labels or self._namespace or self._name):
             return True
         meta = views.meta_of(obj)
-        return self._namespace in ("", meta.namespace) and self._name in ("", meta.name) and selectors.matches(self._labels, meta.labels)
+        return (
+            self._namespace in ("", meta.namespace)
+            and self._name in ("", meta.name)
+            and selectors.matches(self._labels, meta.labels)
+        )
 
     # the rules
 

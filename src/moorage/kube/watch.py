@@ -44,8 +44,9 @@ class Scope(msgspec.Struct, frozen=True):
         return f"metadata.name={self.name}" if self.name else ""
 
     def __str__(self) -> str:
-        where = self.namespace or "all namespaces"
-        return f"{self.resource.group_kind} in {where}" + (f" with {self.labels}" if self.labels else "")
+        named = f" named {self.name}" if self.name else ""
+        labelled = f" with {self.labels}" if self.labels else ""
+        return f"{self.resource.group_kind}{named} in {self.namespace or 'all namespaces'}{labelled}"
 
 
 class Pace(msgspec.Struct, frozen=True):

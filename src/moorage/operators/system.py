@@ -20,6 +20,7 @@ class Environment:
     scratch: Path  # a private, writable folder
     helm: Path
     access: binary.KubeAccess
+    grace: float  # seconds a stopped child may take; it must be dead before the lease is another's
 
 
 @dataclasses.dataclass(frozen=True)

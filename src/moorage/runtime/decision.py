@@ -21,6 +21,8 @@ import msgspec
 
 from moorage.api import meta
 
+from . import observed
+
 S = TypeVar("S")
 
 
@@ -264,6 +266,12 @@ def stops(verdict: Verdict) -> bool:
             return not go_on
         case _:
             return True
+
+
+def unknown(reason: str, failed: observed.Failed, on: str, *, within: float = 120.0) -> Wait:
+    """Wait for a fact that can't be decided on; of one that was only not looked at so far, nothing is said."""
+    unseen = failed.reason == observed.NOT_YET
+    return Wait(reason, failed.message, on=on, within=within, again=0.0 if unseen else 5.0, unseen=unseen)
 
 
 def decide(

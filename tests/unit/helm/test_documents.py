@@ -32,7 +32,7 @@ def test_plain_scalars_are_read_as_helm_does(helm_path, make_chart):
     assert not different
 
 
-@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.text("0123456789.eE+-_xob:yYnNa ~", min_size=1, max_size=7), min_size=40, max_size=60))
 def test_any_plain_scalar_is_read_as_helm_does(helm_path, make_chart, scalars):
     usable = []

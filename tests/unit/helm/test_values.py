@@ -51,7 +51,7 @@ def test_faults_have_a_place(text, where):
     assert str(caught.value).startswith(where)
 
 
-@settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(MAPS, MAPS, MAPS)
 def test_layers_end_as_helm_ends_them(helm_path, make_chart, tmp_path, defaults, first, second):
     chart = make_chart({"values.yaml": json.dumps(defaults)})

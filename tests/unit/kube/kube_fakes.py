@@ -130,7 +130,7 @@ class FakeServer:
             self._news.notify_all()
 
     def forget(self) -> None:
-        """Compaction: only the present can still be watched."""
+        """Compaction: a new watch can only begin at the present; open ones go on."""
         self.forgotten = self.version
 
     # transport.Transport

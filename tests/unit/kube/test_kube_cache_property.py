@@ -152,7 +152,7 @@ class Run:
         return have == want and self.server.watching == 1
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(st.lists(STEPS, max_size=40))
 def test_ends_equal_to_the_list(steps: list[tuple[Any, ...]]) -> None:
     async def play() -> None:

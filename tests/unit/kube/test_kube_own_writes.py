@@ -256,10 +256,11 @@ class TestReplica:
         assert len(kept.objects) == 1
 
     def test_own_writes_out_of_scope_stay_out(self) -> None:
-        kept = replica.Replica[Box](lambda _: None, namespace="ns", labels="app=x")
+        kept = replica.Replica[Box](lambda _: None, namespace="ns", labels="app=x", name="labelled")
         kept.took(box("unlabelled", 1))
         kept.took(msgspec.convert(body("labelled", 2, labels={"app": "x"}), Box))
-        elsewhere = {**body("a", 3, labels={"app": "x"})}
+        kept.took(msgspec.convert(body("other", 4, labels={"app": "x"}), Box))
+        elsewhere = {**body("labelled", 3, labels={"app": "x"})}
         elsewhere["metadata"]["namespace"] = "other"
         kept.took(msgspec.convert(elsewhere, Box))
         assert list(kept.objects) == [("ns", "labelled")]
@@ -347,4 +348,4 @@ async def test_a_crash_of_the_watch_is_seen(cache: Cache, server: FakeServer) ->
 
 def test_scope_reads_well() -> None:
     assert str(watch.Scope(BOX)) == "Box.test.moorage.dev in all namespaces"
-    assert str(watch.Scope(BOX, "ns", "a=b")) == "Box.test.moorage.dev in ns with a=b"
+    assert str(watch.Scope(BOX, "ns", "a=b", "x")) == "Box.test.moorage.dev named x in ns with a=b"

@@ -137,9 +137,7 @@ async def test_many_refusals_distrust_the_version(cache: Cache, server: FakeServ
 
 
 async def test_a_silent_stream_is_taken_for_dead(server: FakeServer) -> None:
-    silent = kube_cache.Cache(
-        kube_client.Client(server), watch.Scope(BOX), Box, pace=watch.Pace(idle=0.05, base=0.001)
-    )
+    silent = kube_cache.Cache(kube_client.Client(server), watch.Scope(BOX), Box, pace=watch.Pace(idle=0.05, base=0.001))
     server.faults.append(Fault(silent=True))
     silent.start()
     await silent.wait_synced(5)
@@ -252,9 +250,8 @@ async def test_a_watch_that_lived_is_followed_at_once(cache: Cache, server: Fake
 
 
 async def test_metadata_only_asks_for_partial_objects(server: FakeServer, clock: Clock) -> None:
-    thin = kube_cache.Cache(
-        kube_client.Client(server), watch.Scope(BOX, "ns", "app=x", True), Partial, pace=clock.pace()
-    )
+    scope = watch.Scope(BOX, "ns", labels="app=x", name="mine", metadata_only=True)
+    thin = kube_cache.Cache(kube_client.Client(server), scope, Partial, pace=clock.pace())
     thin.start()
     await until(lambda: server.watching)
 
@@ -263,6 +260,7 @@ async def test_metadata_only_asks_for_partial_objects(server: FakeServer, clock:
     assert asked["accept"].startswith("application/json;as=PartialObjectMetadataList;")
     assert watched["accept"].startswith("application/json;as=PartialObjectMetadata;")
     assert asked["labelSelector"] == watched["labelSelector"] == "app=x"
+    assert asked["fieldSelector"] == watched["fieldSelector"] == "metadata.name=mine"
     await thin.stop()
 
 

@@ -1,4 +1,4 @@
-"""From a Collector's spec to what is made of it: the chart's values, the tenant's namespace, the operator's rights there.
+"""From a Collector's spec to what is made of it: the chart's values, the tenant's namespace, moorage's rights there.
 
 Pure. What can go wrong is the configuration: `helm.values.ValuesError` says where.
 """

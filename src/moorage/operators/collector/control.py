@@ -11,6 +11,8 @@ from collections.abc import Callable
 import msgspec
 
 from moorage.api import kinds, meta
+from moorage.helm import facts as helm_facts
+from moorage.helm import farewell as helm_farewell
 from moorage.helm import seen as helm_seen
 from moorage.helm import steps as helm_steps
 from moorage.runtime import decision, observed
@@ -52,7 +54,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     release: helm_seen.ReleaseSeen
 
 
-# --- steps ---------------------------------------------------------------------------------------------------------------
+# --- steps --------------------------------------------------------------------------------------
 
 
 def configuration_is_sound(seen: Seen) -> Verdict:
@@ -84,7 +86,7 @@ def tenant_admits(seen: Seen) -> Verdict:
             "use another tenant.reference, with a new Collector",
         )
     if isinstance(seen.tenant, observed.Failed):
-        return _unknown(Reason.NAMESPACE_UNKNOWN, seen.tenant, "namespace")
+        return decision.unknown(Reason.NAMESPACE_UNKNOWN, seen.tenant, "namespace")
     tenant = seen.tenant.value
     if tenant is None:
         body = build.namespace(seen.spec, seen.meta.namespace, seen.namespace_labels)
@@ -104,7 +106,7 @@ def tenant_admits(seen: Seen) -> Verdict:
 def rights_are_bound(seen: Seen) -> Verdict:
     """The operator binds itself to its one role in the tenant's namespace."""
     if isinstance(seen.binding, observed.Failed):
-        return _unknown(Reason.BINDING, seen.binding, "binding")
+        return decision.unknown(Reason.BINDING, seen.binding, "binding")
     if seen.binding.value is not None and seen.binding.value.right:
         return DONE
     body = build.binding(seen.spec.namespace, seen.rights)
@@ -112,13 +114,13 @@ def rights_are_bound(seen: Seen) -> Verdict:
     return Act(Reason.BINDING, f"the operator's rights in {seen.spec.namespace} are bound", (apply,))
 
 
-# --- steps of a Collector that is being deleted ----------------------------------------------------------------------------
+# --- steps of a Collector that is being deleted -------------------------------------------------
 
 
 def tenant_is_there(seen: Seen) -> Verdict:
     """With the namespace all is gone; while it goes, it is waited for; without rights in it they are bound again."""
     if isinstance(seen.tenant, observed.Failed):
-        return _unknown(Reason.NAMESPACE_UNKNOWN, seen.tenant, "namespace")
+        return decision.unknown(Reason.NAMESPACE_UNKNOWN, seen.tenant, "namespace")
     tenant, name = seen.tenant.value, seen.spec.namespace
     if tenant is None:
         gone = decision.Guard("namespace_is_gone", {"name": name})
@@ -153,15 +155,21 @@ def rights_are_bound_to_leave(seen: Seen) -> Verdict:
     return rights_are_bound(seen)
 
 
+def orphaning_is_honoured(seen: Seen) -> Verdict:
+    """As for every release; the last Collector of a tenant also gives the operator's rights back."""
+    verdict = helm_farewell.orphaning_is_honoured(seen)
+    return _with_rights_returned(seen, verdict)
+
+
 def owner_may_go(seen: Seen) -> Verdict:
     """As for every release; the last Collector of a tenant also gives the operator's rights back."""
-    verdict = helm_steps.owner_may_go(seen)
+    verdict = helm_farewell.owner_may_go(seen)
     return _with_rights_returned(seen, verdict)
 
 
 def claim_is_known(seen: Seen) -> Verdict:
     """As for every release; rights that an interrupted farewell bound again are given back too."""
-    verdict = helm_steps.claim_is_known(seen)
+    verdict = helm_farewell.claim_is_known(seen)
     if isinstance(verdict, Act) and any(isinstance(a, decision.EditFinalizer) for a in verdict.actions):
         return _with_rights_returned(seen, verdict)
     return verdict
@@ -181,11 +189,6 @@ def _with_rights_returned(seen: Seen, verdict: Verdict) -> Verdict:
     return msgspec.structs.replace(verdict, actions=(*first, unbind, last))
 
 
-def _unknown(reason: Reason, failed: observed.Failed, on: str) -> Wait:
-    unseen = failed.reason == observed.NOT_YET
-    return Wait(reason, failed.message, on=on, within=MINUTE, unseen=unseen)
-
-
 def _admitted(seen: Seen) -> bool:
     tenant = observed.value_of(seen.tenant)
     return tenant is not None and seen.meta.namespace in tenant.admits
@@ -201,16 +204,16 @@ STEPS: tuple[Callable[[Seen], Verdict], ...] = (
 
 FAREWELL: tuple[Callable[[Seen], Verdict], ...] = (
     tenant_is_there,
-    helm_steps.orphaning_is_honoured,
+    orphaning_is_honoured,
     never_admitted_may_go,
     rights_are_bound_to_leave,
     claim_is_known,
     helm_steps.no_helm_runs,
     helm_steps.last_run_is_noted,
-    helm_steps.release_is_uninstalled,
-    helm_steps.leftovers_are_gone,
+    helm_farewell.release_is_uninstalled,
+    helm_farewell.leftovers_are_gone,
     owner_may_go,
 )
 
-FACTS: tuple[Callable[[Seen], Fact], ...] = helm_steps.FACTS
+FACTS: tuple[Callable[[Seen], Fact], ...] = helm_facts.FACTS
 READY_FACTS = frozenset({"Released", "Available"})

@@ -13,7 +13,7 @@ import msgspec
 
 from moorage.api import kinds, meta
 from moorage.api import status as api_status
-from moorage.helm import binary, chart, charts, engine, steps, values
+from moorage.helm import binary, chart, charts, engine, facts, values
 from moorage.helm import seen as helm_seen
 from moorage.kube import cache as kube_cache
 from moorage.kube import errors
@@ -23,6 +23,7 @@ from moorage.runtime import kind, observed
 from . import build, config, control, places, types
 
 ADOPT = "moorage.dev/adopt"
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 class Namespace(msgspec.Struct, frozen=True):
@@ -81,7 +82,7 @@ class CollectorKind(kind.Kind[types.Collector, control.Seen]):
         self._bindings.subscribe(self._on_binding)
         self._synced = asyncio.create_task(self._announce())
         around = self._settings.environment
-        helm = binary.Helm(around.helm, around.access, around.scratch / "helm")
+        helm = binary.Helm(around.helm, around.access, around.scratch / "helm", grace=around.grace)
         self._places = places.Places(self._settings.charts, world.client, around.namespace, around.scratch / "places")
         self._engine = engine.Engine(
             world,
@@ -112,7 +113,7 @@ class CollectorKind(kind.Kind[types.Collector, control.Seen]):
         bound = observed.value_of(binding)
         there = observed.value_of(tenant)
         return control.Seen(
-            meta=obj.metadata,
+            meta=_without_last_applied(obj.metadata),
             spec=_without_configuration(obj.spec),
             rights=self._settings.rights,
             namespace_labels=self._settings.namespace_labels,
@@ -127,9 +128,9 @@ class CollectorKind(kind.Kind[types.Collector, control.Seen]):
 
     def report(self, seen: control.Seen) -> dict[str, Any]:
         """See `Kind.report`."""
-        return steps.report(seen.release)
+        return facts.report(seen.release)
 
-    # --- what is seen ------------------------------------------------------------------------------------------------
+    # --- what is seen ----------------------------------------------------------------------------
 
     def _request(self, obj: types.Collector) -> engine.Request:
         spec, annotations = obj.spec, obj.metadata.annotations
@@ -177,7 +178,7 @@ class CollectorKind(kind.Kind[types.Collector, control.Seen]):
         mine = obj.spec.namespace
         return sum(it.spec.namespace == mine and it.metadata.uid != obj.metadata.uid for it in self.items())
 
-    # --- news --------------------------------------------------------------------------------------------------------
+    # --- news ------------------------------------------------------------------------------------
 
     def _on_tenant(self, change: kube_cache.Change[Namespace]) -> None:
         found = change.new or change.old
@@ -218,6 +219,12 @@ def _fault(configuration: str) -> str:
     except values.ValuesError as error:
         return str(error)
     return ""
+
+
+def _without_last_applied(metadata: meta.ObjectMeta) -> meta.ObjectMeta:
+    """kubectl keeps a copy of the whole spec in an annotation."""
+    annotations = {k: v for k, v in metadata.annotations.items() if k != LAST_APPLIED}
+    return msgspec.structs.replace(metadata, annotations=annotations)
 
 
 def _without_configuration(spec: types.CollectorSpec) -> types.CollectorSpec:

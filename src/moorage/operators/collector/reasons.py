@@ -25,8 +25,8 @@ class Reason(decision.Reason):
     NAMESPACE_ENDING = "NamespaceEnding", "The tenant's namespace is being deleted; nothing can be made in it."
     NOT_ADMITTED = (
         "NotAdmitted",
-        "The tenant's namespace does not admit Collectors of this namespace. An administrator may add the namespace to its "
-        "annotation moorage.dev/collectors-from.",
+        "The tenant's namespace does not admit Collectors of this namespace. An administrator may add that "
+        "namespace to its annotation moorage.dev/collectors-from.",
     )
     BINDING = "Binding", "The operator is given its rights in the tenant's namespace."
     LEAVING = "Leaving", "Nothing is left to remove, as the tenant's namespace is gone."

@@ -104,7 +104,8 @@ class CollectorSpec(msgspec.Struct, frozen=True, rename="camel"):
         ),
         crd.Rule(
             "self.tenant == oldSelf.tenant",
-            "tenant can't be changed, as it names the release and its namespace: create a new Collector and delete this one",
+            "tenant can't be changed, as it names the release and its namespace: create a new Collector and "
+            "delete this one",
         ),
         crd.Rule(
             f"self.collector.name.size() + 1 + self.tenant.instance.size() <= {RELEASE_NAME_MAX}",

@@ -1,0 +1,82 @@
+"""The conditions and status fields that every helm-backed kind has: functions of the observation alone. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from moorage.runtime import observed
+from moorage.runtime.decision import Fact
+
+from . import status
+from .reasons import Reason
+from .seen import HasRelease, ReleaseSeen
+
+
+def released(it: HasRelease) -> Fact:
+    """Released: the deployed revision is what the spec says."""
+    r = it.release
+    record = observed.value_of(r.record)
+    if record is None:
+        unknown = isinstance(r.record, observed.Failed)
+        return Fact("Released", None if unknown else False, Reason.NOT_RELEASED, "there is no release yet")
+    what = f"revision {record.revision} is {record.status}"
+    if record.status == "deployed" and record.digest == r.desired:
+        return Fact("Released", True, Reason.RELEASED, what)
+    return Fact("Released", False, Reason.NOT_RELEASED, what)
+
+
+def drifted(it: HasRelease) -> Fact:
+    """Drifted: objects, or the release itself, were changed by hand and are not yet put right."""
+    r = it.release
+    record = observed.value_of(r.record)
+    changed = [str(c.ref) for c in observed.value_of(r.children) or () if c.drift]
+    if record is not None and record.status == "deployed" and not record.mine and not r.is_rolled_back:
+        changed.insert(0, f"revision {record.revision} was made by hand")
+    if changed:
+        return Fact("Drifted", True, Reason.DRIFTED, ", ".join(changed[:10]))
+    return Fact("Drifted", False, Reason.IN_SYNC, "")
+
+
+def available(it: HasRelease) -> Fact:
+    """Available: all recorded objects are ready, whether or not they are what the spec says by now."""
+    children = it.release.children
+    if isinstance(children, observed.Failed):
+        return Fact("Available", None, Reason.LOOKING, children.message)
+    weak = next((child for child in children.value if not child.ready), None)
+    if weak is not None:
+        return Fact("Available", False, weak.reason, f"{weak.ref.kind} {weak.ref.name}: {weak.message}")
+    if not children.value:
+        return Fact("Available", False, Reason.NOT_RELEASED, "there are no objects yet")
+    return Fact("Available", True, Reason.READY, f"{len(children.value)} objects are ready")
+
+
+def report(r: ReleaseSeen) -> dict[str, object]:
+    """The status fields that tell about the release."""
+    record, held, children = observed.value_of(r.record), observed.value_of(r.claim), observed.value_of(r.children)
+    fields: dict[str, object] = {}
+    if held is not None and held.pin is not None and held.is_of(r.owner):
+        pin = held.pin
+        fields["chart"] = status.ChartStatus(
+            pin.chart.name, pin.chart.version, pin.chart.digest, pin.wanted.constraint, pin.wanted.source
+        )
+    if not isinstance(r.record, observed.Failed):
+        fields["release"] = (
+            status.ReleaseStatus(r.target.release, r.target.namespace, record.revision, record.status, record.digest)
+            if record
+            else status.ReleaseStatus(r.target.release, r.target.namespace)
+        )
+    if children is not None:
+        counted: dict[str, int] = {}
+        for child in children:
+            counted[child.ref.kind] = counted.get(child.ref.kind, 0) + 1
+        ready = sum(child.ready for child in children)
+        fields["inventory"] = status.InventoryStatus(len(children), ready, dict(sorted(counted.items())))
+        is_good = record is not None and record.status == "deployed" and record.mine and ready == len(children) > 0
+        if is_good and record is not None:
+            fields["good"] = status.Good(record.revision, record.digest)
+            if record.digest == r.desired:
+                fields |= {"lastError": "", "failed": status.FailedDigest()}
+    return fields
+
+
+FACTS: tuple[Callable[[HasRelease], Fact], ...] = (released, drifted, available)

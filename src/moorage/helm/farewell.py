@@ -1,0 +1,82 @@
+"""The steps by which a helm-backed resource leaves: release, leftovers, claim, and the finalizer last. Pure."""
+
+from __future__ import annotations
+
+import msgspec
+
+from moorage.runtime import decision, observed
+from moorage.runtime.decision import DONE, Act, Verdict
+
+from . import attempts, claim, leftovers, seen
+from .reasons import Reason
+from .seen import HasRelease
+
+
+def orphaning_is_honoured(it: HasRelease) -> Verdict:
+    """With moorage.dev/on-delete=Orphan everything stays, and only the claim is given up."""
+    r = it.release
+    if not r.policy.orphan:
+        return DONE
+    if isinstance(r.claim, observed.Failed) and r.claim.reason != seen.NO_RIGHTS:
+        return decision.unknown(Reason.CLAIM_UNREADABLE, r.claim, "claim")
+    held = observed.value_of(r.claim)
+    give_up = (claim.delete(r.target, held),) if held is not None and held.is_of(r.owner) else ()
+    return Act(Reason.ORPHANING, "the release stays, as asked", (*give_up, _finalizer_goes("the release is orphaned")))
+
+
+def claim_is_known(it: HasRelease) -> Verdict:
+    """Only the claim says what there is to remove: without it, or with another's, there is nothing of ours."""
+    r = it.release
+    if isinstance(r.claim, observed.Failed):
+        return decision.unknown(Reason.CLAIM_UNREADABLE, r.claim, "claim")
+    held = observed.value_of(r.claim)
+    if held is not None and held.is_of(r.owner):
+        return DONE
+    if held is not None and held.is_of_earlier(r.owner):
+        patch = claim.patch(r.target, held, "the owner was restored and has a new uid", owner=r.owner)
+        return Act(Reason.TAKING_OVER, f"the claim of an earlier {r.owner} is taken over", (patch,))
+    guard = decision.Guard("claim_is_not_mine", {"uid": r.owner.uid})
+    return Act(
+        Reason.LEAVING, "no release is claimed by this resource", (_finalizer_goes("nothing is claimed", guard),)
+    )
+
+
+def release_is_uninstalled(it: HasRelease) -> Verdict:
+    """Helm uninstalls what has a record, in the namespace it was installed in."""
+    r = it.release
+    if isinstance(r.record, observed.Failed):
+        return decision.unknown(Reason.READING_RECORD, r.record, "record")
+    record = observed.value_of(r.record)
+    if record is None:
+        return DONE
+    if wait := attempts.wait_for_retry(r, "uninstall"):
+        return wait
+    attempt = attempts.begin(r, "uninstall", record.digest, record.revision)
+    run = attempts.run(r, "release.uninstall", attempt, {}, decision.Guard("claim_is_mine", {"uid": r.owner.uid}))
+    return Act(
+        Reason.UNINSTALLING,
+        f"release {r.target.release} (revision {record.revision}) is uninstalled",
+        (decision.Remember(why="a run is written down before it begins", fields={"attempt": attempt}), run),
+    )
+
+
+def leftovers_are_gone(it: HasRelease) -> Verdict:
+    """Hook objects, and what a lost record can't name: all of the inventory must be gone."""
+    return leftovers.go(it.release, Reason.SWEEPING) or DONE
+
+
+def owner_may_go(it: HasRelease) -> Verdict:
+    """Nothing is left: the claim goes, then the finalizer."""
+    r = it.release
+    held = observed.value_of(r.claim)
+    assert held is not None  # noqa: S101 - claim_is_known comes first
+    guard = decision.Guard("release_is_gone", {"uid": r.owner.uid})
+    return Act(
+        Reason.LEAVING,
+        "nothing is left of the release",
+        (msgspec.structs.replace(claim.delete(r.target, held), require=(guard,)), _finalizer_goes("nothing is left")),
+    )
+
+
+def _finalizer_goes(why: str, *guards: decision.Guard) -> decision.EditFinalizer:
+    return decision.EditFinalizer(why=why, present=False, require=guards)

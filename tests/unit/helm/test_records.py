@@ -1,0 +1,136 @@
+"""Release records are read, told apart and rewritten without loss."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import gzip
+import json
+import os
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moorage.api import meta
+from moorage.helm import records
+
+BODY = {
+    "name": "r",
+    "info": {"status": "pending-upgrade", "description": "Preparing upgrade", "first_deployed": "2026-01-01T00:00:00Z"},
+    "chart": {
+        "metadata": {"name": "app", "version": "1.2.3", "appVersion": "9"},
+        "lock": {"generated": "2026-01-01T00:00:00Z", "digest": "x"},
+        "templates": [{"name": "templates/a", "data": "YQ==", "modtime": "2026-01-01T00:00:00Z"}],
+        "values": {"a": 1},
+        "schema": None,
+        "files": [],
+        "modtime": "2026-01-01T00:00:00Z",
+    },
+    "config": {"a": 2},
+    "manifest": "---\n# Source: app/templates/a\n",
+    "hooks": [{"name": "h", "kind": "Job", "manifest": "x", "events": ["pre-install"], "last_run": {"phase": "Failed"}}],
+    "version": 3,
+    "namespace": "ns",
+    "apply_method": "ssa",
+    "something_new": {"kept": [1, 2.5, None]},
+}
+
+
+def pack(body) -> str:
+    return base64.b64encode(base64.b64encode(gzip.compress(json.dumps(body).encode()))).decode()
+
+
+def changed(**paths) -> records.Record:
+    body = copy.deepcopy(BODY)
+    for path, value in paths.items():
+        *above, last = path.split("__")
+        node = body
+        for name in above:
+            node = node[name]
+        node[last] = value
+    return records.decode(pack(body))
+
+
+def test_decode():
+    record = records.decode(pack(BODY))
+    assert (record.name, record.namespace, record.revision, record.status) == ("r", "ns", 3, "pending-upgrade")
+    assert (record.chart_name, record.chart_version, record.app_version, record.apply_method) == ("app", "1.2.3", "9", "ssa")
+    assert record.hooks == (records.Hook("h", "Job", "x", ("pre-install",), "Failed"),)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=10,
+)
+
+
+@given(JSON, st.text())
+def test_another_status_changes_nothing_else(extra, description):
+    body = {**BODY, "extra": extra}
+    data, labels = records.with_status(pack(body), "failed", description)
+    again = json.loads(gzip.decompress(base64.b64decode(base64.b64decode(data))))
+    assert labels == {"status": "failed"}
+    assert (again["info"].pop("status"), again["info"].pop("description")) == ("failed", description)
+    expected = copy.deepcopy(body)
+    del expected["info"]["status"], expected["info"]["description"]
+    assert again == expected
+    assert records.content_digest(records.decode(data)) == records.content_digest(records.decode(pack(body)))
+
+
+def test_what_a_revision_was_made_from_and_nothing_else_decides_its_digest():
+    same = records.content_digest(records.decode(pack(BODY)))
+    template = {"name": "templates/a", "data": "YQ=="}
+    for equal in (
+        {"info__status": "deployed"},
+        {"version": 9},
+        {"manifest": "other"},
+        {"chart__modtime": ""},
+        {"chart__lock__generated": ""},
+        {"chart__templates": [template]},
+    ):
+        assert records.content_digest(changed(**equal)) == same, equal
+    for other in (
+        {"config": {"a": 3}},
+        {"config": {}},
+        {"chart__values": {"a": 2}},
+        {"chart__metadata__version": "1.2.4"},
+        {"chart__templates": [{**template, "data": "Yg=="}]},
+        {"chart__files": [template]},
+        {"chart__lock__digest": "y"},
+    ):
+        assert records.content_digest(changed(**other)) != same, other
+    assert records.manifest_digest(changed(manifest="other")) != records.manifest_digest(changed())
+    assert records.content_digest(changed(), key=b"k") != same
+
+
+def test_a_record_that_would_not_fit_is_refused():
+    body = {**BODY, "manifest": os.urandom(700_000).hex()}
+    with pytest.raises(records.RecordError, match="a Secret may have"):
+        records.with_status(pack(body), "failed", "")
+
+
+BOMB = base64.b64encode(base64.b64encode(gzip.compress(bytes(records.MAX_DECODED + 1), 1))).decode()
+
+
+@pytest.mark.parametrize(
+    "data",
+    ["", "!", base64.b64encode(b"x").decode(), pack([]), pack({}), pack({**BODY, "version": "x"}), pack(BODY)[:-8], BOMB],
+    ids=["empty", "no-base64", "no-gzip", "list", "nothing", "bad-version", "cut-off", "bomb"],
+)
+def test_what_is_no_record(data):
+    with pytest.raises(records.RecordError):
+        records.decode(data)
+
+
+def test_revisions_by_their_labels():
+    labels = {"name": "r", "owner": "helm", "status": "pending-install", "version": "12", "modifiedAt": "1", "mine": "x"}
+    found = records.Revision.from_metadata(
+        meta.ObjectMeta(name="n", namespace="ns", uid="u", resource_version="7", labels=labels)
+    )
+    assert found == records.Revision("ns", "r", 12, "pending-install", "u", "7", {"mine": "x"})
+    assert (found.pending, found.secret_name) == (True, "sh.helm.release.v1.r.v12")
+    for bad in ({}, {**labels, "version": "x"}, {**labels, "owner": "me"}):
+        with pytest.raises(records.RecordError):
+            records.Revision.from_metadata(meta.ObjectMeta(name="n", labels=bad))
