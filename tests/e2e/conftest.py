@@ -59,6 +59,11 @@ def registry(cluster: tools.Cluster, tmp_path_factory: pytest.TempPathFactory) -
     return address
 
 
+def private(registry: str) -> str:
+    """Where the registry that asks for a login is, once a test has started it."""
+    return f"{registry.rpartition(':')[0]}:5001"
+
+
 def values(registry: str) -> dict[str, Any]:
     """Helm values of the operator under test."""
     return {
@@ -70,6 +75,7 @@ def values(registry: str) -> dict[str, Any]:
                     "clusters": {
                         "registry": {"oci": f"oci://{registry}/charts", "plainHTTP": True},
                         "unreachable": {"oci": "oci://10.244.0.1:1/charts", "plainHTTP": True},
+                        "private": {"oci": f"oci://{private(registry)}/charts", "secretRef": "private-registry"},
                     }
                 },
             }

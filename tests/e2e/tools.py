@@ -191,3 +191,64 @@ def writes(entries: list[dict[str, Any]], user: str, *, leases: bool = False) ->
         and "review" not in entry.get("objectRef", {}).get("resource", "")
         and (leases or entry.get("objectRef", {}).get("resource") != "leases")
     ]
+
+
+def told(entries: list[dict[str, Any]]) -> list[str]:
+    """Requests as people read them: `patch deployments/scale NAMESPACE/NAME`."""
+    lines = []
+    for entry in entries:
+        it = entry.get("objectRef") or {}
+        what = "/".join(part for part in (it.get("resource"), it.get("subresource")) if part)
+        lines.append(f"{entry['verb']} {what} {it.get('namespace', '')}/{it.get('name', '')}")
+    return lines
+
+
+def outside(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Those that do not go to Collectors or events: what is done to the rest of the cluster."""
+    return [entry for entry in entries if entry["objectRef"]["resource"] not in ("collectors", "events")]
+
+
+def quiet(user: str, *, for_seconds: float = 2.0) -> int:
+    """Wait until the user has written nothing for a while; returns where the audit log ends then."""
+    state = {"mark": audit_end(), "since": time.monotonic()}
+
+    def still() -> int | None:
+        end = audit_end()
+        if writes(audit(int(state["mark"])), user):
+            state["since"] = time.monotonic()
+        state["mark"] = end
+        return end if time.monotonic() - state["since"] >= for_seconds else None
+
+    return wait(f"no write by {user} for {for_seconds:g} s", still)
+
+
+def operators(cluster: Cluster) -> list[Any]:
+    """The operator's pods that are not being deleted, oldest first."""
+    found = cluster.items("pods", "-n", NAMESPACE, "-l", "app.kubernetes.io/name=moorage")
+    alive = [pod for pod in found if "deletionTimestamp" not in pod["metadata"]]
+    return sorted(alive, key=lambda pod: pod["metadata"]["creationTimestamp"])
+
+
+def metrics(cluster: Cluster, pod: str) -> dict[str, float]:
+    """What one pod of the operator says at /metrics, by NAME{LABELS}."""
+    out = cluster.kubectl("get", "--raw", f"/api/v1/namespaces/{NAMESPACE}/pods/{pod}:8080/proxy/metrics")
+    lines = [line.rpartition(" ") for line in out.splitlines() if line and not line.startswith("#")]
+    return {name: float(value) for name, _, value in lines}
+
+
+def total(measured: dict[str, float], name: str) -> float:
+    """The sum of a metric over all its labels."""
+    return sum(value for each, value in measured.items() if each.partition("{")[0] == name)
+
+
+def stop_operator(cluster: Cluster) -> None:
+    """Scale the operator to nothing, and wait until no pod of it is left."""
+    cluster.kubectl("scale", "deploy/moorage", "-n", NAMESPACE, "--replicas=0")
+    words = ["-n", NAMESPACE, "-l", "app.kubernetes.io/name=moorage", "-o", "name"]
+    wait("the operator's end", lambda: not cluster.kubectl("get", "pods", *words).strip())
+
+
+def start_operator(cluster: Cluster, replicas: int = 1) -> None:
+    """Scale the operator up again, and wait until it is rolled out."""
+    cluster.kubectl("scale", "deploy/moorage", "-n", NAMESPACE, f"--replicas={replicas}")
+    cluster.kubectl("rollout", "status", "deploy/moorage", "-n", NAMESPACE, "--timeout=120s")

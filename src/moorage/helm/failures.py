@@ -73,7 +73,8 @@ _TABLE: tuple[tuple[str, FailureKind], ...] = (
     (r"another operation \(install/upgrade/rollback\) is in progress|has no deployed releases", _K.PENDING),
     (r"don't meet the specifications of the schema|schema validation failed", _K.SCHEMA_VIOLATION),
     (
-        r"execution error at \(|executing \".*\" at <|function \"\w+\" not defined|parse error at \(|YAML parse error on|error calling ",
+        r"execution error at \(|executing \".*\" at <|function \"\w+\" not defined|parse error at \("
+        r"|YAML parse error on|error calling ",
         _K.RENDER,
     ),
     (r"cannot be imported into the current release|invalid ownership metadata", _K.ALREADY_OWNED),

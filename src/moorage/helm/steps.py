@@ -212,9 +212,9 @@ def release_is_current(it: HasRelease) -> Verdict:
     if isinstance(r.record, observed.Failed):
         return decision.unknown(Reason.READING_RECORD, r.record, "record")
     record, desired = observed.value_of(r.record), r.desired
-    current = record is not None and record.status == "deployed" and record.digest == desired
-    if current and (record.mine or not r.policy.enforce):
-        return DONE
+    if record is not None and record.status == "deployed" and record.digest == desired:
+        if record.mine or not r.policy.enforce:  # a hand-made revision may stay where drift is not undone
+            return DONE
     if wait := attempts.wait_for_retry(r, "upgrade"):
         return wait
     held, render = observed.value_of(r.claim), observed.value_of(r.render)

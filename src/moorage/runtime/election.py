@@ -2,19 +2,23 @@
 
 The holder renews every `retry` seconds and gives up leadership when no renewal succeeded for `renew` seconds, well
 before `duration` ends for the others. A candidate takes an unreleased lease only after having itself watched it
-unchanged for a full `duration`, so another's interrupted work is never taken over earlier (law 7). Release is an
+unrenewed for a full `duration`, so another's interrupted work is never taken over earlier (law 7). Release is an
 explicit act after the drain.
 
-It alone writes the Lease. A clock step changes nothing: times in the Lease are for people.
+It alone writes the Lease. What can go wrong: answers get lost (the lease is then recognised by this process's own
+identity), others edit the Lease (only a change of its spec counts as a renewal), somebody deletes it (the holder stops
+at its next renewal, and nobody takes over before). A clock step changes nothing: times in the Lease are for people.
 """
 
 from __future__ import annotations
 
 import asyncio
 import datetime
+import math
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from typing import Any
 
 import msgspec
 import structlog
@@ -23,7 +27,14 @@ from moorage.api import kinds, meta
 from moorage.kube import client as kube_client
 from moorage.kube import errors
 
+from .gate import Gate, NotLeading
+
+__all__ = ["Election", "Gate", "Lease", "LeaseSpec", "NotLeading", "Timing"]
+
 log = structlog.get_logger(__name__)
+
+RELEASE = 4.0
+"""Seconds that giving the lease back may take."""
 
 
 class LeaseSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -42,44 +53,21 @@ class Lease(msgspec.Struct, frozen=True, rename="camel"):
     spec: LeaseSpec = LeaseSpec()
 
 
-class NotLeading(Exception):
-    """This process may not write: it does not hold the lease, or not for long enough to finish a request."""
-
-
 class Timing(msgspec.Struct, frozen=True):
-    """Seconds: `duration` > `renew` > `retry`."""
+    """Seconds: `duration` > `renew` > `retry`; a task must be able to end within `duration` - `renew`."""
 
     duration: float = 15.0
     renew: float = 10.0
     retry: float = 2.0
 
-
-class Gate:
-    """Says before each write whether it may start, and how long it may take. Always open without election."""
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._until: float | None = float("inf")
-
-    def open_until(self, until: float | None) -> None:
-        """Leadership is held until this monotonic time; None closes the gate."""
-        self._until = until
-
-    @property
-    def is_open(self) -> bool:
-        """Whether a write may start now."""
-        return self._until is not None and self._clock() < self._until
-
-    def timeout(self, wanted: float) -> float:
-        """The time in seconds a request may take, so that it ends before the lease does. Raises NotLeading."""
-        left = (self._until if self._until is not None else 0.0) - self._clock()
-        if left <= 0:
-            raise NotLeading("the lease is lost; nothing may be written")
-        return min(wanted, left)
+    def __post_init__(self) -> None:
+        """Raises ValueError."""
+        if not self.duration > self.renew > self.retry > 0:
+            raise ValueError(f"a lease needs duration > renew > retry > 0, not {self}")
 
 
 class Election:
-    """One candidate. `acquire` returns as leader; `hold` returns when leadership is lost."""
+    """One candidate. `acquire` returns as leader; `hold` returns when leadership is lost. `identity` must be unique."""
 
     def __init__(
         self,
@@ -91,25 +79,28 @@ class Election:
         identity: str,
         timing: Timing | None = None,
         clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[Any]] = asyncio.sleep,
     ) -> None:
-        self._client, self._gate, self._clock = client, gate, clock
+        self._client, self._gate, self._clock, self._sleep = client, gate, clock, sleep
         self._namespace, self._name, self.identity = namespace, name, identity
         self._timing = timing or Timing()
-        self._seen: tuple[str, float] = ("", 0.0)  # resourceVersion, first seen at
+        self._seen: LeaseSpec | None = None
+        self._seen_at = 0.0
+        self._missing_at: float | None = None
         self._version = ""
         gate.open_until(None)
 
     async def acquire(self) -> None:
         """Wait until this process leads."""
         while not await self._attempt(self._try_acquire):
-            await asyncio.sleep(self._timing.retry * random.uniform(0.8, 1.2))  # noqa: S311 - jitter
+            await self._sleep(self._timing.retry * random.uniform(0.8, 1.2))  # noqa: S311 - jitter
         log.info("leading", lease=self._name, identity=self.identity)
 
     async def hold(self) -> None:
         """Renew until it fails for `renew` seconds or the lease is another's. The gate is closed on return."""
         try:
-            while self._gate.is_open:
-                await asyncio.sleep(self._timing.retry)
+            while (left := self._gate.left) > 0:
+                await self._sleep(min(self._timing.retry, left))
                 if await self._attempt(self._renew) is None:
                     break
         finally:
@@ -117,50 +108,60 @@ class Election:
         log.warning("lease lost", lease=self._name, identity=self.identity)
 
     async def release(self) -> None:
-        """Give the lease back, so that the next leader need not wait. Call after the drain."""
+        """Give the lease back if it is still ours, so that the next leader need not wait. Call after the drain."""
         self._gate.open_until(None)
-        if not self._version:
-            return
-        spec = {"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": _now()}
         try:
-            await self._write(spec, timeout=2.0)
+            async with asyncio.timeout(RELEASE):
+                lease = await self._read(RELEASE)
+                if lease.spec.holder_identity != self.identity:
+                    return
+                self._version = lease.metadata.resource_version
+                await self._write({"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": _now()}, RELEASE)
             log.info("lease released", lease=self._name)
-        except errors.KubeError as error:
+        except (errors.KubeError, TimeoutError) as error:
             log.warning("lease not released; it runs out by itself", lease=self._name, error=str(error))
 
-    async def _attempt(self, step: Callable[[], object]) -> bool | None:
+    async def _attempt(self, step: Callable[[], Awaitable[bool | None]]) -> bool | None:
         """One try: True leads, False not (yet), None lost for good."""
         try:
-            result = await step()  # type: ignore[misc]
-        except errors.Conflict:
-            return False
+            return await step()
+        except NotLeading:
+            return None
+        except (errors.Conflict, errors.AlreadyExists):
+            return False  # somebody was faster, which the next read tells
         except errors.KubeError as error:
             log.warning("lease request failed", lease=self._name, error=str(error))
             return False
-        return result  # type: ignore[no-any-return]
+
+    # --- becoming the leader -------------------------------------------------------------------------------------
 
     async def _try_acquire(self) -> bool:
-        begun = self._clock()
         try:
-            lease = await self._client.get(
-                kinds.LEASE, self._namespace, self._name, as_=Lease, timeout=self._timing.renew / 2
-            )
+            lease = await self._read(self._timing.renew / 2)
         except errors.NotFound:
-            return await self._create(begun)
-        version = lease.metadata.resource_version
-        if version != self._seen[0]:
-            self._seen = (version, begun)
-        held = bool(lease.spec.holder_identity)
-        duration = float(lease.spec.lease_duration_seconds or self._timing.duration)
-        if held and begun - self._seen[1] < duration:
+            return await self._try_create()
+        self._missing_at = None
+        if lease.spec != self._seen:
+            self._seen, self._seen_at = lease.spec, self._clock()  # after the answer: it may have been renewed until then
+        begun = self._clock()
+        holder = lease.spec.holder_identity
+        if holder and holder != self.identity and begun - self._seen_at < self._promised():
             return False
-        self._version = version
+        self._version = lease.metadata.resource_version
         transitions = (lease.spec.lease_transitions or 0) + 1
-        await self._write(self._spec() | {"acquireTime": _now(), "leaseTransitions": transitions})
+        spec = self._spec() | {"acquireTime": _now(), "leaseTransitions": transitions}
+        await self._write(spec, self._timing.renew / 2)
         self._open(begun)
         return True
 
-    async def _create(self, begun: float) -> bool:
+    async def _try_create(self) -> bool:
+        """A missing lease may have been deleted under its holder, who notices at the next renewal: give it the time."""
+        begun = self._clock()
+        if self._missing_at is None:
+            self._missing_at = begun
+        held = self._seen is not None and self._seen.holder_identity
+        if begun - self._missing_at < (self._promised() if held else 2 * self._timing.retry):
+            return False
         body = {
             "apiVersion": kinds.LEASE.api_version,
             "kind": kinds.LEASE.kind,
@@ -174,52 +175,60 @@ class Election:
         self._open(begun)
         return True
 
+    def _promised(self) -> float:
+        """Seconds for which the holder that was seen may count on its lease."""
+        promised = self._seen.lease_duration_seconds if self._seen else None
+        return float(promised or self._timing.duration)
+
+    # --- staying it ----------------------------------------------------------------------------------------------
+
     async def _renew(self) -> bool | None:
-        begun = self._clock()
+        """True when renewed. None when the lease is deleted: another may have created it anew already."""
         try:
-            await self._write(self._spec(), timeout=self._gate.timeout(self._timing.renew / 2))
-        except errors.Conflict:
-            return await self._still_mine(begun)
+            begun = self._clock()
+            try:
+                await self._write(self._spec(), self._within())
+            except errors.Conflict:
+                if not await self._still_mine():
+                    return None
+                begun = self._clock()
+                await self._write(self._spec(), self._within())
         except errors.NotFound:
-            return None  # somebody deleted the lease: another may have created it anew already
-        except NotLeading:
             return None
         self._open(begun)
         return True
 
-    async def _still_mine(self, begun: float) -> bool | None:
-        """After a conflict: a foreign edit of the Lease that left the holder alone is no loss."""
-        lease = await self._client.get(
-            kinds.LEASE, self._namespace, self._name, as_=Lease, timeout=self._gate.timeout(self._timing.renew / 2)
-        )
-        if lease.spec.holder_identity != self.identity:
-            return None
+    async def _still_mine(self) -> bool:
+        """After a conflict: a foreign edit that left the holder alone is no loss, nor is an own lost answer."""
+        lease = await self._read(self._within())
         self._version = lease.metadata.resource_version
-        return False
+        return lease.spec.holder_identity == self.identity
 
-    async def _write(self, spec: dict[str, object], *, timeout: float | None = None) -> None:
+    def _within(self) -> float:
+        return self._gate.timeout(self._timing.renew / 2)
+
+    def _open(self, begun: float) -> None:
+        """The lease counts from when the renewal was begun: the server may have written it at any time since."""
+        self._gate.open_until(begun + self._timing.renew)
+
+    # --- requests ------------------------------------------------------------------------------------------------
+
+    async def _read(self, timeout: float) -> Lease:
+        return await self._client.get(kinds.LEASE, self._namespace, self._name, as_=Lease, timeout=timeout)
+
+    async def _write(self, spec: dict[str, object], timeout: float) -> None:
         body = {"metadata": {"resourceVersion": self._version}, "spec": spec}
         lease = await self._client.patch_merge(
-            kinds.LEASE,
-            self._namespace,
-            self._name,
-            body,
-            field_manager="moorage",
-            as_=Lease,
-            timeout=timeout or self._timing.renew / 2,
+            kinds.LEASE, self._namespace, self._name, body, field_manager="moorage", as_=Lease, timeout=timeout
         )
         self._version = lease.metadata.resource_version
 
     def _spec(self) -> dict[str, object]:
         return {
             "holderIdentity": self.identity,
-            "leaseDurationSeconds": max(1, round(self._timing.duration)),
+            "leaseDurationSeconds": math.ceil(self._timing.duration),
             "renewTime": _now(),
         }
-
-    def _open(self, begun: float) -> None:
-        """The lease counts from when the renewal was begun: the server may have written it at any time since."""
-        self._gate.open_until(begun + self._timing.renew)
 
 
 def _now() -> str:

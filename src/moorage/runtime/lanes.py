@@ -17,7 +17,7 @@ class Lanes:
         self._taken: dict[str, list[Wake]] = {}
 
     def enter(self, lane: str, wake: Wake) -> bool:
-        """Take the lane, or be woken by `wake` once it is free."""
+        """Take the lane, or be woken by `wake` once it is free. Whoever was let in owes a `leave`."""
         if not lane:
             return True
         waiting = self._taken.get(lane)
@@ -28,6 +28,6 @@ class Lanes:
         return True
 
     def leave(self, lane: str) -> None:
-        """Free the lane and wake everyone who asked for it meanwhile."""
+        """Free the lane and wake everyone who asked for it meanwhile, in their order."""
         for wake in self._taken.pop(lane, ()):
             wake()

@@ -1,7 +1,8 @@
-"""A deduplicating work queue of keys, with delays and per-key back-off.
+"""A deduplicating work queue of keys, with delays, per-key back-off and a backlog.
 
-A key is never handed to two workers at once: added again while it is worked on, it comes back after `done`. Lives on
-one event loop; holds nothing that a restart needs (law 1).
+A key is never handed to two workers at once: added again while it is worked on, it comes back after `done`. Keys of the
+backlog (the first list after a start) give way to news, but never starve. Lives on one event loop; holds nothing that a
+restart needs (law 1).
 """
 
 from __future__ import annotations
@@ -16,8 +17,14 @@ from typing import Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
 
+BACKLOG_TURN = 8
+"""Every so many keys one is taken from the backlog, however much news there is."""
 
-class Closed(Exception):
+REST = 30.0
+"""Seconds for which a resting key is kept from news at most."""
+
+
+class Closed(Exception):  # noqa: N818 - a state, as asyncio's QueueEmpty
     """The queue takes no more work, and none is left to hand out."""
 
 
@@ -34,19 +41,23 @@ class WorkQueue(Generic[K]):
     ) -> None:
         self._base, self._cap, self._clock = base, cap, clock
         self._rng = rng or random.Random()  # noqa: S311 - jitter, not a secret
-        self._ready: collections.deque[K] = collections.deque()
-        self._queued: set[K] = set()
+        self._news: collections.deque[K] = collections.deque()
+        self._backlog: collections.deque[K] = collections.deque()
+        self._queued: dict[K, bool] = {}  # True: in the backlog
+        self._turn = 0
         self._working: set[K] = set()
         self._dirty: set[K] = set()
         self._delayed: list[tuple[float, int, K]] = []
         self._due: dict[K, float] = {}
         self._serial = 0
         self._failures: dict[K, int] = {}
+        self._resting: dict[K, float] = {}
         self._closed = False
-        self._wake = asyncio.Event()
+        self._waiters: collections.deque[asyncio.Future[None]] = collections.deque()
+        self._timer: asyncio.TimerHandle | None = None
 
     def __len__(self) -> int:
-        return len(self._ready)
+        return len(self._queued)
 
     @property
     def delayed(self) -> int:
@@ -58,16 +69,27 @@ class WorkQueue(Generic[K]):
         """Keys that workers hold now."""
         return len(self._working)
 
-    def add(self, key: K) -> None:
-        """Have `key` looked at as soon as a worker is free."""
-        if self._closed or key in self._queued:
+    # --- putting in ----------------------------------------------------------------------------------------------
+
+    def add(self, key: K, *, backlog: bool = False) -> None:
+        """Have `key` looked at as soon as a worker is free; a resting key when its rest is over."""
+        if self._closed:
             return
+        if (left := self._resting.get(key, 0.0) - self._clock()) > 0:
+            self.add_after(key, left)
+            return
+        self._resting.pop(key, None)
         if key in self._working:
             self._dirty.add(key)
-            return
-        self._queued.add(key)
-        self._ready.append(key)
-        self._wake.set()
+        elif self._queued.get(key, True) and not (backlog and key in self._queued):
+            self._queued[key] = backlog  # a key that moves up leaves its old place behind, to be skipped
+            (self._backlog if backlog else self._news).append(key)
+            self._wake_one()
+
+    def wake(self, key: K) -> None:
+        """Have `key` looked at now, even if it rests: its owner has changed what is wanted."""
+        self._resting.pop(key, None)
+        self.add(key)
 
     def add_after(self, key: K, seconds: float) -> None:
         """Have `key` looked at after `seconds`; of several such wishes the earliest counts."""
@@ -80,13 +102,21 @@ class WorkQueue(Generic[K]):
         self._due[key] = due
         self._serial += 1
         heapq.heappush(self._delayed, (due, self._serial, key))
-        self._wake.set()
+        self._arm()
 
     def retry(self, key: K) -> float:
         """Have `key` looked at after its back-off, which doubles with each failure; returns the delay in seconds."""
-        failures = self._failures.get(key, 0)
-        self._failures[key] = failures + 1
-        delay = float(min(self._cap, self._base * 2 ** min(failures, 20))) * self._rng.uniform(0.8, 1.2)
+        delay = self._back_off(key)
+        self.add_after(key, delay)
+        return delay
+
+    def rest(self, key: K) -> float:
+        """As `retry`, but news does not bring the key back sooner (for `REST` seconds at most); only `wake` does.
+
+        For what news itself might drive in circles, such as another controller that undoes what was done.
+        """
+        delay = self._back_off(key)
+        self._resting[key] = self._clock() + min(delay, REST)
         self.add_after(key, delay)
         return delay
 
@@ -94,23 +124,47 @@ class WorkQueue(Generic[K]):
         """A success: the next failure starts from the shortest back-off again."""
         self._failures.pop(key, None)
 
+    def _back_off(self, key: K) -> float:
+        failures = self._failures.get(key, 0)
+        self._failures[key] = failures + 1
+        return float(min(self._cap, self._base * 2 ** min(failures, 20))) * self._rng.uniform(0.8, 1.2)
+
+    # --- taking out ----------------------------------------------------------------------------------------------
+
     async def get(self) -> K:
         """The next key. The caller owes a `done`. Raises Closed when the queue is closed and empty."""
         while True:
-            self._promote()
-            if self._ready:
-                key = self._ready.popleft()
-                self._queued.discard(key)
-                self._working.add(key)
+            for key in self.take():
                 return key
             if self._closed:
                 raise Closed
-            self._wake.clear()
-            timeout = self._delayed[0][0] - self._clock() if self._delayed else None
+            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiters.append(waiter)
+            self._arm()
             try:
-                await asyncio.wait_for(self._wake.wait(), timeout)
-            except TimeoutError:
-                continue
+                await waiter
+            except asyncio.CancelledError:
+                if waiter in self._waiters:
+                    self._waiters.remove(waiter)
+                else:
+                    self._wake_one()  # it was this worker's to take: let another
+                raise
+
+    def take(self) -> tuple[K, ...]:
+        """The next key if there is one now, else nothing. The caller owes a `done`."""
+        self._promote()
+        self._turn += 1
+        sources = [(self._news, False), (self._backlog, True)]
+        if self._turn % BACKLOG_TURN == 0:
+            sources.reverse()
+        for source, is_backlog in sources:
+            while source:
+                key = source.popleft()
+                if self._queued.get(key) is is_backlog:
+                    del self._queued[key]
+                    self._working.add(key)
+                    return (key,)
+        return ()
 
     def done(self, key: K) -> None:
         """The worker is finished with `key`; changes that came meanwhile bring it back at once."""
@@ -122,12 +176,37 @@ class WorkQueue(Generic[K]):
     def close(self) -> None:
         """Take no more keys and drop those not begun; workers that wait get Closed."""
         self._closed = True
-        self._ready.clear()
-        self._queued.clear()
-        self._dirty.clear()
-        self._delayed.clear()
-        self._due.clear()
-        self._wake.set()
+        if self._timer:
+            self._timer.cancel()
+        for held in (self._news, self._backlog, self._queued, self._dirty, self._delayed, self._due, self._resting):
+            held.clear()
+        while self._waiters:
+            self._wake_one()
+
+    # --- waking workers ------------------------------------------------------------------------------------------
+
+    def _wake_one(self) -> None:
+        while self._waiters:
+            waiter = self._waiters.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
+                return
+
+    def _arm(self) -> None:
+        """While a worker waits, a timer stands at the next delayed key."""
+        if not self._waiters or not self._delayed:
+            return
+        loop, due = asyncio.get_running_loop(), self._delayed[0][0]
+        at = loop.time() + max(0.0, due - self._clock())
+        if self._timer is None or at < self._timer.when():
+            if self._timer:
+                self._timer.cancel()
+            self._timer = loop.call_at(at, self._ring)
+
+    def _ring(self) -> None:
+        self._timer = None
+        self._promote()
+        self._arm()
 
     def _promote(self) -> None:
         now = self._clock()

@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 
 import structlog
 
-from . import observed
+from . import failure, observed
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -126,9 +126,10 @@ class Source(Generic[K, V]):
                 async with asyncio.timeout(self._deadline):
                     value = await self._fetch(key)
                 entry.fact, entry.failures = observed.Fresh(value, time.time()), 0
-            except asyncio.CancelledError:
-                raise
-            except Exception as error:
+            except (Exception, asyncio.CancelledError) as error:
+                current = asyncio.current_task()
+                if isinstance(error, asyncio.CancelledError) and current and current.cancelling():
+                    raise  # nobody reads it any more; else something inside was cancelled, and the key must not go dead
                 entry.failures += 1
                 entry.fact = self._failure(before, error)
         again = 0.0 if entry.wanted_again else self._again_in(entry)
@@ -143,7 +144,7 @@ class Source(Generic[K, V]):
         if self._entries.get(key) is entry:
             self._begin(key, entry)
 
-    def _failure(self, before: observed.Observed[V], error: Exception) -> observed.Observed[V]:
+    def _failure(self, before: observed.Observed[V], error: BaseException) -> observed.Observed[V]:
         match error:
             case SourceError():
                 failed = observed.Failed(error.reason, error.message, error.transient)
@@ -151,7 +152,7 @@ class Source(Generic[K, V]):
                 failed = observed.Failed("TimedOut", f"{self.name} gave no answer within {self._deadline:g} s")
             case _:
                 log.warning("source failed", source=self.name, exc_info=error)
-                failed = observed.Failed("Unavailable", f"{self.name}: {error}")
+                failed = observed.Failed("Unavailable", f"{self.name}: {failure.words(error)}")
         last = observed.value_of(before)
         if last is None or not failed.transient:
             return failed

@@ -7,6 +7,7 @@ meant to do is written ahead in status, so a crash that empties this pool loses 
 from __future__ import annotations
 
 import asyncio
+import functools
 import time
 from collections.abc import Awaitable, Callable, Hashable
 from typing import TypeAlias
@@ -14,9 +15,11 @@ from typing import TypeAlias
 import msgspec
 import structlog
 
-from . import decision
+from . import decision, failure, lifecycle
 
 log = structlog.get_logger(__name__)
+
+Work: TypeAlias = Callable[[], Awaitable[decision.Outcome]]
 
 
 class Running(msgspec.Struct, frozen=True, tag="running"):
@@ -45,7 +48,9 @@ class Tasks:
         self._enqueue = enqueue
         self._slots = asyncio.Semaphore(limit)
         self._states: dict[str, TaskState] = {}
-        self._handles: dict[str, asyncio.Task[None]] = {}
+        self._lanes_of: dict[Hashable, set[str]] = {}
+        self._handles: dict[str, asyncio.Task[decision.Outcome]] = {}
+        self._closed = False
 
     def state(self, lane: str) -> TaskState:
         """What runs in the lane, or how the last task in it ended, or None when this process has run none."""
@@ -57,56 +62,60 @@ class Tasks:
         return len(self._handles)
 
     def start(
-        self,
-        lane: str,
-        task: str,
-        attempt: str,
-        work: Callable[[], Awaitable[decision.Outcome]],
-        *,
-        key: Hashable,
-        deadline: float,
+        self, lane: str, task: str, attempt: str, work: Work, *, key: Hashable, deadline: float
     ) -> decision.Outcome:
-        """Start `work`, cancelled after `deadline` seconds. Conflict when the lane is taken."""
+        """Start `work`, cancelled `deadline` seconds after its turn came. Conflict when the lane is taken."""
+        if self._closed:
+            return decision.Refused("Stopping", "the operator is stopping; its successor will look again")
         if lane in self._handles:
             return decision.Conflict(f"another task runs in {lane}")
         self._states[lane] = Running(task, time.time())
-        run = self._run(lane, task, attempt, work, key, deadline)
-        self._handles[lane] = asyncio.get_running_loop().create_task(run, name=f"task:{lane}:{task}")
+        self._lanes_of.setdefault(key, set()).add(lane)
+        handle = asyncio.get_running_loop().create_task(
+            self._run(lane, task, work, deadline), name=f"task:{lane}:{task}"
+        )
+        self._handles[lane] = handle
+        handle.add_done_callback(functools.partial(self._ended, lane, task, attempt, key))
         return decision.Ok()
 
-    def forget(self, lane: str) -> None:
-        """Drop the memory of an ended task."""
-        if isinstance(self._states.get(lane), Ended):
-            del self._states[lane]
+    def forget(self, key: Hashable) -> None:
+        """The object is gone: drop the memory of its ended tasks."""
+        for lane in self._lanes_of.pop(key, ()):
+            if isinstance(self._states.get(lane), Ended):
+                del self._states[lane]
 
-    async def stop(self) -> None:
-        """Cancel all tasks and wait until each has cleaned up (its processes are gone)."""
-        handles = tuple(self._handles.values())
-        for handle in handles:
-            handle.cancel()
-        await asyncio.gather(*handles, return_exceptions=True)
+    def close(self) -> None:
+        """Start no more tasks."""
+        self._closed = True
 
-    async def _run(
-        self,
-        lane: str,
-        task: str,
-        attempt: str,
-        work: Callable[[], Awaitable[decision.Outcome]],
-        key: Hashable,
-        deadline: float,
-    ) -> None:
-        outcome: decision.Outcome = decision.Unknown("cancelled")
+    async def ended(self, within: float) -> bool:
+        """Whether all tasks end by themselves within so many seconds."""
+        if self._handles:
+            await asyncio.wait(self._handles.values(), timeout=within)
+        return not self._handles
+
+    async def stop(self, within: float) -> bool:
+        """Cancel all tasks, and whether each has cleaned up (its processes are gone) within so many seconds."""
+        self.close()
+        return await lifecycle.cancel(*self._handles.values(), within=within)
+
+    async def _run(self, lane: str, task: str, work: Work, deadline: float) -> decision.Outcome:
         try:
-            async with self._slots, asyncio.timeout(deadline):
-                outcome = await work()
-        except TimeoutError:
-            outcome = decision.Unknown(f"{task} did not end within {deadline:g} s and was stopped")
-        except asyncio.CancelledError:
-            raise
+            async with self._slots, asyncio.timeout(deadline) as alarm:
+                return await work()
+        except TimeoutError as error:
+            if alarm.expired():
+                return decision.Unknown(f"{task} did not end within {deadline:g} s and was stopped")
+            return decision.Unknown(f"{task} failed: {failure.words(error)}")
         except Exception as error:
             log.exception("task failed", lane=lane, task=task)
-            outcome = decision.Unknown(f"{task} failed: {error}")
-        finally:
-            del self._handles[lane]
-            self._states[lane] = Ended(task, attempt, time.time(), outcome)
-            self._enqueue(key)
+            return decision.Unknown(f"{task} failed: {failure.words(error)}")
+
+    def _ended(
+        self, lane: str, task: str, attempt: str, key: Hashable, handle: asyncio.Task[decision.Outcome]
+    ) -> None:
+        """Also for a task that was cancelled before its first step, which runs nothing of its own."""
+        del self._handles[lane]
+        outcome = decision.Unknown("cancelled") if handle.cancelled() else handle.result()
+        self._states[lane] = Ended(task, attempt, time.time(), outcome)
+        self._enqueue(key)

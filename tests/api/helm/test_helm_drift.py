@@ -8,6 +8,7 @@ import json
 import socket
 import ssl
 import subprocess
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -41,7 +42,10 @@ spec:
         image: img:1
         command: []
         args: ["1h", "60m"]
-        env: [{name: EMPTY, value: ""}, {name: B, value: "x"}, {name: CPU, valueFrom: {resourceFieldRef: {resource: limits.cpu}}}]
+        env:
+        - {name: EMPTY, value: ""}
+        - {name: B, value: "x"}
+        - {name: CPU, valueFrom: {resourceFieldRef: {resource: limits.cpu}}}
         ports: [{containerPort: 80}, {containerPort: 80, protocol: UDP, name: u}]
         resources: {limits: {cpu: 1000m, memory: 1024Mi}, requests: {cpu: 0.5, memory: 1e6}}
         securityContext: {privileged: false, capabilities: {drop: [ALL]}}
@@ -107,7 +111,10 @@ spec:
 apiVersion: networking.k8s.io/v1
 kind: Ingress
 metadata: {name: r}
-spec: {rules: [{host: h, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: r, port: {number: 80}}}}]}}]}
+spec:
+  rules:
+  - host: h
+    http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: r, port: {number: 80}}}}]}
 ---
 apiVersion: batch/v1
 kind: CronJob
@@ -202,19 +209,51 @@ async def test_nor_without_managed_fields(release):
 
 CONTAINER = "/spec/template/spec/containers/0"
 USERS = [
-    ("Deployment", [("replace", f"{CONTAINER}/image", "img:2")], ["spec.template.spec.containers[name=c].image changed"]),
-    ("Deployment", [("remove", f"{CONTAINER}/env/1", None)], ["spec.template.spec.containers[name=c].env[name=B] missing"]),
-    ("Deployment", [("replace", f"{CONTAINER}/env/0/value", "x")], ["spec.template.spec.containers[name=c].env[name=EMPTY].value changed"]),
+    (
+        "Deployment",
+        [("replace", f"{CONTAINER}/image", "img:2")],
+        ["spec.template.spec.containers[name=c].image changed"],
+    ),
+    (
+        "Deployment",
+        [("remove", f"{CONTAINER}/env/1", None)],
+        ["spec.template.spec.containers[name=c].env[name=B] missing"],
+    ),
+    (
+        "Deployment",
+        [("replace", f"{CONTAINER}/env/0/value", "x")],
+        ["spec.template.spec.containers[name=c].env[name=EMPTY].value changed"],
+    ),
     ("Deployment", [("replace", f"{CONTAINER}/args", ["1h"])], ["spec.template.spec.containers[name=c].args changed"]),
-    ("Deployment", [("replace", f"{CONTAINER}/args/1", "1h")], ["spec.template.spec.containers[name=c].args[1] changed"]),
-    ("Deployment", [("replace", f"{CONTAINER}/resources/limits/cpu", "2")], ["spec.template.spec.containers[name=c].resources.limits.cpu changed"]),
-    ("Deployment", [("remove", "/spec/template/spec/automountServiceAccountToken", None)], ["spec.template.spec.automountServiceAccountToken missing"]),
+    (
+        "Deployment",
+        [("replace", f"{CONTAINER}/args/1", "1h")],
+        ["spec.template.spec.containers[name=c].args[1] changed"],
+    ),
+    (
+        "Deployment",
+        [("replace", f"{CONTAINER}/resources/limits/cpu", "2")],
+        ["spec.template.spec.containers[name=c].resources.limits.cpu changed"],
+    ),
+    (
+        "Deployment",
+        [("remove", "/spec/template/spec/automountServiceAccountToken", None)],
+        ["spec.template.spec.automountServiceAccountToken missing"],
+    ),
     ("Deployment", [("add", "/spec/template/spec/hostNetwork", True)], ["spec.template.spec.hostNetwork changed"]),
-    ("Deployment", [("replace", "/spec/template/spec/tolerations/0/key", "z")], ["spec.template.spec.tolerations[0].key changed"]),
+    (
+        "Deployment",
+        [("replace", "/spec/template/spec/tolerations/0/key", "z")],
+        ["spec.template.spec.tolerations[0].key changed"],
+    ),
     ("Deployment", [("remove", "/spec/template/spec/tolerations", None)], ["spec.template.spec.tolerations missing"]),
     ("Deployment", [("replace", "/spec/replicas", 7)], ["spec.replicas changed"]),
     ("Deployment", [("replace", "/metadata/labels/tier", "2")], ["metadata.labels.tier changed"]),
-    ("Deployment", [("remove", "/metadata/labels/app.kubernetes.io~1managed-by", None)], ['metadata.labels["app.kubernetes.io/managed-by"] missing']),
+    (
+        "Deployment",
+        [("remove", "/metadata/labels/app.kubernetes.io~1managed-by", None)],
+        ['metadata.labels["app.kubernetes.io/managed-by"] missing'],
+    ),
     ("Deployment", [("add", "/metadata/labels/own", "x"), ("add", "/spec/minReadySeconds", 3)], []),
     ("Service", [("replace", "/spec/ports/1/targetPort", 82)], ["spec.ports[port=81].targetPort changed"]),
     ("Service", [("remove", "/spec/ports/1", None)], ["spec.ports[port=81] missing"]),
@@ -243,7 +282,11 @@ async def test_a_user_s_edit_is_drift_and_one_apply_repairs_it(release):
 
 async def test_one_member_of_a_union_beside_another_is_refused(release):
     """No apply takes away what a user owns; helm's is refused in the same way."""
-    volume = {"op": "replace", "path": "/spec/template/spec/volumes/1", "value": {"name": "w", "hostPath": {"path": "/"}}}
+    volume = {
+        "op": "replace",
+        "path": "/spec/template/spec/volumes/1",
+        "value": {"name": "w", "hostPath": {"path": "/"}},
+    }
     await release.api.json_patch(release.path("Deployment"), [volume], "kubectl-edit")
     assert await release.drift("Deployment") == ["spec.template.spec.volumes[name=w].emptyDir missing"]
     with pytest.raises(AssertionError, match="more than 1 volume type"):
@@ -256,7 +299,9 @@ async def test_one_member_of_a_union_beside_another_is_refused(release):
 async def test_what_was_set_and_taken_back_costs_one_repair(release):
     """A false that the server doesn't store: its owner is gone, so it counts as missing until it is applied once."""
     path = release.path("Deployment")
-    await release.api.json_patch(path, [{"op": "add", "path": "/spec/template/spec/hostNetwork", "value": True}], "kubectl-edit")
+    await release.api.json_patch(
+        path, [{"op": "add", "path": "/spec/template/spec/hostNetwork", "value": True}], "kubectl-edit"
+    )
     await release.api.json_patch(path, [{"op": "remove", "path": "/spec/template/spec/hostNetwork"}], "kubectl-edit")
     assert await release.drift("Deployment") == ["spec.template.spec.hostNetwork missing"]
     await release.restore("Deployment")
@@ -304,6 +349,12 @@ async def test_an_apply_with_the_uid_of_a_deleted_object_brings_nothing_back(rel
 # --- a webhook -------------------------------------------------------------------------------------------------------
 
 
+def _certificate(address: str, folder: Path) -> None:
+    request = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=webhook"]
+    request += ["-addext", f"subjectAltName=IP:{address}", "-keyout", str(folder / "key"), "-out", str(folder / "crt")]
+    subprocess.run(request, check=True, capture_output=True)
+
+
 @pytest.fixture
 async def webhook(api, namespace, tmp_path):
     """A mutating webhook that rewrites images and drops args, where the API server can reach this machine."""
@@ -311,12 +362,7 @@ async def webhook(api, namespace, tmp_path):
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.connect((host, port))
         here = probe.getsockname()[0]
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=webhook"]
-        + ["-addext", f"subjectAltName=IP:{here}", "-keyout", str(tmp_path / "key"), "-out", str(tmp_path / "crt")],
-        check=True,
-        capture_output=True,
-    )
+    await asyncio.to_thread(_certificate, here, tmp_path)
 
     async def answer(request: web.Request) -> web.Response:
         asked = (await request.json())["request"]

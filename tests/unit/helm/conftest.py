@@ -48,7 +48,12 @@ def make_chart(tmp_path: Path) -> Any:
     def make(files: dict[str, str] | None = None, *, name: str = "probe", version: str = "0.1.0", **meta: Any) -> Path:
         folder = tmp_path / "charts" / version / name
         body = {"apiVersion": "v2", "name": name, "version": version, **meta}
-        for path, text in {"Chart.yaml": yaml.safe_dump(body), "values.yaml": "{}\n", "templates/probe.yaml": PROBE, **(files or {})}.items():
+        for path, text in {
+            "Chart.yaml": yaml.safe_dump(body),
+            "values.yaml": "{}\n",
+            "templates/probe.yaml": PROBE,
+            **(files or {}),
+        }.items():
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_text(text)
         return folder

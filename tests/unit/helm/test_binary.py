@@ -33,13 +33,15 @@ def runner(path: str, tmp_path: Path, **kube: str) -> binary.Helm:
 async def test_template(helm, make_chart):
     chart = make_chart(
         {
-            "templates/probe.yaml": "{{ if .Capabilities.APIVersions.Has \"example.com/v1/Thing\" }}\n"
-            "kind: ConfigMap\napiVersion: v1\nmetadata: {name: {{ .Release.Name }}, namespace: {{ .Release.Namespace }}}\n"
+            "templates/probe.yaml": '{{ if .Capabilities.APIVersions.Has "example.com/v1/Thing" }}\n'
+            "kind: ConfigMap\napiVersion: v1\n"
+            "metadata: {name: {{ .Release.Name }}, namespace: {{ .Release.Namespace }}}\n"
             "data: {v: {{ .Values.a | quote }}, k: {{ .Capabilities.KubeVersion.Version }}}\n{{ end }}\n",
             "templates/hook.yaml": "kind: Job\napiVersion: batch/v1\nmetadata:\n  name: h\n  annotations:\n"
-            "    helm.sh/hook: pre-install,pre-upgrade\n    helm.sh/hook-weight: \"-5\"\n"
+            '    helm.sh/hook: pre-install,pre-upgrade\n    helm.sh/hook-weight: "-5"\n'
             "    helm.sh/hook-delete-policy: hook-succeeded\n",
-            "templates/test.yaml": "kind: Pod\napiVersion: v1\nmetadata: {name: t, annotations: {helm.sh/hook: test}}\n",
+            "templates/test.yaml": "kind: Pod\napiVersion: v1\n"
+            "metadata: {name: t, annotations: {helm.sh/hook: test}}\n",
         }
     )
     text = await helm.template(chart, {"a": "ä: 'x'"}, "rel", "ns", CAPABILITIES)
@@ -53,8 +55,8 @@ async def test_template(helm, make_chart):
 @pytest.mark.parametrize(
     ("template", "schema", "given", "kind", "says"),
     [
-        ("{{ fail (printf \"no %s\" .Values.pw) }}", "{}", {"pw": "hunter22"}, K.RENDER, "no (values: pw)"),
-        ("{{ required \"pw is needed\" .Values.pw }}", "{}", {}, K.RENDER, "pw is needed"),
+        ('{{ fail (printf "no %s" .Values.pw) }}', "{}", {"pw": "hunter22"}, K.RENDER, "no (values: pw)"),
+        ('{{ required "pw is needed" .Values.pw }}', "{}", {}, K.RENDER, "pw is needed"),
         ("a: [", "{}", {}, K.RENDER, ""),
         ("{{ .Values.a.b.c }}", "{}", {}, K.RENDER, "nil pointer"),
         ("{{ nope }}", "{}", {}, K.RENDER, 'function "nope" not defined'),
@@ -101,7 +103,13 @@ async def test_secrets_are_on_no_command_line_in_no_environment_and_in_no_file(t
     assert seen.endswith('{"pw": "hunter22"}')
     assert "t0ken-t0ken" not in seen
     assert "inherit-me" not in seen
-    for part in ("'--install'", "'--server-side=true'", "'--force-conflicts'", "'--labels=a=1,b=2'", "'--wait=hookOnly'"):
+    for part in (
+        "'--install'",
+        "'--server-side=true'",
+        "'--force-conflicts'",
+        "'--labels=a=1,b=2'",
+        "'--wait=hookOnly'",
+    ):
         assert part in seen
     for part in ("rollback-on-failure", "create-namespace", "'--take-ownership'"):
         assert part not in seen
@@ -129,7 +137,9 @@ async def test_who_does_not_listen_is_killed_with_its_children(tmp_path):
     )
     helm = runner(fake(tmp_path, script), tmp_path)
     task = asyncio.create_task(helm.uninstall("r", "ns"))
-    while not (pids.exists() and pids.read_text()):
+    for _ in range(500):
+        if pids.exists() and pids.read_text():
+            break
         await asyncio.sleep(0.02)
     task.cancel()
     await asyncio.sleep(0.05)
@@ -156,7 +166,8 @@ def test_it_dies_with_its_parent(tmp_path):
     deadline = 500
     while not (pid_file.exists() and pid_file.read_text()):
         deadline -= 1
-        assert deadline and parent.poll() is None
+        assert deadline
+        assert parent.poll() is None
         _nap()
     parent.send_signal(signal.SIGKILL)
     parent.wait()

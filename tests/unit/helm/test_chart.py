@@ -41,7 +41,9 @@ def test_contents(make_chart):
 
 
 def test_dependencies_are_read_in_place():
-    inner = archive({"dep/Chart.yaml": b"name: dep\nversion: 1.0.0\n", "dep/templates/a": b"{{ .Capabilities.KubeVersion }}"})
+    inner = archive(
+        {"dep/Chart.yaml": b"name: dep\nversion: 1.0.0\n", "dep/templates/a": b"{{ .Capabilities.KubeVersion }}"}
+    )
     found = chart.read(archive({**BASE, "c/charts/dep-1.0.0.tgz": inner}))
     assert found.reads_capabilities
     assert "charts/dep/templates/a" in found.templates
@@ -50,14 +52,14 @@ def test_dependencies_are_read_in_place():
 @pytest.mark.parametrize(
     ("text", "capabilities", "lookup"),
     [
-        ("{{ if .Capabilities.APIVersions.Has \"x\" }}{{ end }}", True, False),
+        ('{{ if .Capabilities.APIVersions.Has "x" }}{{ end }}', True, False),
         ("{{- $.Capabilities.KubeVersion.Version -}}", True, False),
         ("{{/* .Capabilities */}}", False, False),
         ("# .Capabilities in a comment of the YAML", False, False),
-        ("{{ (lookup \"v1\" \"Secret\" \"a\" \"b\") }}", False, True),
-        ("{{ $x := lookup \"v1\" \"Secret\" \"a\" \"b\" }}", False, True),
-        ("{{ .Values.lookup }} {{ \"lookup me\" }} {{ include \"my.lookup \" . }}", False, False),
-        ("{{ tpl \"{{ .Capabilities.KubeVersion }}\" . }}", True, False),
+        ('{{ (lookup "v1" "Secret" "a" "b") }}', False, True),
+        ('{{ $x := lookup "v1" "Secret" "a" "b" }}', False, True),
+        ('{{ .Values.lookup }} {{ "lookup me" }} {{ include "my.lookup " . }}', False, False),
+        ('{{ tpl "{{ .Capabilities.KubeVersion }}" . }}', True, False),
     ],
 )
 def test_flags(text, capabilities, lookup):
@@ -66,7 +68,7 @@ def test_flags(text, capabilities, lookup):
 
 
 def test_notes_are_no_part_of_the_manifest():
-    assert not read(**{"NOTES.txt": "{{ lookup \"v1\" \"Pod\" \"\" \"\" }}"}).uses_lookup
+    assert not read(**{"NOTES.txt": '{{ lookup "v1" "Pod" "" "" }}'}).uses_lookup
 
 
 def test_schema_takes():
@@ -76,14 +78,26 @@ def test_schema_takes():
         "allOf": [{"properties": {"extra": {"anyOf": [{"properties": {"deep": {}}}, {"type": "null"}]}}}],
     }
     found = chart.read(archive({**BASE, "c/values.schema.json": json.dumps(schema).encode()}))
-    takes = {p: found.schema_takes(tuple(p.split("."))) for p in ("tenant.id", "tenant", "extra.deep", "none", "other", "tenant.x")}
-    assert takes == {"tenant.id": True, "tenant": True, "extra.deep": True, "none": False, "other": False, "tenant.x": False}
+    takes = {
+        p: found.schema_takes(tuple(p.split(".")))
+        for p in ("tenant.id", "tenant", "extra.deep", "none", "other", "tenant.x")
+    }
+    assert takes == {
+        "tenant.id": True,
+        "tenant": True,
+        "extra.deep": True,
+        "none": False,
+        "other": False,
+        "tenant.x": False,
+    }
     assert not read().schema_takes(("tenant",))
 
 
 def test_a_schema_that_refers_to_itself_ends():
     schema = {"$ref": "#", "allOf": [{"$ref": "#"}]}
-    assert not chart.read(archive({**BASE, "c/values.schema.json": json.dumps(schema).encode()})).schema_takes(("a", "b"))
+    assert not chart.read(archive({**BASE, "c/values.schema.json": json.dumps(schema).encode()})).schema_takes(
+        ("a", "b")
+    )
 
 
 @pytest.mark.parametrize("name", ["../x", "c/../../x", "/etc/x", "c/..", "c\\..\\x", "x.yaml", "other/x"])
@@ -114,7 +128,11 @@ def test_bombs_are_refused():
         chart.read(nested)
 
 
-@pytest.mark.parametrize("bad", [b"", b"no gzip", gzip.compress(b"no tar"), archive(BASE)[:60], gzip.compress(b"")], ids=["empty", "text", "no-tar", "cut-off", "no-files"])
+@pytest.mark.parametrize(
+    "bad",
+    [b"", b"no gzip", gzip.compress(b"no tar"), archive(BASE)[:60], gzip.compress(b"")],
+    ids=["empty", "text", "no-tar", "cut-off", "no-files"],
+)
 def test_what_is_no_archive(bad):
     with pytest.raises(chart.ChartInvalid):
         chart.read(bad)

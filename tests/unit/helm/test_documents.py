@@ -12,9 +12,59 @@ from hypothesis import strategies as st
 
 from moorage.helm import documents
 
-SCALARS = """yes no y N on Off ~ null 2024-01-01 2024-01-01T00:00:00Z 1:30 1e3 1E+3 .5 1. 0777 0o17 0b11 0x1F -0x1f +5 -0 08 09.5
-1_000 _1 1__0 1_0.5 0.10 -.5 12e03 ... = == - a- 0x 0b 1e 1e+ . +. .e1 tRUE Null NULL True 0.0 00 -01 1.2.3 v1 =a""".split()
-SCALARS = [s for s in SCALARS if s not in ("-", "...")]
+SCALARS = [
+    "yes",
+    "no",
+    "y",
+    "N",
+    "on",
+    "Off",
+    "~",
+    "null",
+    "2024-01-01",
+    "2024-01-01T00:00:00Z",
+    "1:30",
+    "1e3",
+    "1E+3",
+    ".5",
+    "1.",
+    "0777",
+    "0o17",
+    "0b11",
+    "0x1F",
+    "-0x1f",
+    "+5",
+    "-0",
+    "08",
+    "09.5",
+    "1_000",
+    "_1",
+    "1__0",
+    "1_0.5",
+    "0.10",
+    "-.5",
+    "12e03",
+    "=",
+    "==",
+    "a-",
+    "0x",
+    "0b",
+    "1e",
+    "1e+",
+    ".",
+    "+.",
+    ".e1",
+    "tRUE",
+    "Null",
+    "NULL",
+    "True",
+    "0.0",
+    "00",
+    "-01",
+    "1.2.3",
+    "v1",
+    "=a",
+]
 
 
 def helm_reads(helm_path: str, chart: Path, text: str) -> dict:
@@ -61,7 +111,14 @@ def test_keys_are_texts_as_helm_makes_them(helm_path, make_chart, key):
 
 @pytest.mark.parametrize(
     ("text", "line", "column"),
-    [("a: [", 2, 1), ("a: b: c", 1, 5), ("x: 1\na: .inf", 2, 4), ("? [a]\n: b", 1, 3), ("a: *b", 1, 4), ("a:\n\t- b", 2, 1)],
+    [
+        ("a: [", 2, 1),
+        ("a: b: c", 1, 5),
+        ("x: 1\na: .inf", 2, 4),
+        ("? [a]\n: b", 1, 3),
+        ("a: *b", 1, 4),
+        ("a:\n\t- b", 2, 1),
+    ],
 )
 def test_errors_say_where(text, line, column):
     with pytest.raises(documents.DocumentError) as caught:

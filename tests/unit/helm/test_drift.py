@@ -161,9 +161,15 @@ def test_owners_decide():
     assert found(wanted, managed(live, helm, ("kube-controller-manager", "Update", "scale", replicas))) == []
     assert found(wanted, managed(live, helm, ("vpa-updater", "Update", "", replicas))) == []
     assert found(wanted, managed(live, ("helm", "Apply", "", replicas))) == []
-    for other in (("kubectl", "Update", "scale"), ("kube-controller-manager", "Update", ""), ("kubectl-edit", "Update", "")):
+    for other in (
+        ("kubectl", "Update", "scale"),
+        ("kube-controller-manager", "Update", ""),
+        ("kubectl-edit", "Update", ""),
+    ):
         assert found(wanted, managed(live, helm, (*other, replicas))) == ["spec.replicas changed"]
-    body = drift.restore_body(wanted, "r", "n", live=managed(live, ("kube-controller-manager", "Update", "scale", replicas)))
+    body = drift.restore_body(
+        wanted, "r", "n", live=managed(live, ("kube-controller-manager", "Update", "scale", replicas))
+    )
     assert "replicas" not in body["spec"]
     assert drift.restore_body(wanted, "r", "n", live=live)["spec"] == {"replicas": 2}
 
@@ -174,7 +180,12 @@ def test_settled_paths_are_left_out():
 
 
 def test_lists_of_custom_kinds_are_merged_where_managed_fields_say_so():
-    wanted = {"apiVersion": "x.example/v1", "kind": "T", "metadata": {"name": "t"}, "spec": {"l": [{"id": "a", "v": 1}]}}
+    wanted = {
+        "apiVersion": "x.example/v1",
+        "kind": "T",
+        "metadata": {"name": "t"},
+        "spec": {"l": [{"id": "a", "v": 1}]},
+    }
     live = {**wanted, "spec": {"l": [{"id": "b", "v": 9}, {"id": "a", "v": 1}]}}
     assert found(wanted, live) == ["spec.l changed"]
     entry = {"f:spec": {"f:l": {'k:{"id":"b"}': {".": {}, "f:id": {}, "f:v": {}}}}}
@@ -195,7 +206,13 @@ def test_the_restored_form_has_the_marks_of_helm():
 
 
 def test_nothing_secret_is_in_a_difference():
-    wanted = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": {"a": "c2VjcmV0"}, "stringData": {"b": "pw"}}
+    wanted = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "s"},
+        "data": {"a": "c2VjcmV0"},
+        "stringData": {"b": "pw"},
+    }
     live = {**wanted, "data": {"a": "b3RoZXI=", "b": "cHc="}}
     assert found(wanted, live) == ["data.a changed"]
     assert found(wanted, {**live, "data": {}}) == ["data.a missing", "stringData.b missing"]

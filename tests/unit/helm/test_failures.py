@@ -15,9 +15,15 @@ K = failures.FailureKind
         ('Error: UPGRADE FAILED: secrets is forbidden: User "u" cannot create resource "secrets"', K.FORBIDDEN),
         ('pods "x" is forbidden: exceeded quota: q, requested: pods=1', K.QUOTA),
         ("release: already exists: another operation (install/upgrade/rollback) is in progress", K.PENDING),
-        ('Error: release: not found', K.NOT_FOUND),
-        ("Error: Kubernetes cluster unreachable: the server has asked for the client to provide credentials", K.UNAUTHORIZED),
-        ('StatefulSet.apps "x" is invalid: spec: Forbidden: updates to statefulset spec for fields other than', K.IMMUTABLE),
+        ("Error: release: not found", K.NOT_FOUND),
+        (
+            "Error: Kubernetes cluster unreachable: the server has asked for the client to provide credentials",
+            K.UNAUTHORIZED,
+        ),
+        (
+            'StatefulSet.apps "x" is invalid: spec: Forbidden: updates to statefulset spec for fields other than',
+            K.IMMUTABLE,
+        ),
         ('admission webhook "x" denied the request: no', K.DENIED),
         ('failed calling webhook "x": context deadline exceeded', K.WEBHOOK_DOWN),
         ("Error: failed pre-install: 1 error occurred: timed out waiting for the condition", K.HOOK_FAILED),
@@ -46,7 +52,7 @@ def test_words_have_no_log_lines_and_no_prefix():
 def test_values_are_replaced_by_their_names():
     given = {
         "db": {"password": "hunter22", "port": 5432, "pin": 123456},
-        "list": [{"token": "a\"b\\c-long"}],
+        "list": [{"token": 'a"b\\c-long'}],
         "file": "first line\nsecond line\n",
         "name": "collector",
         "short": "abc",

@@ -37,7 +37,9 @@ CASES = [
     (body("Deployment", status={**DONE, "availableReplicas": 2}, spec=THREE), S.IN_PROGRESS, "PodsNotReady"),
     (body("Deployment", status=SEEN, spec={"replicas": 0}), S.CURRENT, "Ready"),
     (
-        body("Deployment", status={**DONE, "conditions": [condition("Progressing", "False", "ProgressDeadlineExceeded")]}),
+        body(
+            "Deployment", status={**DONE, "conditions": [condition("Progressing", "False", "ProgressDeadlineExceeded")]}
+        ),
         S.FAILED,
         "ProgressDeadlineExceeded",
     ),
@@ -45,7 +47,11 @@ CASES = [
     (body("StatefulSet", status=DONE, spec=THREE), S.CURRENT, "Ready"),
     (body("StatefulSet", status={**DONE, "replicas": 2}, spec=THREE), S.IN_PROGRESS, "Scaling"),
     (
-        body("StatefulSet", status={**DONE, "updatedReplicas": 1, "updateRevision": "b", "currentRevision": "a"}, spec=THREE),
+        body(
+            "StatefulSet",
+            status={**DONE, "updatedReplicas": 1, "updateRevision": "b", "currentRevision": "a"},
+            spec=THREE,
+        ),
         S.IN_PROGRESS,
         "Updating",
     ),
@@ -61,7 +67,9 @@ CASES = [
     (body("StatefulSet", status={**DONE, "readyReplicas": 0}, spec=THREE), S.IN_PROGRESS, "PodsNotReady"),
     (body("DaemonSet", status=SEEN), S.IN_PROGRESS, "SpecNotObserved"),
     (
-        body("DaemonSet", status={**SEEN, "desiredNumberScheduled": 2, "updatedNumberScheduled": 2, "numberAvailable": 2}),
+        body(
+            "DaemonSet", status={**SEEN, "desiredNumberScheduled": 2, "updatedNumberScheduled": 2, "numberAvailable": 2}
+        ),
         S.CURRENT,
         "Ready",
     ),
@@ -81,15 +89,27 @@ CASES = [
         "Exists",
     ),
     (body("PodDisruptionBudget", "policy/v1", status={**SEEN, "desiredHealthy": 2}), S.IN_PROGRESS, "BudgetNotMet"),
-    (body("PodDisruptionBudget", "policy/v1", status={**SEEN, "currentHealthy": 2, "desiredHealthy": 2}), S.CURRENT, "Ready"),
+    (
+        body("PodDisruptionBudget", "policy/v1", status={**SEEN, "currentHealthy": 2, "desiredHealthy": 2}),
+        S.CURRENT,
+        "Ready",
+    ),
     (body("Ingress", "networking.k8s.io/v1"), S.CURRENT, "Exists"),
     (body("ConfigMap", "v1"), S.CURRENT, "Exists"),
     (body("Thing", "x.example/v1"), S.CURRENT, "Exists"),
     (body("Thing", "x.example/v1", status={"observedGeneration": -1}), S.IN_PROGRESS, "SpecNotObserved"),
-    (body("Thing", "x.example/v1", status={**SEEN, "conditions": [condition("Ready", "False", "Slow")]}), S.IN_PROGRESS, "Slow"),
+    (
+        body("Thing", "x.example/v1", status={**SEEN, "conditions": [condition("Ready", "False", "Slow")]}),
+        S.IN_PROGRESS,
+        "Slow",
+    ),
     (body("Thing", "x.example/v1", status={"conditions": [condition("Ready", "True", "Fine")]}), S.CURRENT, "Fine"),
     (
-        body("Thing", "x.example/v1", status={"conditions": [condition("Ready", "True"), condition("Stalled", "True", "Bad")]}),
+        body(
+            "Thing",
+            "x.example/v1",
+            status={"conditions": [condition("Ready", "True"), condition("Stalled", "True", "Bad")]},
+        ),
         S.FAILED,
         "Bad",
     ),
@@ -131,17 +151,33 @@ def waiting(reason, message="", **more):
 
 
 def event(reason, note, name="p", uid="pu"):
-    return {"type": "Warning", "reason": reason, "note": note, "regarding": {"name": name, "uid": uid}, "eventTime": "2026"}
+    return {
+        "type": "Warning",
+        "reason": reason,
+        "note": note,
+        "regarding": {"name": name, "uid": uid},
+        "eventTime": "2026",
+    }
 
 
 UNSCHEDULABLE = condition("PodScheduled", "False", "Unschedulable", "0/3 nodes are available: 3 Insufficient cpu.")
 NO_VOLUME = condition("PodScheduled", "False", "Unschedulable", 'persistentvolumeclaim "data" not found')
 RUNS = {"state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}, "ready": False}
 TROUBLES = [
-    (pod(waiting("ImagePullBackOff", "Back-off pulling")), (), "ImagePull", "ImagePullBackOff of reg/i:1: Back-off", None),
+    (
+        pod(waiting("ImagePullBackOff", "Back-off pulling")),
+        (),
+        "ImagePull",
+        "ImagePullBackOff of reg/i:1: Back-off",
+        None,
+    ),
     (pod(waiting("ErrImagePull", "not found", image="reg/i:2")), (), "ImagePull", "of reg/i:2: not found", None),
     (
-        pod(waiting("CrashLoopBackOff", restartCount=4, lastState={"terminated": {"exitCode": 3, "message": "no config"}})),
+        pod(
+            waiting(
+                "CrashLoopBackOff", restartCount=4, lastState={"terminated": {"exitCode": 3, "message": "no config"}}
+            )
+        ),
         (),
         "CrashLoop",
         "exit code 3 (no config) each time it is started (4 restarts)",
@@ -155,12 +191,30 @@ TROUBLES = [
         ("p", "c"),
     ),
     (pod({"state": {"terminated": {"exitCode": 1}}}), (), "Exited", "exit code 1", ("p", "c")),
-    (pod(waiting("CreateContainerConfigError", 'secret "x" not found')), (), "ContainerConfig", 'secret "x" not found', None),
+    (
+        pod(waiting("CreateContainerConfigError", 'secret "x" not found')),
+        (),
+        "ContainerConfig",
+        'secret "x" not found',
+        None,
+    ),
     (pod(conditions=[UNSCHEDULABLE], node=""), (), "Unschedulable", "3 Insufficient cpu", None),
     (pod(conditions=[NO_VOLUME], node=""), (), "VolumePending", 'persistentvolumeclaim "data"', None),
-    (pod(waiting("ContainerCreating")), [event("FailedMount", "timed out")], "VolumePending", "FailedMount: timed out", None),
+    (
+        pod(waiting("ContainerCreating")),
+        [event("FailedMount", "timed out")],
+        "VolumePending",
+        "FailedMount: timed out",
+        None,
+    ),
     (pod(waiting("ContainerCreating")), [event("FailedMount", "x", uid="old")], "Starting", "is being started", None),
-    (pod(RUNS, phase="Running"), [event("Unhealthy", "Readiness probe failed: 503")], "ProbeFailing", "503", ("p", "c")),
+    (
+        pod(RUNS, phase="Running"),
+        [event("Unhealthy", "Readiness probe failed: 503")],
+        "ProbeFailing",
+        "503",
+        ("p", "c"),
+    ),
     (pod(RUNS, phase="Running"), (), "ProbeFailing", "runs since 2026-01-01T00:00:00Z", ("p", "c")),
     (pod(phase="Failed", reason="Evicted", message="low on disk"), (), "Evicted", "low on disk", None),
     (pod(init={"name": "i", "state": {"terminated": {"exitCode": 2}}}), (), "Exited", "container i ended", ("p", "i")),

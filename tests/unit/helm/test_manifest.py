@@ -74,7 +74,13 @@ def test_inventory_and_its_compact_form():
 WORD = st.text("ab/.-", max_size=5)
 
 
-@given(st.sets(st.builds(manifest.InventoryItem, st.builds(meta.ObjectRef, WORD, WORD, WORD, WORD), st.booleans(), st.booleans())))
+@given(
+    st.sets(
+        st.builds(
+            manifest.InventoryItem, st.builds(meta.ObjectRef, WORD, WORD, WORD, WORD), st.booleans(), st.booleans()
+        )
+    )
+)
 def test_any_inventory_comes_back(items):
     assert set(manifest.load_inventory(manifest.dump_inventory(items))) == items
 
@@ -102,5 +108,5 @@ def test_problems():
 
 @pytest.mark.parametrize("text", ["a: [", "- a", "kind: List\nitems: [1]", "metadata: x\nkind: A"])
 def test_faults_name_the_template(text):
-    with pytest.raises(manifest.ManifestError, match="app/templates/bad.yaml"):
+    with pytest.raises(manifest.ManifestError, match=r"app/templates/bad\.yaml"):
         manifest.parse(f"---\n# Source: app/templates/bad.yaml\n{text}\n")

@@ -29,7 +29,9 @@ BODY = {
     },
     "config": {"a": 2},
     "manifest": "---\n# Source: app/templates/a\n",
-    "hooks": [{"name": "h", "kind": "Job", "manifest": "x", "events": ["pre-install"], "last_run": {"phase": "Failed"}}],
+    "hooks": [
+        {"name": "h", "kind": "Job", "manifest": "x", "events": ["pre-install"], "last_run": {"phase": "Failed"}}
+    ],
     "version": 3,
     "namespace": "ns",
     "apply_method": "ssa",
@@ -55,12 +57,21 @@ def changed(**paths) -> records.Record:
 def test_decode():
     record = records.decode(pack(BODY))
     assert (record.name, record.namespace, record.revision, record.status) == ("r", "ns", 3, "pending-upgrade")
-    assert (record.chart_name, record.chart_version, record.app_version, record.apply_method) == ("app", "1.2.3", "9", "ssa")
+    assert (record.chart_name, record.chart_version, record.app_version, record.apply_method) == (
+        "app",
+        "1.2.3",
+        "9",
+        "ssa",
+    )
     assert record.hooks == (records.Hook("h", "Job", "x", ("pre-install",), "Failed"),)
 
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53), 2**53)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
     max_leaves=10,
 )
@@ -116,7 +127,16 @@ BOMB = base64.b64encode(base64.b64encode(gzip.compress(bytes(records.MAX_DECODED
 
 @pytest.mark.parametrize(
     "data",
-    ["", "!", base64.b64encode(b"x").decode(), pack([]), pack({}), pack({**BODY, "version": "x"}), pack(BODY)[:-8], BOMB],
+    [
+        "",
+        "!",
+        base64.b64encode(b"x").decode(),
+        pack([]),
+        pack({}),
+        pack({**BODY, "version": "x"}),
+        pack(BODY)[:-8],
+        BOMB,
+    ],
     ids=["empty", "no-base64", "no-gzip", "list", "nothing", "bad-version", "cut-off", "bomb"],
 )
 def test_what_is_no_record(data):
@@ -125,7 +145,14 @@ def test_what_is_no_record(data):
 
 
 def test_revisions_by_their_labels():
-    labels = {"name": "r", "owner": "helm", "status": "pending-install", "version": "12", "modifiedAt": "1", "mine": "x"}
+    labels = {
+        "name": "r",
+        "owner": "helm",
+        "status": "pending-install",
+        "version": "12",
+        "modifiedAt": "1",
+        "mine": "x",
+    }
     found = records.Revision.from_metadata(
         meta.ObjectMeta(name="n", namespace="ns", uid="u", resource_version="7", labels=labels)
     )

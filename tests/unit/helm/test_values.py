@@ -14,7 +14,11 @@ from moorage.helm import documents, values
 
 KEYS = st.sampled_from("abc")
 TREES = st.recursive(
-    st.none() | st.booleans() | st.integers(-5, 5) | st.text("xyz", max_size=2) | st.lists(st.integers(0, 3), max_size=2),
+    st.none()
+    | st.booleans()
+    | st.integers(-5, 5)
+    | st.text("xyz", max_size=2)
+    | st.lists(st.integers(0, 3), max_size=2),
     lambda inner: st.dictionaries(KEYS, inner, max_size=3),
     max_leaves=8,
 )

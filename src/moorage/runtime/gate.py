@@ -1,0 +1,41 @@
+"""The gate through which every write goes: open while this process leads, and only for as long (law 7).
+
+No request begins after the lease's end, and none is given more time than the lease has left.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+
+class NotLeading(Exception):  # noqa: N818 - a state, not a fault
+    """This process may not write: it does not hold the lease, or not for long enough to finish a request."""
+
+
+class Gate:
+    """Says before each write whether it may start, and how long it may take. Always open without election."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._until: float | None = float("inf")
+
+    def open_until(self, until: float | None) -> None:
+        """Leadership is held until this monotonic time; None closes the gate."""
+        self._until = until
+
+    @property
+    def left(self) -> float:
+        """Seconds until the gate closes by itself; 0 when it is closed."""
+        return 0.0 if self._until is None else max(0.0, self._until - self._clock())
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a write may start now."""
+        return self.left > 0
+
+    def timeout(self, wanted: float) -> float:
+        """The time in seconds a request may take, so that it ends before the lease does. Raises NotLeading."""
+        if not (left := self.left):
+            raise NotLeading("the lease is lost; nothing may be written")
+        return min(wanted, left)

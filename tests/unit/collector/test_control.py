@@ -1,0 +1,171 @@
+"""What is done for a Collector around its release: tenant's namespace, rights, and leaving."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from moorage.api import meta
+from moorage.helm import seen as helm_seen
+from moorage.helm import status as helm_status
+from moorage.operators.collector import build, control, types
+from moorage.runtime import decision, observed
+from tests.unit.helm import release_states as states
+
+RIGHTS = build.Rights("moorage", "moorage-system", "moorage-collector-tenant")
+TENANT = control.TenantSeen("ns-uid", False, ("default",))
+BINDING = control.BindingSeen("rb-uid", "5", True)
+FACTS = ("tenant", "binding")
+
+
+def seen(**changes: Any) -> control.Seen:
+    """A settled Collector default/one of tenant Acme; changes as for `release_states.settled`."""
+    whole = control.Seen(
+        meta=meta.ObjectMeta(name="one", namespace="default", uid="uid-1", finalizers=(types.FINALIZER,)),
+        spec=types.CollectorSpec(types.CollectorRef("collector"), types.Tenant("Acme", "main")),
+        rights=RIGHTS,
+        namespace_labels={"pod-security.kubernetes.io/enforce": "restricted"},
+        configuration_fault="",
+        tenant=observed.Fresh(TENANT),
+        binding=observed.Fresh(BINDING),
+        neighbours=0,
+        release=states.settled(),
+    )
+    known = (observed.Fresh, observed.Failed)
+    wrapped = {k: observed.Fresh(v) if k in FACTS and not isinstance(v, known) else v for k, v in changes.items()}
+    return msgspec.structs.replace(whole, **wrapped)
+
+
+def outcome(it: control.Seen, steps: Any = control.STEPS) -> tuple[str, str, list[decision.Action]]:
+    """Standing step, reason, and all actions."""
+    made = decision.decide(it, steps=steps)
+    actions = [action for act in made.acts for action in act.actions]
+    if made.standing is None:
+        return "", "", actions
+    return made.standing.name, str(made.standing.verdict.reason), actions  # type: ignore[union-attr]
+
+
+def test_a_settled_collector_needs_nothing() -> None:
+    assert ("", "", []) == outcome(seen())
+
+
+def test_a_bad_configuration_is_refused_before_anything_is_touched() -> None:
+    step, reason, actions = outcome(seen(configuration_fault="byte 3: '*'", meta=meta.ObjectMeta(name="one")))
+
+    assert ("configuration_is_sound", "InvalidConfiguration", []) == (step, reason, actions)
+
+
+def test_the_finalizer_comes_before_the_first_outside_effect() -> None:
+    bare = seen(meta=meta.ObjectMeta(name="one", namespace="default"), tenant=None, binding=None)
+
+    step, _, actions = outcome(bare)
+
+    assert "finalizer_is_set" == step
+    assert [decision.EditFinalizer] == [type(action) for action in actions]
+
+
+def test_an_absent_namespace_is_created_and_admits_the_collectors_own() -> None:
+    step, _, (create,) = outcome(seen(tenant=None))
+
+    assert "tenant_admits" == step
+    assert isinstance(create, decision.Create)
+    metadata = create.body["metadata"]
+    assert ("acme", {build.ADMITS: "default"}) == (metadata["name"], metadata["annotations"])
+    assert "restricted" == metadata["labels"]["pod-security.kubernetes.io/enforce"]
+
+
+@pytest.mark.parametrize("reference", ["kube-system", "Kube-Public", "moorage-system"])
+def test_some_namespaces_are_no_tenants(reference: str) -> None:
+    spec = types.CollectorSpec(types.CollectorRef("collector"), types.Tenant(reference, "main"))
+
+    assert ("tenant_admits", "ForbiddenNamespace", []) == outcome(seen(spec=spec))
+
+
+def test_an_existing_namespace_decides_for_itself() -> None:
+    neighbours = control.TenantSeen("ns-uid", False, ("elsewhere",))
+
+    assert ("tenant_admits", "NotAdmitted", []) == outcome(seen(tenant=neighbours))
+    assert "" == outcome(seen(tenant=control.TenantSeen("ns-uid", False, ("elsewhere", "default"))))[0]
+
+
+def test_nothing_is_made_in_a_namespace_that_is_ending() -> None:
+    step, reason, actions = outcome(seen(tenant=control.TenantSeen("ns-uid", True, ("default",))))
+
+    assert ("tenant_admits", "NamespaceEnding", []) == (step, reason, actions)
+
+
+@pytest.mark.parametrize("binding", [None, control.BindingSeen("rb-uid", "5", False)])
+def test_missing_or_altered_rights_are_bound(binding: control.BindingSeen | None) -> None:
+    step, _, (apply,) = outcome(seen(binding=binding))
+
+    assert "rights_are_bound" == step
+    assert isinstance(apply, decision.Apply)
+    assert RIGHTS.cluster_role == apply.body["roleRef"]["name"]
+
+
+# --- leaving
+
+
+def leave(**changes: Any) -> tuple[str, list[str]]:
+    step, _, actions = outcome(seen(**changes), control.FAREWELL)
+    return step, [type(action).__name__ for action in actions]
+
+
+def test_with_the_namespace_all_is_gone() -> None:
+    assert ("tenant_is_there", ["EditFinalizer"]) == leave(tenant=None, binding=None)
+
+
+def test_a_namespace_that_is_ending_is_waited_for() -> None:
+    assert ("tenant_is_there", []) == leave(tenant=control.TenantSeen("u", True, ()))
+
+
+def test_a_collector_that_was_never_admitted_may_go() -> None:
+    refused = control.TenantSeen("u", False, ())
+    nothing = states.nothing(claim=observed.Failed(helm_seen.NO_RIGHTS, "none"))
+
+    assert ("never_admitted_may_go", ["EditFinalizer"]) == leave(tenant=refused, binding=None, release=nothing)
+
+
+def test_rights_that_were_taken_away_are_bound_again_to_leave() -> None:
+    assert ("rights_are_bound_to_leave", ["Apply"]) == leave(binding=None)
+
+
+def test_a_namespace_that_admits_no_longer_blocks_and_says_how_to_go_on() -> None:
+    released = states.settled(status=helm_status.HelmStatus(release=helm_status.ReleaseStatus("collector-main", "acme", 1)))
+    it = seen(tenant=control.TenantSeen("u", False, ()), binding=None, release=released)
+
+    made = decision.decide(it, steps=control.FAREWELL)
+
+    verdict = made.standing.verdict  # type: ignore[union-attr]
+    assert isinstance(verdict, decision.Blocked)
+    assert "moorage.dev/on-delete=Orphan" in verdict.fix
+
+
+def test_the_last_collector_of_a_tenant_gives_the_rights_back() -> None:
+    empty = states.settled(record=None)
+
+    assert ("owner_may_go", ["Delete", "Delete", "EditFinalizer"]) == leave(release=empty)
+    assert ("owner_may_go", ["Delete", "EditFinalizer"]) == leave(release=empty, neighbours=1)
+
+
+def test_rights_bound_again_by_an_interrupted_farewell_are_given_back() -> None:
+    assert ("claim_is_known", ["Delete", "EditFinalizer"]) == leave(release=states.settled(claim=None))
+
+
+def test_an_orphaning_collector_gives_the_rights_back_too() -> None:
+    orphan = states.settled(policy=helm_seen.Policy(orphan=True))
+
+    assert ("orphaning_is_honoured", ["Delete", "Delete", "EditFinalizer"]) == leave(release=orphan)
+
+
+# --- observations
+
+
+def test_an_observation_can_be_saved_and_decides_the_same_again() -> None:
+    for it in (seen(), seen(tenant=None), seen(release=states.nothing()), seen(binding=observed.not_yet("rights"))):
+        again = msgspec.json.decode(msgspec.json.encode(it), type=control.Seen)
+
+        assert it == again
+        assert decision.decide(it, steps=control.STEPS) == decision.decide(again, steps=control.STEPS)

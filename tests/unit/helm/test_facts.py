@@ -1,0 +1,62 @@
+"""The conditions of a helm-backed kind, and what its status reports."""
+
+from __future__ import annotations
+
+import pytest
+
+from moorage.helm import facts, seen, status
+from moorage.runtime import observed
+
+from . import release_states as states
+
+WEAK = (states.child(ready=False, reason="CrashLoop", message="it crashes"), states.child(states.SERVICE))
+
+
+@pytest.mark.parametrize(
+    ("release", "fact", "expected"),
+    [
+        (states.settled(), facts.released, (True, "Released")),
+        (states.settled(record=None), facts.released, (False, "NotReleased")),
+        (states.settled(record=observed.not_yet("record")), facts.released, (None, "NotReleased")),
+        (states.settled(render=seen.RenderSeen("d2")), facts.released, (False, "NotReleased")),
+        (states.settled(record=states.record(status="failed")), facts.released, (False, "NotReleased")),
+        (states.settled(), facts.available, (True, "Ready")),
+        (states.settled(children=WEAK), facts.available, (False, "CrashLoop")),
+        (states.settled(children=()), facts.available, (False, "NotReleased")),
+        (states.settled(children=observed.not_yet("x")), facts.available, (None, "Looking")),
+        (states.settled(), facts.drifted, (False, "InSync")),
+        (states.settled(children=(states.child(drift=("spec.x",)),)), facts.drifted, (True, "Drifted")),
+        (states.settled(record=states.record(description="Upgrade complete")), facts.drifted, (True, "Drifted")),
+    ],
+)
+def test_facts(release: seen.ReleaseSeen, fact: object, expected: tuple[bool | None, str]) -> None:
+    found = fact(states.It(release))  # type: ignore[operator]
+
+    assert expected == (found.status, str(found.reason))
+
+
+def test_an_own_rollback_is_no_drift() -> None:
+    rolled = states.record(revision=3, description="Rollback to 1")
+    given_up = status.HelmStatus(failed=status.FailedDigest("d2", rolled_back_to=1))
+
+    assert facts.drifted(states.It(states.settled(record=rolled, status=given_up))).status is False
+
+
+def test_the_report_tells_chart_release_and_objects() -> None:
+    told = facts.report(states.settled())
+
+    assert status.ChartStatus("collector", "1.0.0", "sha256:c", "", "default") == told["chart"]
+    assert status.ReleaseStatus("collector-main", "acme", 1, "deployed", "d1") == told["release"]
+    assert status.InventoryStatus(2, 2, {"Deployment": 1, "Service": 1}) == told["inventory"]
+    assert status.Good(1, "d1") == told["good"]
+
+
+def test_only_a_ready_revision_of_moorages_own_is_good() -> None:
+    assert "good" not in facts.report(states.settled(children=WEAK))
+    assert "good" not in facts.report(states.settled(record=states.record(description="Upgrade complete")))
+
+
+def test_what_is_not_known_is_not_reported() -> None:
+    unknown = observed.not_yet("x")
+
+    assert {} == facts.report(states.settled(claim=unknown, record=unknown, children=unknown))

@@ -1,0 +1,367 @@
+"""What is done to a release in which state. Each test starts from a settled release and changes one thing."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from moorage.api import conditions, meta
+from moorage.helm import manifest, seen, status, steps
+from moorage.helm.reasons import Reason
+from moorage.runtime import decision, observed, tasks
+
+from . import release_states as states
+
+
+def decide(release: seen.ReleaseSeen) -> decision.Decision:
+    return decision.decide(states.It(release), steps=steps.STEPS)
+
+
+def stand(release: seen.ReleaseSeen) -> tuple[str, str]:
+    """The step at which the list stops, and its reason."""
+    standing = decide(release).standing
+    assert standing is not None
+    return standing.name, str(standing.verdict.reason)  # type: ignore[union-attr]
+
+
+def kinds_of(release: seen.ReleaseSeen) -> list[str]:
+    return [type(action).__name__ for act in decide(release).acts for action in act.actions]
+
+
+def test_a_settled_release_needs_nothing() -> None:
+    made = decide(states.settled())
+
+    assert made.standing is None
+    assert made.acts == ()
+    assert [step.__name__ for step in steps.STEPS] == [taken.name for taken in made.steps]
+
+
+def test_the_first_install_is_written_down_before_helm_runs() -> None:
+    release = states.nothing()
+
+    assert ("release_is_current", "Installing") == stand(release)
+    assert ["Remember", "Patch", "Run"] == kinds_of(release)
+
+    remember, patch, run = states.actions(decide(release).acts[0])
+    attempt = remember.fields["attempt"]
+    assert ("upgrade", "d1", 1, 1) == (attempt.action, attempt.digest, attempt.revision, attempt.tries)
+    assert attempt.id == run.args["attempt"]
+    assert run.lane == states.TARGET.lane
+    assert [guard.check for guard in run.require] == ["claim_is_mine"]
+    inventory = next(op for op in patch.ops if op["path"] == "/data/inventory")
+    assert states.INVENTORY == manifest.load_inventory(inventory["value"])
+    assert {"op": "test", "path": "/metadata/resourceVersion", "value": "7"} == patch.ops[0]
+
+
+# --- claims
+
+
+def test_an_unclaimed_name_is_claimed_by_creation() -> None:
+    release = states.nothing(claim=None)
+
+    assert ("release_is_claimed", "Claiming") == stand(release)
+    assert ["Create"] == kinds_of(release)
+
+
+def test_a_name_claimed_by_another_blocks_and_names_it() -> None:
+    other = msgspec.structs.replace(states.OWNER, name="other", uid="uid-2")
+
+    made = decide(states.nothing(claim=states.claim(owner=other)))
+
+    verdict = made.standing.verdict  # type: ignore[union-attr]
+    assert isinstance(verdict, decision.Blocked)
+    assert verdict.reason == Reason.CLAIMED
+    assert "Collector default/other" in verdict.message
+    assert made.acts == ()
+
+
+def test_the_claim_of_an_earlier_incarnation_is_taken_over() -> None:
+    earlier = msgspec.structs.replace(states.OWNER, uid="uid-0")
+    release = states.settled(claim=states.claim(owner=earlier))
+
+    assert ("release_is_claimed", "TakingOver") == stand(release)
+    assert ["Patch"] == kinds_of(release)
+
+
+@pytest.mark.parametrize(("adopt", "expected"), [(False, "ForeignRelease"), (True, "Claiming")])
+def test_a_release_that_moorage_did_not_make_is_adopted_only_on_request(adopt: bool, expected: str) -> None:
+    foreign = states.record(description="Install complete", attempt="", digest="")
+
+    release = states.settled(claim=None, record=foreign, policy=seen.Policy(adopt=adopt))
+
+    assert ("release_is_claimed", expected) == stand(release)
+
+
+def test_a_restored_owner_finds_its_release_without_its_status() -> None:
+    release = states.settled(status=status.HelmStatus())
+
+    assert decide(release).standing is None
+
+
+# --- runs
+
+
+def test_while_helm_runs_nothing_is_done() -> None:
+    release = states.nothing(task=tasks.Running("release.upgrade", states.NOW))
+
+    assert ("no_helm_runs", "RunningHelm") == stand(release)
+    assert [] == kinds_of(release)
+
+
+def ended(reason: str, message: str = "helm's words") -> tasks.Ended:
+    return tasks.Ended("release.upgrade", "a1", states.NOW, decision.Refused(reason, message))
+
+
+def test_a_transient_failure_is_noted_and_tried_again_later() -> None:
+    failed = states.nothing(task=ended("Forbidden"), status=status.HelmStatus(attempt=states.ATTEMPT))
+
+    remember = states.actions(decide(failed).acts[0])[0]
+
+    assert "Forbidden" == remember.fields["attempt"].reason
+    assert conditions.epoch(remember.fields["attempt"].retry_at) > states.NOW
+    assert "failed" not in remember.fields
+
+    noted = status.HelmStatus(attempt=remember.fields["attempt"])
+    waiting = states.nothing(task=ended("Forbidden"), status=noted)
+    assert ("release_is_current", "Forbidden") == stand(waiting)
+    assert [] == kinds_of(waiting)
+
+    later = msgspec.structs.replace(waiting, now=states.NOW + 3600)
+    assert ["Remember", "Patch", "Run"] == kinds_of(later)
+
+
+def test_delays_between_tries_grow_and_are_capped() -> None:
+    delays = []
+    for tries in (1, 2, 3, 20):
+        attempt = msgspec.structs.replace(states.ATTEMPT, tries=tries)
+        failed = states.nothing(task=ended("Quota"), status=status.HelmStatus(attempt=attempt))
+        noted = states.actions(decide(failed).acts[0])[0].fields["attempt"]
+        delays.append(conditions.epoch(noted.retry_at) - states.NOW)
+
+    assert delays == sorted(delays)
+    assert steps.RETRY_CAP == delays[-1]
+
+
+def test_a_failure_for_good_blocks_the_digest_until_the_spec_changes() -> None:
+    failed = states.nothing(task=ended("HookFailed"), status=status.HelmStatus(attempt=states.ATTEMPT))
+    fields = states.actions(decide(failed).acts[0])[0].fields
+    after = status.HelmStatus(attempt=fields["attempt"], failed=fields["failed"])
+
+    blocked = states.nothing(task=ended("HookFailed"), status=after)
+    changed = states.nothing(
+        task=ended("HookFailed"), status=after, render=seen.RenderSeen("d2", states.INVENTORY)
+    )
+
+    assert ("failed_digest_is_left_alone", "UpgradeFailed") == stand(blocked)
+    assert [] == kinds_of(blocked)
+    assert ("release_is_current", "Installing") == stand(changed)
+
+
+def test_reconcile_at_forgets_failures_once() -> None:
+    after = status.HelmStatus(attempt=states.ATTEMPT, failed=status.FailedDigest("d1", "HookFailed", "words"))
+    asked = states.nothing(status=after, reconcile_at="now")
+
+    remember = states.actions(decide(asked).acts[0])[0]
+
+    assert {"reconciledAt": "now", "failed": status.FailedDigest(), "attempt": status.Attempt()} == remember.fields
+    heard = msgspec.structs.replace(asked, status=status.HelmStatus(reconciled_at="now"))
+    assert ("release_is_current", "Installing") == stand(heard)
+
+
+def test_the_failure_of_a_former_process_is_read_from_the_record() -> None:
+    broken = states.record(status="failed", description="post-install hook failed", failure="HookFailed")
+
+    release = states.settled(record=broken, status=status.HelmStatus(attempt=states.ATTEMPT))
+
+    assert ("last_run_is_noted", "HookFailed") == stand(release)
+
+
+@pytest.mark.parametrize("pending", ["pending-install", "pending-upgrade", "pending-rollback", "uninstalling"])
+def test_a_record_left_pending_by_an_own_run_is_unlocked_at_once(pending: str) -> None:
+    release = states.settled(record=states.record(status=pending, description="Initial install underway"))
+
+    assert ("record_is_not_stuck", "Unlocking") == stand(release)
+    assert ["Call"] == kinds_of(release)
+
+
+def test_somebody_elses_live_helm_gets_its_time() -> None:
+    foreign = states.record(status="pending-upgrade", revision=2, modified=states.NOW - 5)
+    fresh = states.settled(record=foreign)
+    old = states.settled(record=msgspec.structs.replace(foreign, modified=states.NOW - 3600))
+
+    assert ("record_is_not_stuck", "AnotherHelm") == stand(fresh)
+    assert [] == kinds_of(fresh)
+    assert ("record_is_not_stuck", "Unlocking") == stand(old)
+
+
+# --- upgrades and what people do by hand
+
+
+def test_another_digest_is_an_upgrade() -> None:
+    release = states.settled(render=seen.RenderSeen("d2", states.INVENTORY))
+
+    assert ("release_is_current", "Upgrading") == stand(release)
+    attempt = states.actions(decide(release).acts[0])[0].fields["attempt"]
+    assert (2, "d2", 1) == (attempt.revision, attempt.digest, attempt.tries)
+
+
+def test_the_inventory_written_ahead_holds_old_and_new_objects() -> None:
+    new = manifest.InventoryItem(states.config_map("new"))
+    release = states.settled(render=seen.RenderSeen("d2", (new,)))
+
+    patch = states.actions(decide(release).acts[0])[1]
+
+    inventory = next(op["value"] for op in patch.ops if op["path"] == "/data/inventory")
+    assert {*states.INVENTORY, new} == set(manifest.load_inventory(inventory))
+
+
+@pytest.mark.parametrize("description", ["Upgrade complete", "Rollback to 1", "Install complete"])
+def test_a_revision_made_by_hand_is_put_back_unless_drift_is_off(description: str) -> None:
+    by_hand = states.record(revision=2, description=description)
+
+    assert ("release_is_current", "Reverting") == stand(states.settled(record=by_hand))
+    assert decide(states.settled(record=by_hand, policy=seen.Policy(enforce=False))).standing is None
+
+
+def test_a_release_uninstalled_by_hand_is_installed_again() -> None:
+    assert ("release_is_current", "Installing") == stand(states.settled(record=None, children=()))
+
+
+def test_drift_is_undone_object_by_object_and_the_steps_go_on() -> None:
+    drifted = (states.child(states.DEPLOYMENT, drift=("spec.replicas",)), states.child(states.SERVICE))
+    release = states.settled(children=drifted)
+
+    made = decide(release)
+
+    assert made.standing is None
+    (restore,) = states.actions(made.acts[0])
+    assert isinstance(restore, decision.Call)
+    assert "release.restore" == restore.operation
+    assert states.DEPLOYMENT == msgspec.convert(restore.args["ref"], meta.ObjectRef)
+    assert () == decide(states.settled(children=drifted, policy=seen.Policy(enforce=False))).acts
+
+
+def test_a_failed_release_is_not_repaired_object_by_object() -> None:
+    drifted = (states.child(drift=("spec.replicas",)),)
+
+    release = states.settled(children=drifted, record=states.record(status="failed", attempt="other"))
+
+    assert "release.restore" not in [getattr(a, "operation", "") for act in decide(release).acts for a in act.actions]
+
+
+def test_objects_that_left_the_chart_are_removed_before_the_inventory_forgets_them() -> None:
+    gone = states.config_map("old")
+    held = states.claim(inventory=(*states.INVENTORY, manifest.InventoryItem(gone)))
+    live = seen.Leftover(msgspec.structs.replace(gone, uid="u"), meta.Resource("", "v1", "ConfigMap", "configmaps"), "3", False)
+
+    there = states.settled(claim=held, leftovers=(live,))
+    ending = states.settled(claim=held, leftovers=(msgspec.structs.replace(live, terminating=True),))
+    away = states.settled(claim=held)
+
+    assert ("inventory_is_exact", "Pruning") == stand(there)
+    assert ["Delete"] == kinds_of(there)
+    assert ("inventory_is_exact", "Pruning") == stand(ending)
+    assert [] == kinds_of(ending)
+    assert decide(away).standing is None
+    assert ["Patch"] == kinds_of(away)
+
+
+def test_objects_with_the_keep_policy_are_no_surplus() -> None:
+    kept = manifest.InventoryItem(states.config_map("kept"), keep=True)
+
+    assert [] == kinds_of(states.settled(claim=states.claim(inventory=(*states.INVENTORY, kept))))
+
+
+# --- readiness and rollback
+
+
+def test_what_is_not_ready_is_named_with_its_own_words() -> None:
+    weak = states.child(ready=False, reason="ImagePull", message="image nope:1 can't be pulled")
+
+    made = decide(states.settled(children=(weak,)))
+
+    verdict = made.standing.verdict  # type: ignore[union-attr]
+    assert isinstance(verdict, decision.Wait)
+    assert ("ImagePull", "Deployment collector-main: image nope:1 can't be pulled") == (verdict.reason, verdict.message)
+
+
+LATE = {"record": states.record(revision=2, digest="d2", updated=states.NOW - 301), "render": seen.RenderSeen("d2", states.INVENTORY)}
+WEAK = (states.child(ready=False, reason="ImagePull", message="no"),)
+
+
+def test_an_upgrade_that_is_not_ready_in_time_is_given_up_and_rolled_back() -> None:
+    late = states.settled(children=WEAK, **LATE)
+    assert ("children_are_ready", "NotReadyInTime") == stand(late)
+    failed = states.actions(decide(late).acts[0])[0].fields["failed"]
+
+    given_up = states.settled(
+        children=WEAK, status=status.HelmStatus(good=status.Good(1, "d1"), failed=failed), **LATE
+    )
+    assert ("failed_digest_is_left_alone", "RollingBack") == stand(given_up)
+    remember, run = states.actions(decide(given_up).acts[0])
+    assert 1 == run.args["to"]
+    assert 1 == remember.fields["failed"].rolled_back_to
+
+    rolled_back = states.settled(
+        record=states.record(revision=3, digest="d1", description="Rollback to 1"),
+        render=seen.RenderSeen("d2", states.INVENTORY),
+        status=status.HelmStatus(good=status.Good(1, "d1"), failed=remember.fields["failed"]),
+    )
+    assert ("failed_digest_is_left_alone", "UpgradeFailed") == stand(rolled_back)
+    assert [] == kinds_of(rolled_back)
+
+
+@pytest.mark.parametrize(
+    ("policy", "good"),
+    [(seen.Policy(rollback=False), status.Good(1, "d1")), (seen.Policy(), status.Good()), (seen.Policy(), status.Good(2, "d2"))],
+    ids=["policy keeps it", "nothing to go back to", "it was ready before"],
+)
+def test_otherwise_a_release_that_is_not_ready_is_waited_for(policy: seen.Policy, good: status.Good) -> None:
+    release = states.settled(children=WEAK, policy=policy, status=status.HelmStatus(good=good), **LATE)
+
+    assert ("children_are_ready", "ImagePull") == stand(release)
+    assert [] == kinds_of(release)
+
+
+# --- what can't be seen
+
+
+@pytest.mark.parametrize("fact", ["claim", "chart", "render", "record", "children"])
+def test_what_was_not_looked_at_yet_is_waited_for_and_nothing_is_said(fact: str) -> None:
+    made = decide(states.settled(**{fact: observed.not_yet(fact)}))
+
+    verdict = made.standing.verdict  # type: ignore[union-attr]
+    assert isinstance(verdict, decision.Wait)
+    assert verdict.unseen
+    assert made.acts == ()
+
+
+@pytest.mark.parametrize("fact", ["claim", "chart", "render", "record", "children"])
+def test_what_can_not_be_seen_is_said(fact: str) -> None:
+    made = decide(states.settled(**{fact: observed.Failed("Unavailable", "the words")}))
+
+    verdict = made.standing.verdict  # type: ignore[union-attr]
+    assert isinstance(verdict, decision.Wait)
+    assert not verdict.unseen
+    assert "the words" in verdict.message
+
+
+def test_a_chart_that_reaches_outside_is_refused_before_helm_runs() -> None:
+    render = seen.RenderSeen("d2", (), ("ClusterRole x is cluster-scoped",))
+
+    release = states.settled(render=render)
+
+    assert ("chart_renders", "ReachesOutside") == stand(release)
+    assert [] == kinds_of(release)
+
+
+def test_a_new_constraint_is_resolved_and_pinned() -> None:
+    release = states.settled(wanted=seen.Wanted("collector", "^2", "default"), chart=seen.ChartSeen("collector", "2.1.0", "sha256:e"))
+
+    assert ("chart_is_chosen", "ChartChosen") == stand(release)
+    (patch,) = states.actions(decide(release).acts[0])
+    assert any(op["path"] == "/data/chart" for op in patch.ops)
+
+
+def test_a_stale_chart_is_good_enough() -> None:
+    assert decide(states.settled(chart=observed.Stale(states.CHART, 0.0, "registry down"))).standing is None
