@@ -21,7 +21,7 @@ import yaml
 from . import tools
 
 CHARTS = Path(__file__).parent / "charts"
-FAST_LEASE = {"durationSeconds": 5, "renewSeconds": 3, "retrySeconds": 1}
+FAST_LEASE = {"durationSeconds": 8, "renewSeconds": 6, "retrySeconds": 1}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -59,9 +59,9 @@ def registry(cluster: tools.Cluster, tmp_path_factory: pytest.TempPathFactory) -
     return address
 
 
-def private(registry: str) -> str:
-    """Where the registry that asks for a login is, once a test has started it."""
-    return f"{registry.rpartition(':')[0]}:5001"
+def beside(registry: str, port: int) -> str:
+    """Another port of the registry's host."""
+    return f"{registry.rpartition(':')[0]}:{port}"
 
 
 def values(registry: str) -> dict[str, Any]:
@@ -74,8 +74,8 @@ def values(registry: str) -> dict[str, Any]:
                 "charts": {
                     "clusters": {
                         "registry": {"oci": f"oci://{registry}/charts", "plainHTTP": True},
-                        "unreachable": {"oci": "oci://10.244.0.1:1/charts", "plainHTTP": True},
-                        "private": {"oci": f"oci://{private(registry)}/charts", "secretRef": "private-registry"},
+                        "unreachable": {"oci": f"oci://{beside(registry, 1)}/charts", "plainHTTP": True},
+                        "private": {"oci": f"oci://{beside(registry, 5001)}/charts", "secretRef": "private-registry"},
                     }
                 },
             }
@@ -168,7 +168,8 @@ class Workshop:
         for namespace, names in by_namespace.items():
             where = ["-n", namespace, "--ignore-not-found", "--timeout=120s"]
             self._moorage.kubectl("delete", "collector", *names, *where)
-        tenants = sorted({one.tenant for one in self._made})
+        own = ("kube-", tools.NAMESPACE)  # tests ask for these, too
+        tenants = sorted({one.tenant for one in self._made if not one.tenant.startswith(own)})
         if tenants:
             self._moorage.kubectl("delete", "namespace", *tenants, "--ignore-not-found", "--wait=false")
 

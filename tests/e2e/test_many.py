@@ -34,7 +34,10 @@ def test_a_fleet_at_rest_writes_nothing_and_hardly_reads(
         for line in tools.told([e for e in mine if e["verb"] in ("get", "list")])
         if " leases " not in line
     )
-    looks = after["moorage_reconcile_seconds_count{kind=\"Collector\"}"] - before["moorage_reconcile_seconds_count{kind=\"Collector\"}"]
+    looks = (
+        after['moorage_reconcile_seconds_count{kind="Collector"}']
+        - before['moorage_reconcile_seconds_count{kind="Collector"}']
+    )
     spent = tools.total(after, "moorage_reconcile_seconds_sum") - tools.total(before, "moorage_reconcile_seconds_sum")
     cpu = tools.total(after, "process_cpu_seconds_total") - tools.total(before, "process_cpu_seconds_total")
     rss = after["process_resident_memory_bytes"]

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from moorage.api import meta
+from moorage.api import conditions, kinds, meta
 from moorage.kube import cache as kube_cache
 from moorage.runtime import kind, observed
 
@@ -34,6 +34,7 @@ from . import (
 )
 
 Values = dict[str, Any]
+THE_OBJECT = "the object"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,6 +48,7 @@ class Request:
     wanted: seen.Wanted
     status: status.HelmStatus
     reconcile_at: str
+    generation: int
     leaving: bool
     values: Callable[[chart.Contents], Values] | None
     """The release's values, given the chart; None when they can't be had."""
@@ -101,6 +103,7 @@ class Engine:
             wanted=request.wanted,
             status=request.status,
             reconcile_at=request.reconcile_at,
+            released_before=_released(request),
             claim=held,
             chart=_each(at_hand, lambda it: it.chart),
             render=self._render(request, at_hand),
@@ -230,43 +233,42 @@ class Engine:
             missing = _unsynced(view.pods, "pods")
         if missing is not None:
             return missing
-        return observed.Fresh(
-            tuple(
-                self._child(
-                    request,
-                    view,
-                    ref,
-                    caches[ref.api_version, ref.kind].get(ref.namespace, ref.name),
-                    key,
-                    loaded.value,
-                )
-                for ref in items
-            )
-        )
+        looks = _Looks(self._lookups, request, key, loaded.value)
+        children = tuple(self._child(looks, view, ref, caches[ref.api_version, ref.kind]) for ref in items)
+        looks.done()
+        return observed.Fresh(children)
 
     def _child(
-        self,
-        request: Request,
-        view: watches.NamespaceView,
-        ref: meta.ObjectRef,
-        live: Any,
-        key: lookups.RecordKey,
-        loaded: lookups.Loaded,
+        self, looks: _Looks, view: watches.NamespaceView, ref: meta.ObjectRef, cache: kube_cache.Cache[Any]
     ) -> seen.ChildSeen:
+        resource, live = cache.scope.resource, cache.get(ref.namespace, ref.name)
         if live is None:
-            return seen.ChildSeen(ref, False, "Missing", "it is not there", ("the object",))
-        if ref.kind == "Secret" and not ref.group:
-            secret = lookups.SecretKey(ref, live.metadata.resource_version, key)
-            found = observed.value_of(self._lookups.secret_drift.read(secret, request.key)) or ()
-            return seen.ChildSeen(ref, not live.metadata.deleting, drift=self._unsettled(ref, found))
-        found = self._differences(request, ref, live, key, loaded)
-        judged = health.health(live, pods=_pods_of(live, view.pods.items(request.target.namespace)))
+            absent = looks.confirm_absent(ref, resource)
+            return seen.ChildSeen(ref, False, "Missing", "it is not there", (THE_OBJECT,) if absent else ())
+        settled = self._runs.settled.get(ref, frozenset())
+        if resource == kinds.SECRET:
+            found = looks.confirm(ref, resource, live.metadata.resource_version)
+            return seen.ChildSeen(ref, not live.metadata.deleting, drift=_without(found, settled))
+        version = str(live["metadata"].get("resourceVersion", ""))
+        found = ()
+        if _without(self._differences(looks, ref, live, version), settled):
+            found = _without(looks.confirm(ref, resource, version), settled)
+        judged = health.health(live, pods=_pods_of(live, view.pods.items(ref.namespace)))
         if judged.ok:
-            return seen.ChildSeen(ref, True, drift=self._unsettled(ref, found))
+            return seen.ChildSeen(ref, True, drift=found)
         message = judged.message
-        if judged.wants_log and (last := self._last_words(request, view, *judged.wants_log)):
+        if judged.wants_log and (last := self._last_words(looks.request, view, *judged.wants_log)):
             message = f"{message}; its last words: {last}"
-        return seen.ChildSeen(ref, False, judged.reason, message, self._unsettled(ref, found))
+        return seen.ChildSeen(ref, False, judged.reason, message, found)
+
+    def _differences(self, looks: _Looks, ref: meta.ObjectRef, live: dict[str, Any], version: str) -> tuple[str, ...]:
+        """What differs as the watch has it; compared once per state of object and record."""
+        before = self._compared.get(ref)
+        states = (version, looks.key.resource_version)
+        if before is None or before[:2] != states:
+            found = tuple(each.path for each in drift.differences(looks.wanted(ref), live))
+            before = self._compared[ref] = (*states, found)
+        return before[2]
 
     def _last_words(self, request: Request, view: watches.NamespaceView, pod: str, container: str) -> str:
         """The last line of a container's log, asked for once per restart."""
@@ -277,28 +279,6 @@ class Engine:
         restarts = next((s.get("restartCount", 0) for s in statuses if s.get("name") == container), 0)
         words = self._lookups.last_words.read((request.target.namespace, pod, container, restarts), request.key)
         return observed.value_of(words) or ""
-
-    def _differences(
-        self,
-        request: Request,
-        ref: meta.ObjectRef,
-        live: dict[str, Any],
-        key: lookups.RecordKey,
-        loaded: lookups.Loaded,
-    ) -> tuple[str, ...]:
-        """Compared once per state of object and record."""
-        version = str(live["metadata"].get("resourceVersion", ""))
-        before = self._compared.get(ref)
-        if before is not None and before[:2] == (version, key.resource_version):
-            return before[2]
-        wanted = drift.desired(loaded.objects[ref], request.target.release, request.target.namespace)
-        found = tuple(each.path or "the object" for each in drift.differences(wanted, live))
-        self._compared[ref] = (version, key.resource_version, found)
-        return found
-
-    def _unsettled(self, ref: meta.ObjectRef, paths: tuple[str, ...]) -> tuple[str, ...]:
-        settled = self._runs.settled.get(ref, frozenset())
-        return tuple(path for path in paths if path not in settled)
 
     def _leftovers(
         self,
@@ -324,6 +304,50 @@ class Engine:
         key = lookups.LeftoverKey(request.target, items, since)
         self._lookups.leftovers.forget(request.key, keep=(key,))
         return self._lookups.leftovers.read(key, request.key)
+
+
+class _Looks:
+    """Live looks for one pass over a release's objects: drift is only what a live read confirms."""
+
+    def __init__(
+        self, sources: lookups.Lookups, request: Request, key: lookups.RecordKey, loaded: lookups.Loaded
+    ) -> None:
+        self._sources, self.request, self.key, self._loaded = sources, request, key, loaded
+        self._drift: list[lookups.DriftKey] = []
+        self._absence: list[lookups.DriftKey] = []
+
+    def wanted(self, ref: meta.ObjectRef) -> dict[str, Any]:
+        """The object as helm applied it."""
+        target = self.request.target
+        return drift.desired(self._loaded.objects[ref], target.release, target.namespace)
+
+    def confirm(self, ref: meta.ObjectRef, resource: meta.Resource, version: str) -> tuple[str, ...]:
+        """The field paths that differ by a live read; none until that is done."""
+        asked = lookups.DriftKey(ref, resource, version, self.key, self.wanted(ref))
+        self._drift.append(asked)
+        return observed.value_of(self._sources.drift.read(asked, self.request.key)) or ()
+
+    def confirm_absent(self, ref: meta.ObjectRef, resource: meta.Resource) -> bool:
+        """Whether a live read found no such object."""
+        asked = lookups.DriftKey(ref, resource, "", self.key, {})
+        self._absence.append(asked)
+        return observed.value_of(self._sources.absence.read(asked, self.request.key)) or False
+
+    def done(self) -> None:
+        """What was not asked for in this pass is asked afresh the next time."""
+        self._sources.drift.forget(self.request.key, keep=tuple(self._drift))
+        self._sources.absence.forget(self.request.key, keep=tuple(self._absence))
+
+
+def _released(request: Request) -> bool:
+    """Whether the last status says that this generation is released."""
+    told = conditions.find(request.status.conditions, "Released")
+    return told is not None and told.status == "True" and told.observed_generation == request.generation
+
+
+def _without(paths: tuple[str, ...], settled: frozenset[str]) -> tuple[str, ...]:
+    """Paths that a repair can put right."""
+    return tuple(path for path in paths if path not in settled)
 
 
 def _unsynced(cache: kube_cache.Cache[Any], what: str) -> observed.Failed:

@@ -30,7 +30,7 @@ def drifted(it: HasRelease) -> Fact:
     r = it.release
     record = observed.value_of(r.record)
     changed = [str(c.ref) for c in observed.value_of(r.children) or () if c.drift]
-    if record is not None and record.status == "deployed" and not record.mine and not r.is_rolled_back:
+    if record is not None and record.status == "deployed" and not r.is_ours:
         changed.insert(0, f"revision {record.revision} was made by hand")
     if changed:
         return Fact("Drifted", True, Reason.DRIFTED, ", ".join(changed[:10]))
@@ -48,6 +48,17 @@ def available(it: HasRelease) -> Fact:
     if not children.value:
         return Fact("Available", False, Reason.NOT_RELEASED, "there are no objects yet")
     return Fact("Available", True, Reason.READY, f"{len(children.value)} objects are ready")
+
+
+def chart_available(it: HasRelease) -> Fact:
+    """ChartAvailable: the chart in use can be had, so that a change of the spec could be carried out."""
+    chart = it.release.chart
+    match chart:
+        case observed.Failed(reason=reason, message=message):
+            return Fact("ChartAvailable", None if reason == observed.NOT_YET else False, reason, message)
+        case observed.Stale(why=why):
+            return Fact("ChartAvailable", False, Reason.CHART_UNREACHABLE, why)
+    return Fact("ChartAvailable", True, Reason.CHART_CHOSEN, f"{chart.value.name} {chart.value.version}")
 
 
 def report(r: ReleaseSeen) -> dict[str, object]:
@@ -71,7 +82,7 @@ def report(r: ReleaseSeen) -> dict[str, object]:
             counted[child.ref.kind] = counted.get(child.ref.kind, 0) + 1
         ready = sum(child.ready for child in children)
         fields["inventory"] = status.InventoryStatus(len(children), ready, dict(sorted(counted.items())))
-        is_good = record is not None and record.status == "deployed" and record.mine and ready == len(children) > 0
+        is_good = record is not None and record.status == "deployed" and r.is_ours and ready == len(children) > 0
         if is_good and record is not None:
             fields["good"] = status.Good(record.revision, record.digest)
             if record.digest == r.desired:
@@ -79,4 +90,4 @@ def report(r: ReleaseSeen) -> dict[str, object]:
     return fields
 
 
-FACTS: tuple[Callable[[HasRelease], Fact], ...] = (released, drifted, available)
+FACTS: tuple[Callable[[HasRelease], Fact], ...] = (released, drifted, available, chart_available)

@@ -24,6 +24,7 @@ from .reasons import Reason
 
 CAPABILITIES_EVERY = 300.0
 LEFTOVERS_EVERY = 2.0
+ABSENCE_EVERY = 30.0
 
 
 class SecretView(msgspec.Struct, frozen=True):
@@ -71,12 +72,14 @@ class RecordKey:
 
 
 @dataclasses.dataclass(frozen=True)
-class SecretKey:
-    """One state of one Secret of a release, to be compared with one state of its record."""
+class DriftKey:
+    """One state of one object, to be compared with one state of its record."""
 
     ref: meta.ObjectRef
-    resource_version: str
+    resource: meta.Resource
+    resource_version: str  # as the watch has it; empty when it has none
     record: RecordKey
+    wanted: dict[str, Any] = dataclasses.field(compare=False, repr=False)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -105,7 +108,8 @@ class Lookups:
         self.pinned = source.Source("chart", self._fetch, enqueue, deadline=120)
         self.rendered = source.Source("render", self._render, enqueue, deadline=60, concurrency=2)
         self.records = source.Source("record", self._record, enqueue)
-        self.secret_drift = source.Source("secret", self._secret_drift, enqueue)
+        self.drift = source.Source("object", self._drift, enqueue)
+        self.absence = source.Source("object", self._is_absent, enqueue, every=ABSENCE_EVERY)
         self.leftovers = source.Source("leftovers", self._leftovers, enqueue, every=LEFTOVERS_EVERY)
         self.kinds = source.Source("kind", self._kind, enqueue, backoff=(1.0, 30.0))
         self.capabilities = source.Source("capabilities", self._capabilities, enqueue, every=CAPABILITIES_EVERY)
@@ -119,7 +123,8 @@ class Lookups:
             self.pinned,
             self.rendered,
             self.records,
-            self.secret_drift,
+            self.drift,
+            self.absence,
             self.leftovers,
             self.kinds,
             self.capabilities,
@@ -229,12 +234,20 @@ class Lookups:
         )
         return Loaded(told, objects)
 
-    async def _secret_drift(self, key: SecretKey) -> tuple[str, ...]:
-        record = await self._record(key.record)
-        body = record.objects[key.ref]
-        live = await self._client.get(kinds.SECRET, key.ref.namespace, key.ref.name)
-        labels = drift.desired(body, _release_of(live), key.ref.namespace)
-        return tuple(found.path or "the object" for found in drift.differences(labels, live))
+    async def _drift(self, key: DriftKey) -> tuple[str, ...]:
+        """By a live read: the watch may not have seen yet what helm wrote, and shows no Secret's data at all."""
+        try:
+            live = await self._client.get(key.resource, key.ref.namespace, key.ref.name)
+        except errors.NotFound:
+            return ()  # the watch will tell
+        return tuple(str(found.path) for found in drift.differences(key.wanted, live))
+
+    async def _is_absent(self, key: DriftKey) -> bool:
+        try:
+            await self._client.get(key.resource, key.ref.namespace, key.ref.name, as_=meta.Partial, metadata_only=True)
+        except errors.NotFound:
+            return True
+        return False
 
     async def _leftovers(self, key: LeftoverKey) -> tuple[seen.Leftover, ...]:
         found: list[seen.Leftover] = []
@@ -252,15 +265,20 @@ class Lookups:
         return tuple(found)
 
     async def _last_words(self, key: tuple[str, str, str, int]) -> str:
+        """A log that the kubelet is just rotating, or has not opened yet, is asked for again."""
         namespace, pod, container, _restarts = key
         for previous in (True, False):
             try:
                 text = await self._client.logs(namespace, pod, container=container, previous=previous, tail=1)
             except errors.ApiError:
                 continue
-            if text.strip():
+            if text.strip() and not text.startswith(_NO_LOG):
                 return text.strip().splitlines()[-1][:500]
-        return ""
+        raise source.SourceError("NoLog", f"container {container} of pod {pod} has left no log yet")
+
+
+_NO_LOG = ("unable to retrieve container logs", "failed to try resolving symlinks")
+"""What the kubelet writes in place of a log that is not there, with status 200."""
 
 
 def _modified(metadata: meta.ObjectMeta) -> float:
@@ -275,11 +293,6 @@ def _belongs(live: meta.ObjectMeta, item: manifest.InventoryItem, key: LeftoverK
     if marked is not None:
         return marked == key.target.release and live.annotations.get(drift.RELEASE_NAMESPACE) == key.target.namespace
     return item.hook and live.creation_timestamp >= key.since
-
-
-def _release_of(live: dict[str, Any]) -> str:
-    annotations = live.get("metadata", {}).get("annotations") or {}
-    return str(annotations.get(drift.RELEASE_NAME, ""))
 
 
 _RENDER_REASONS: dict[failures.FailureKind, tuple[str, bool]] = {

@@ -142,6 +142,7 @@ class ReleaseSeen(msgspec.Struct, frozen=True, kw_only=True):
     wanted: Wanted
     status: status.HelmStatus
     reconcile_at: str = ""
+    released_before: bool = False  # status says that the spec as it is now was released
     claim: observed.Observed[ClaimSeen | None]
     chart: observed.Observed[ChartSeen]
     render: observed.Observed[RenderSeen]
@@ -153,14 +154,38 @@ class ReleaseSeen(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def desired(self) -> str:
         """The digest that the deployed revision should have; empty while it is not known."""
-        render = observed.value_of(self.render)
-        return render.digest if render else ""
+        render, record = observed.value_of(self.render), observed.value_of(self.record)
+        if render is not None:
+            return render.digest
+        return record.digest if record is not None and self.stands_without_chart else ""
+
+    @property
+    def stands_without_chart(self) -> bool:
+        """The chart can't be had now, and need not be: what is deployed was made of the spec as it is."""
+        if not isinstance(self.chart, observed.Failed) or self.chart.reason == observed.NOT_YET:
+            return False
+        record = observed.value_of(self.record)
+        return (
+            self.released_before
+            and record is not None
+            and record.status == "deployed"
+            and self.is_ours
+            and record.digest == self.status.release.digest
+        )
 
     @property
     def is_rolled_back(self) -> bool:
         """The deployed revision is the one that a failed upgrade was rolled back to."""
         record, target = observed.value_of(self.record), self.status.failed.rolled_back_to
         return bool(record and target and record.status == "deployed" and record.description == f"Rollback to {target}")
+
+    @property
+    def is_ours(self) -> bool:
+        """The latest revision was made by moorage, by an upgrade or a rollback, or was seen good before."""
+        record, good = observed.value_of(self.record), self.status.good
+        if record is None:
+            return False
+        return record.mine or self.is_rolled_back or (record.revision, record.digest) == (good.revision, good.digest)
 
 
 class HasRelease(Protocol):

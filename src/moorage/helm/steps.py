@@ -21,6 +21,8 @@ from .seen import HasRelease, ReleaseSeen
 MINUTE = 60.0
 FOREIGN_HELM_MAY_TAKE = 10 * MINUTE
 RETRY_BASE, RETRY_CAP = 5.0, 5 * MINUTE
+RECORD_LAG = 10.0
+"""Seconds for which a watch may be behind a helm that has ended."""
 
 
 def release_is_claimed(it: HasRelease) -> Verdict:
@@ -70,6 +72,21 @@ def no_helm_runs(it: HasRelease) -> Verdict:
     return DONE
 
 
+def record_is_seen(it: HasRelease) -> Verdict:
+    """Nothing is judged by a record that is older than helm's last run: it would be done a second time."""
+    r = it.release
+    if isinstance(r.record, observed.Failed):
+        return decision.unknown(Reason.READING_RECORD, r.record, "record")
+    record, last = observed.value_of(r.record), r.status.attempt
+    match r.task:
+        case tasks.Ended(attempt=last.id, outcome=decision.Ok(), at=at) if last.action in ("upgrade", "rollback"):
+            left = at + RECORD_LAG - r.now
+            if left > 0 and (record is None or record.revision < last.revision):
+                message = f"revision {last.revision} is not seen yet"
+                return Wait(Reason.READING_RECORD, message, on="record", within=MINUTE, again=left, unseen=True)
+    return DONE
+
+
 def last_run_is_noted(it: HasRelease) -> Verdict:
     """A failed run is written down with helm's words: to be tried again later, or not at all."""
     r = it.release
@@ -86,6 +103,8 @@ def last_run_is_noted(it: HasRelease) -> Verdict:
     fields: dict[str, object] = {"attempt": noted, "lastError": message}
     if not transient:
         fields["failed"] = status.FailedDigest(last.digest, word, message)
+    if last.action == "rollback" and word == failures.FailureKind.NOT_FOUND.word:
+        fields["good"] = status.Good()  # helm's bounded history no longer has it
     return Act(word, message, (decision.Remember(why="the failure is not forgotten", fields=fields),))
 
 
@@ -95,7 +114,10 @@ def record_is_not_stuck(it: HasRelease) -> Verdict:
     record = observed.value_of(r.record)
     if record is None or record.status not in seen.PENDING:
         return DONE
-    mine = record.attempt == r.status.attempt.id and record.revision == r.status.attempt.revision
+    last = r.status.attempt  # a rollback bears the labels of the revision that it goes back to
+    mine = record.revision == last.revision and (
+        record.attempt == last.id or (record.status, last.action) == ("pending-rollback", "rollback")
+    )
     age = r.now - record.modified
     if not mine and age < FOREIGN_HELM_MAY_TAKE:
         return Wait(
@@ -147,6 +169,8 @@ def drift_is_undone(it: HasRelease) -> Verdict:
 def chart_is_chosen(it: HasRelease) -> Verdict:
     """The constraint is resolved once; the exact version and digest are kept in the claim until it changes."""
     r = it.release
+    if r.stands_without_chart:
+        return DONE  # a registry that is down takes nothing from a release that stands
     if isinstance(r.chart, observed.Failed):
         return _chart_failed(r.chart)
     held = observed.value_of(r.claim)
@@ -169,6 +193,8 @@ def _chart_failed(failed: observed.Failed) -> Verdict:
 def chart_renders(it: HasRelease) -> Verdict:
     """The values fit the chart's schema, and all that it renders stays inside the namespace."""
     render = it.release.render
+    if it.release.stands_without_chart:
+        return DONE
     if isinstance(render, observed.Failed):
         if render.reason == observed.NOT_YET:
             return decision.unknown(Reason.RENDERING, render, "render")
@@ -187,7 +213,8 @@ def failed_digest_is_left_alone(it: HasRelease) -> Verdict:
     if not failed.digest or failed.digest != r.desired:
         return DONE
     record = observed.value_of(r.record)
-    if r.policy.rollback and good.revision and good.digest != failed.digest and not r.is_rolled_back:
+    can_go_back = record is not None and good.revision and good.digest != failed.digest
+    if r.policy.rollback and can_go_back and not r.is_rolled_back:
         if wait := attempts.wait_for_retry(r, "rollback"):
             return wait
         attempt = attempts.begin(r, "rollback", good.digest, record.revision if record else 0)
@@ -198,7 +225,7 @@ def failed_digest_is_left_alone(it: HasRelease) -> Verdict:
             f"{failed.message}; revision {good.revision} is restored",
             (decision.Remember(why="a run is written down before it begins", fields=fields), run),
         )
-    back = f"; revision {failed.rolled_back_to} was restored" if failed.rolled_back_to else ""
+    back = f"; revision {failed.rolled_back_to} was restored" if r.is_rolled_back else ""
     return Blocked(
         Reason.UPGRADE_FAILED,
         f"{failed.reason}: {failed.message}{back}",
@@ -213,7 +240,7 @@ def release_is_current(it: HasRelease) -> Verdict:
         return decision.unknown(Reason.READING_RECORD, r.record, "record")
     record, desired = observed.value_of(r.record), r.desired
     if record is not None and record.status == "deployed" and record.digest == desired:
-        if record.mine or not r.policy.enforce:  # a hand-made revision may stay where drift is not undone
+        if r.is_ours or not r.policy.enforce:  # a hand-made revision may stay where drift is not undone
             return DONE
     if wait := attempts.wait_for_retry(r, "upgrade"):
         return wait
@@ -222,11 +249,14 @@ def release_is_current(it: HasRelease) -> Verdict:
     attempt = attempts.begin(r, "upgrade", desired, record.revision if record else 0)
     inventory = claim.union(held.inventory, render.inventory)
     reason, message = _why(r, record, desired)
+    fields: dict[str, object] = {"attempt": attempt}
+    if record is None:
+        fields["good"] = status.Good()  # the history begins anew, as after the end of the namespace
     return Act(
         reason,
         message,
         (
-            decision.Remember(why="a run is written down before it begins", fields={"attempt": attempt}),
+            decision.Remember(why="a run is written down before it begins", fields=fields),
             claim.patch(r.target, held, "all that the run may create is written down first", inventory=inventory),
             attempts.run(r, "release.upgrade", attempt, {"digest": desired, "adopt": r.policy.adopt}),
         ),
@@ -280,6 +310,7 @@ def children_are_ready(it: HasRelease) -> Verdict:
 STEPS: tuple[Callable[[HasRelease], Verdict], ...] = (
     release_is_claimed,
     no_helm_runs,
+    record_is_seen,
     last_run_is_noted,
     record_is_not_stuck,
     retry_is_heard,

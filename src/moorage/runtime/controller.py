@@ -8,21 +8,33 @@ from __future__ import annotations
 
 import random
 import time
-from typing import Any, Generic
+from typing import Generic
 
+import msgspec
 import structlog
 
-from moorage.api import conditions
 from moorage.api import status as api_status
 from moorage.kube import cache as kube_cache
 from moorage.kube import errors
 
-from . import decision, election, events, executor, kind, lanes, queue, status, telemetry
+from . import decision, events, executor, failure, gate, kind, lanes, queue, schedule, status, telemetry, telling
+from . import unreadable as unreadables
 
 log = structlog.get_logger(__name__)
 
-SAME_ACT_LIMIT = 3
-"""Passes that may decide the very same act in a row before they back off: an effect that does not show up."""
+
+class Pass(msgspec.Struct, Generic[kind.O], frozen=True):
+    """What one pass has seen, decided and done so far."""
+
+    key: kind.Key
+    obj: kind.O
+    now: float  # epoch seconds
+    begun: float  # monotonic seconds
+    made: decision.Decision
+    performed: tuple[status.Performed, ...]
+    stands: status.Standing
+    often: bool  # an act came back too often
+    unseen_for: float
 
 
 class Controller(Generic[kind.O, kind.S]):
@@ -40,8 +52,10 @@ class Controller(Generic[kind.O, kind.S]):
     ) -> None:
         self.kind, self._world, self._keys = of, world, keys
         self._recorder, self._metrics, self._lanes = recorder, metrics, shared_lanes
-        self._executor = executor.Executor(of, world)
-        self._repeated: dict[kind.Key, tuple[str, str, int]] = {}
+        self._unreadable = unreadables.Unreadable(of, world, recorder)
+        self._memories: dict[kind.Key, schedule.Memory] = {}
+
+    # --- what brings an object here ------------------------------------------------------------------------------
 
     async def start(self) -> None:
         """Open the watches of the kind; every change of an object enqueues it."""
@@ -58,10 +72,48 @@ class Controller(Generic[kind.O, kind.S]):
         for cache in self.kind.caches:
             await cache.wait_synced(timeout=None)
 
+    def look_for_unreadable(self) -> None:
+        """Enqueue objects that newly do not fit the model."""
+        for key in self._unreadable.news():
+            self._keys.add(key)
+
+    def _on_change(self, change: kube_cache.Change[kind.O]) -> None:
+        """An own write is no news, unless its answer brings another's change along: the watch then is silent of it."""
+        old, new = change.old, change.new
+        if (obj := new if new is not None else old) is None:
+            return
+        key = self.kind.key(*obj.metadata.key)
+        if change.initial:
+            self._keys.add(key, backlog=True)
+        elif old is not None and new is not None and not _wants_other(old, new):
+            self._world.enqueue(key)
+        elif new is not None or not self._world.echoes(key):
+            self._keys.wake(key)
+
+    # --- a pass --------------------------------------------------------------------------------------------------
+
     async def reconcile(self, key: kind.Key) -> None:
         """One pass. Never raises."""
-        _, namespace, name = key
-        obj = self._get(namespace, name)
+        try:
+            with kind.acting_for(key):
+                await self._look(key)
+        except (errors.Conflict, errors.NotFound, gate.NotLeading):
+            self._keys.retry(key)  # the world has moved: quietly look again
+        except errors.KubeError as error:
+            log.warning("status not written", kind=key[0], namespace=key[1], name=key[2], error=str(error))
+            self._keys.retry(key)
+        except Exception as error:
+            log.exception("reconcile failed", kind=key[0], namespace=key[1], name=key[2])
+            self._metrics.reconciles.labels(key[0], "InternalError").inc()
+            self._keys.rest(key)
+            await self._say_failed(key, error)
+
+    async def _look(self, key: kind.Key) -> None:
+        try:
+            obj = self.kind.find(*key[1:])
+        except errors.MalformedAnswer:
+            await self._unreadable.say(key)
+            return
         if obj is None:
             self._forget(key)
             return
@@ -70,168 +122,136 @@ class Controller(Generic[kind.O, kind.S]):
             return
         try:
             await self._pass(key, obj)
-        except (errors.Conflict, election.NotLeading):
-            self._keys.retry(key)
-        except Exception as error:
-            log.exception("reconcile failed", kind=self.kind.resource.kind, namespace=namespace, name=name)
-            self._keys.retry(key)
-            await self._say_failed(obj, error)
         finally:
             self._lanes.leave(lane)
 
     async def _pass(self, key: kind.Key, obj: kind.O) -> None:
         begun, now = time.monotonic(), time.time()
-        deleting = obj.metadata.deleting
-        if deleting and self.kind.finalizer not in obj.metadata.finalizers:
-            return  # what is left to do is another's
-        seen = self.kind.observe(obj, now)
-        made = decision.decide(
-            seen,
-            steps=self.kind.farewell if deleting else self.kind.steps,
-            facts=self.kind.facts,
-            report=self.kind.report,
-            paused=obj.metadata.annotations.get(api_status.PAUSED) == "true",
+        if obj.metadata.deleting and self.kind.finalizer not in obj.metadata.finalizers:
+            self._forget(key)  # what is left to do is another's
+            return
+        memory = self._remember(key, obj)
+        made = self._decide(obj, now)
+        writer = executor.Executor(self.kind, self._world, obj)
+        performed = await writer.carry_out(made)
+        it = Pass(
+            key=key,
+            obj=obj,
+            now=now,
+            begun=begun,
+            made=made,
+            performed=performed,
+            stands=status.standing(made, performed),
+            often=memory.acted(made, performed, begun),
+            unseen_for=memory.unseen(made, begun),
         )
-        performed = await self._executor.carry_out(obj, made)
-        stands = status.standing(made, performed)
-        fresh = self._get(*obj.metadata.key)
-        wrote = False
-        if fresh is not None and fresh.metadata.uid == obj.metadata.uid:
-            fields = status.compose(
-                made,
-                performed,
-                fresh.status,
-                generation=obj.metadata.generation,
-                now=now,
-                ready_facts=self.kind.ready_facts,
-            )
-            if not _says_nothing(made, performed):
-                await self._executor.write_status(fresh, fields)
-                wrote = self._get(*obj.metadata.key) is not fresh
-            self._tell(obj, made, performed, stands, changed=_verdict_changed(fresh.status, stands))
-            self._schedule(key, made, performed, stands, fields, now)
+        about = self.kind.resource.ref(*obj.metadata.key, obj.metadata.uid)
+        self._note(telling.of_acts(about, made, performed))
+        wrote = await self._conclude(it, writer)
         telemetry.reconciled(
             self._metrics,
             *key,
             made,
             performed,
-            stands,
+            it.stands,
             generation=obj.metadata.generation,
             wrote=wrote,
             seconds=time.monotonic() - begun,
         )
 
-    def _schedule(
-        self,
-        key: kind.Key,
-        made: decision.Decision,
-        performed: tuple[status.Performed, ...],
-        stands: status.Standing,
-        fields: dict[str, Any],
-        now: float,
-    ) -> None:
-        if performed and not isinstance(performed[-1].outcome, decision.Ok):
-            self._keys.retry(key)
-            return
-        taken = made.standing
-        resync = self.kind.resync * random.uniform(0.9, 1.1)  # noqa: S311 - spreads load
-        match taken.verdict if taken else decision.DONE:
-            case decision.Act(reason=reason) if not made.paused:
-                assert taken is not None  # noqa: S101 - an Act comes from a step
-                if self._repeats(key, taken.name, str(reason)):
-                    self._keys.retry(key)
-                else:
-                    self._keys.add(key)
-                return
-            case decision.Wait(within=within, again=again):
-                overdue_in = conditions.epoch(fields["progress"]["since"]) + within - now
-                looks = [resync, *(t for t in (again, overdue_in) if t > 0)]
-                self._keys.add_after(key, min(looks))
-            case _:
-                self._keys.add_after(key, resync)
-        self._repeated.pop(key, None)
-        self._keys.forget(key)
-
-    def _repeats(self, key: kind.Key, step: str, reason: str) -> bool:
-        last_step, last_reason, count = self._repeated.get(key, ("", "", 0))
-        count = count + 1 if (last_step, last_reason) == (step, reason) else 1
-        self._repeated[key] = (step, reason, count)
-        return count > SAME_ACT_LIMIT
-
-    def _tell(
-        self,
-        obj: kind.O,
-        made: decision.Decision,
-        performed: tuple[status.Performed, ...],
-        stands: status.Standing,
-        *,
-        changed: bool,
-    ) -> None:
-        about = self.kind.resource.ref(*obj.metadata.key, obj.metadata.uid)
-        done = {p.step for p in performed if isinstance(p.outcome, decision.Ok)}
-        for taken in made.steps:
-            if taken.name in done and isinstance(taken.verdict, decision.Act):
-                self._recorder.note(events.Note(about, taken.verdict.reason, taken.verdict.message, taken.name))
-        if changed and not _says_nothing(made, performed) and not (made.acts and stands.step in done):
-            reason = stands.reason or "Ready"
-            self._recorder.note(
-                events.Note(
-                    about, reason, stands.message or "all steps are done", stands.step or "reconcile", stands.stalled
-                )
-            )
-
-    async def _say_failed(self, obj: kind.O, error: Exception) -> None:
-        """Best effort: the exception's own words as the reason why the object is not ready."""
-        fresh = self._get(*obj.metadata.key)
-        if fresh is None:
-            return
-        message = f"{type(error).__name__}: {error}; this is a defect of moorage, its log has the trace"
-        fact = conditions.Condition(
-            type="Ready",
-            status="Unknown",
-            reason="InternalError",
-            message=message[:32768],
-            observed_generation=obj.metadata.generation,
+    def _decide(self, obj: kind.O, now: float) -> decision.Decision:
+        return decision.decide(
+            self.kind.observe(obj, now),
+            steps=self.kind.farewell if obj.metadata.deleting else self.kind.steps,
+            facts=self.kind.facts,
+            report=self.kind.report,
+            paused=obj.metadata.annotations.get(api_status.PAUSED) == "true",
         )
-        others = tuple(c for c in fresh.status.conditions if c.type != "Ready")
-        merged = conditions.merge(fresh.status.conditions, (*others, fact), time.time())
+
+    async def _conclude(self, it: Pass[kind.O], writer: executor.Executor[kind.O]) -> bool:
+        """Status and next look of the same incarnation; whether status was written."""
+        fresh = self.kind.find(*it.obj.metadata.key)
+        if fresh is None:
+            self._forget(it.key)
+            return False
+        if fresh.metadata.uid != it.obj.metadata.uid:
+            self._keys.add(it.key)
+            return False
+        after = status.compose(
+            it.made,
+            it.stands,
+            fresh.status,
+            generation=it.obj.metadata.generation,
+            now=it.now,
+            ready_facts=self.kind.ready_facts,
+        )
+        wrote = False
+        if not schedule.is_quiet(it.made, it.performed, often=it.often, unseen_for=it.unseen_for):
+            wrote = await writer.write_status(after.fields)
+            about = self.kind.resource.ref(*it.obj.metadata.key, it.obj.metadata.uid)
+            self._note(telling.of_change(about, fresh.status, after, it.stands))
+        self._schedule(it, after)
+        return wrote
+
+    def _schedule(self, it: Pass[kind.O], after: status.Composed) -> None:
+        look = schedule.next_look(
+            it.made,
+            it.performed,
+            after.progress.since,
+            now=it.now,
+            resync=self.kind.resync * random.uniform(0.9, 1.1),  # noqa: S311 - spreads load
+            often=it.often,
+            unseen_for=it.unseen_for,
+        )
+        match look.how:
+            case schedule.How.NOW:
+                self._keys.add(it.key)
+            case schedule.How.RETRY:
+                self._keys.retry(it.key)
+            case schedule.How.REST:
+                self._keys.rest(it.key)
+            case schedule.How.AFTER:
+                self._keys.add_after(it.key, look.seconds)
+                self._keys.forget(it.key)
+
+    def _note(self, notes: tuple[events.Note, ...]) -> None:
+        for note in notes:
+            self._recorder.note(note)
+
+    # --- an unforeseen failure, and the end ----------------------------------------------------------------------
+
+    async def _say_failed(self, key: kind.Key, error: Exception) -> None:
+        """Best effort: why the object is not ready, without the exception's own words, as they may quote secrets."""
         try:
-            await self._executor.write_status(fresh, {"conditions": merged})
-        except (errors.KubeError, election.NotLeading):
-            log.warning("failure not written to status", name=obj.metadata.name)
+            fresh = self.kind.find(*key[1:])
+            if fresh is None:
+                return
+            message = failure.words(error)
+            fields = status.failed(fresh.status, message, generation=fresh.metadata.generation, now=time.time())
+            with kind.acting_for(key):
+                await executor.Executor(self.kind, self._world, fresh).write_status(fields)
+            about = self.kind.resource.ref(*fresh.metadata.key, fresh.metadata.uid)
+            self._recorder.note(events.Note(about, "InternalError", message, "reconcile", warning=True))
+        except Exception as second:
+            log.warning("failure not written to status", name=key[2], error=str(second))
 
-    def _on_change(self, change: kube_cache.Change[kind.O]) -> None:
-        obj = change.new if change.new is not None else change.old
-        if obj is not None:
-            self._keys.add(self.kind.key(*obj.metadata.key))
-
-    def _get(self, namespace: str, name: str) -> kind.O | None:
-        for cache in self.kind.caches:
-            if (obj := cache.get(namespace, name)) is not None:
-                return obj
-        return None
+    def _remember(self, key: kind.Key, obj: kind.O) -> schedule.Memory:
+        """The memory of this incarnation; what was kept for an earlier one of the same name is dropped."""
+        memory = self._memories.get(key)
+        if memory is not None and memory.uid != obj.metadata.uid:
+            self._forget(key)
+            memory = None
+        if memory is None:
+            memory = self._memories[key] = schedule.Memory(obj.metadata.uid)
+        return memory
 
     def _forget(self, key: kind.Key) -> None:
         self._keys.forget(key)
-        self._repeated.pop(key, None)
+        self._memories.pop(key, None)
+        self._world.tasks.forget(key)
         self.kind.forget(*key[1:])
 
 
-def _says_nothing(made: decision.Decision, performed: tuple[status.Performed, ...]) -> bool:
-    """Whether status is left as it is: nothing is known yet, or a short act is followed by another look right away."""
-    taken = made.standing
-    if taken is None:
-        return False
-    if isinstance(taken.verdict, decision.Wait):
-        return taken.verdict.unseen and not performed
-    last = performed[-1] if performed else None
-    if last is None or not isinstance(last.outcome, decision.Ok) or isinstance(last.action, decision.Run):
-        return False
-    return isinstance(taken.verdict, decision.Act)
-
-
-def _verdict_changed(before: api_status.Status, stands: status.Standing) -> bool:
-    ready = next((c for c in before.conditions if c.type == "Ready"), None)
-    if stands.settled:
-        return ready is None or ready.status != "True"
-    return (before.progress.step, before.progress.reason) != (stands.step, str(stands.reason))
+def _wants_other(old: kind.Reconciled, new: kind.Reconciled) -> bool:
+    """Whether more has changed than its status."""
+    return msgspec.structs.replace(old.metadata, resource_version=new.metadata.resource_version) != new.metadata

@@ -26,7 +26,7 @@ from . import observed
 S = TypeVar("S")
 
 
-class Reason(str, enum.Enum):
+class Reason(str, enum.Enum):  # noqa: UP042 - a member carries its documentation too
     """Base of each system's reasons. Reasons are API: documented, stable, CamelCase.
 
     A member is declared as `NAME = "CamelCase", "what it means and what to do"`.
@@ -49,7 +49,7 @@ class Reason(str, enum.Enum):
 
 
 class Guard(msgspec.Struct, frozen=True):
-    """A check by a live read that the executor makes right before the action; `check` names one of the kind's guards."""
+    """A check by a live read that the executor makes right before the action; `check` names a guard of the kind."""
 
     check: str
     args: dict[str, Any] = {}
@@ -70,10 +70,15 @@ class Create(Action, frozen=True, kw_only=True):
 
 
 class Apply(Action, frozen=True, kw_only=True):
-    """Server-side apply of the owned fields. The body carries metadata.uid when it updates a known object."""
+    """Server-side apply of the owned fields. The body carries metadata.uid when it updates a known object.
+
+    `fill` names a filler of the kind, which completes the body right before it is sent: what is secret never is in a
+    decision.
+    """
 
     resource: meta.Resource
     body: dict[str, Any]
+    fill: str = ""
 
 
 class Patch(Action, frozen=True, kw_only=True):
@@ -115,7 +120,10 @@ class SetPodCondition(Action, frozen=True, kw_only=True):
 
 
 class Call(Action, frozen=True, kw_only=True):
-    """One named operation of the system's own API, short enough to be awaited. Its Ok value may go to a status field."""
+    """One named operation of the system's own API, short enough to be awaited (see `executor.ACTION_LIMIT`).
+
+    Its Ok value may go to a status field.
+    """
 
     operation: str
     args: dict[str, Any] = {}
@@ -136,6 +144,8 @@ class Remember(Action, frozen=True, kw_only=True):
 
     fields: dict[str, Any]
 
+
+AnyAction: TypeAlias = Create | Apply | Patch | Delete | Evict | EditFinalizer | SetPodCondition | Call | Run | Remember
 
 # --- outcomes ----------------------------------------------------------------------------------------------------
 
@@ -183,7 +193,7 @@ class Act(msgspec.Struct, frozen=True, tag=True):
 
     reason: str
     message: str
-    actions: tuple[Action, ...]
+    actions: tuple[AnyAction, ...]
     go_on: bool = False
 
 
@@ -191,7 +201,7 @@ class Wait(msgspec.Struct, frozen=True, tag=True):
     """Something will happen by itself. `on` names the event, `within` (seconds) is when the wait becomes overdue.
 
     `again` asks for another look after that many seconds, for events that nothing announces. `unseen` says that this
-    process has only not looked yet, as after a restart: status then keeps what the last look wrote.
+    process has only not looked yet, as after a restart: status then keeps what the last look wrote, for a while.
     """
 
     reason: str

@@ -7,7 +7,8 @@ explicit act after the drain.
 
 It alone writes the Lease. What can go wrong: answers get lost (the lease is then recognised by this process's own
 identity), others edit the Lease (only a change of its spec counts as a renewal), somebody deletes it (the holder stops
-at its next renewal, and nobody takes over before). A clock step changes nothing: times in the Lease are for people.
+at its next renewal, and a missing lease is watched for a full duration too). An installation that brings an empty Lease
+along spares its first leader that wait. A clock step changes nothing: times in the Lease are for people.
 """
 
 from __future__ import annotations
@@ -64,6 +65,11 @@ class Timing(msgspec.Struct, frozen=True):
         """Raises ValueError."""
         if not self.duration > self.renew > self.retry > 0:
             raise ValueError(f"a lease needs duration > renew > retry > 0, not {self}")
+
+    @property
+    def margin(self) -> float:
+        """What is left of the lease for others when its holder has given up: all must have ended by then."""
+        return self.duration - self.renew
 
 
 class Election:
@@ -141,8 +147,8 @@ class Election:
         except errors.NotFound:
             return await self._try_create()
         self._missing_at = None
-        if lease.spec != self._seen:
-            self._seen, self._seen_at = lease.spec, self._clock()  # after the answer: it may have been renewed until then
+        if lease.spec != self._seen:  # dated after the answer, as it may have been renewed until then
+            self._seen, self._seen_at = lease.spec, self._clock()
         begun = self._clock()
         holder = lease.spec.holder_identity
         if holder and holder != self.identity and begun - self._seen_at < self._promised():
@@ -155,12 +161,12 @@ class Election:
         return True
 
     async def _try_create(self) -> bool:
-        """A missing lease may have been deleted under its holder, who notices at the next renewal: give it the time."""
+        """A missing lease may have been deleted under its holder: it is watched for a full duration, as another's is."""
         begun = self._clock()
         if self._missing_at is None:
             self._missing_at = begun
-        held = self._seen is not None and self._seen.holder_identity
-        if begun - self._missing_at < (self._promised() if held else 2 * self._timing.retry):
+            log.info("no lease yet; waiting in case its holder still works", lease=self._name, seconds=self._promised())
+        if begun - self._missing_at < self._promised():
             return False
         body = {
             "apiVersion": kinds.LEASE.api_version,

@@ -1,4 +1,4 @@
-"""Kubernetes Events, written when a verdict changes and when something was done: never once per pass.
+"""Kubernetes Events, written when a verdict changes and when something was done: never once per pass or twice alike.
 
 Events go out from a small buffer beside the workers; losing one loses no state. It alone writes Events.
 """
@@ -6,8 +6,11 @@ Events go out from a small buffer beside the workers; losing one loses no state.
 from __future__ import annotations
 
 import asyncio
+import collections
 import datetime
+import time
 import uuid
+from collections.abc import Callable
 
 import msgspec
 import structlog
@@ -16,9 +19,15 @@ from moorage.api import kinds, meta
 from moorage.kube import client as kube_client
 from moorage.kube import errors
 
-from . import election
+from . import gate
 
 log = structlog.get_logger(__name__)
+
+QUIET = 600.0
+"""Seconds for which the same thing is not told again about the same object."""
+
+REMEMBERED = 10_000
+"""How many notes are remembered for that."""
 
 
 class Note(msgspec.Struct, frozen=True):
@@ -34,27 +43,50 @@ class Note(msgspec.Struct, frozen=True):
 class Recorder:
     """Takes notes without waiting; `run` posts them."""
 
-    def __init__(self, client: kube_client.Client, gate: election.Gate, *, instance: str, size: int = 1000) -> None:
-        self._client, self._gate, self._instance = client, gate, instance
+    def __init__(
+        self,
+        client: kube_client.Client,
+        at: gate.Gate,
+        *,
+        instance: str,
+        size: int = 1000,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._client, self._gate, self._instance, self._clock = client, at, instance, clock
         self._notes: asyncio.Queue[Note] = asyncio.Queue(size)
+        self._told: collections.OrderedDict[Note, float] = collections.OrderedDict()
 
     def note(self, note: Note) -> None:
-        """Have the note posted; dropped when the buffer is full."""
+        """Have the note posted; not if it was lately, and dropped when the buffer is full."""
+        now = self._clock()
+        if now - self._told.get(note, -QUIET) < QUIET:
+            return
         try:
             self._notes.put_nowait(note)
         except asyncio.QueueFull:
             log.warning("event dropped", reason=note.reason, about=str(note.about))
+            return
+        self._told[note] = now
+        self._told.move_to_end(note)
+        if len(self._told) > REMEMBERED:
+            self._told.popitem(last=False)
 
     async def run(self) -> None:
         """Post notes until cancelled."""
         while True:
-            await self._post(await self._notes.get())
-            self._notes.task_done()
+            note = await self._notes.get()
+            try:
+                await self._post(note)
+            except Exception:
+                log.exception("event not posted", about=str(note.about), reason=note.reason)
+            finally:
+                self._notes.task_done()
 
     async def flush(self, within: float) -> None:
         """Wait up to `within` seconds until all notes so far are posted."""
         try:
-            await asyncio.wait_for(self._notes.join(), within)
+            async with asyncio.timeout(within):
+                await self._notes.join()
         except TimeoutError:
             log.warning("events dropped at exit", left=self._notes.qsize())
 
@@ -68,7 +100,7 @@ class Recorder:
                 field_manager="moorage",
                 timeout=timeout,
             )
-        except (errors.KubeError, election.NotLeading) as error:
+        except (errors.KubeError, gate.NotLeading) as error:
             log.debug("event not posted", about=str(note.about), reason=note.reason, error=str(error))
 
     def _body(self, note: Note) -> dict[str, object]:
@@ -77,7 +109,7 @@ class Recorder:
             "apiVersion": kinds.EVENT.api_version,
             "kind": kinds.EVENT.kind,
             "metadata": {
-                "name": f"{about.name[:200]}.{uuid.uuid4().hex[:12]}",
+                "name": f"{about.name[:200].rstrip('-.')}.{uuid.uuid4().hex[:12]}",
                 "namespace": about.namespace or "default",
             },
             "eventTime": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),

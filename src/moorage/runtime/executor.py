@@ -1,73 +1,124 @@
 """Carries out decided actions in order, and stops at the first that did not happen.
 
 Before each write it asks the gate (law 7) and the action's guards. What it writes is put into the caches from the
-server's own answer, so that no later pass reads behind it (law 6). It decides nothing.
+server's own answer, so that no later pass reads behind it (law 6). Whatever an action does, its outcome is one of four;
+nothing is raised. It decides nothing.
 """
 
 from __future__ import annotations
 
+import asyncio
+import time
 from typing import Any, Generic
 
 import msgspec
 import structlog
 
-from moorage.api import kinds, meta
+from moorage.api import conditions, kinds, meta
 from moorage.kube import errors
 
-from . import decision, election, kind, status
+from . import decision, failure, gate, kind, status
 
 log = structlog.get_logger(__name__)
 
 FIELD_MANAGER = "moorage"
 
+ACTION_LIMIT = 30.0
+"""Seconds that one action with its guards may take; one request of it 15 s."""
+
+PASS_LIMIT = 60.0
+"""Seconds after which a pass begins no more actions, so that no object keeps a worker."""
+
 
 class Executor(Generic[kind.O]):
-    """The writing half of one kind."""
+    """The writing half of one pass over one object."""
 
-    def __init__(self, of: kind.Kind[kind.O, Any], world: kind.World) -> None:
-        self._kind, self._world = of, world
+    def __init__(self, of: kind.Kind[kind.O, Any], world: kind.World, obj: kind.O) -> None:
+        self._kind, self._world, self._obj = of, world, obj
+        self._version = obj.metadata.resource_version
+        """What the decision is based on: as observed, or as this pass itself has written it since."""
 
-    async def carry_out(self, obj: kind.O, made: decision.Decision) -> tuple[status.Performed, ...]:
+    async def carry_out(self, made: decision.Decision) -> tuple[status.Performed, ...]:
         """All actions of the decision in order; the first outcome that is not Ok is the last entry."""
         performed: list[status.Performed] = []
-        for taken in made.steps:
-            if made.paused or not isinstance(taken.verdict, decision.Act):
-                continue
-            for action in taken.verdict.actions:
-                outcome = await self._try(obj, action)
-                performed.append(status.Performed(taken.name, action, outcome))
-                if not isinstance(outcome, decision.Ok):
-                    return tuple(performed)
+        ends = time.monotonic() + PASS_LIMIT
+        for step, action in _planned(made):
+            late = time.monotonic() > ends
+            outcome = decision.Conflict("the pass took too long; it goes on anew") if late else await self._try(action)
+            performed.append(status.Performed(step, action, outcome))
+            if not isinstance(outcome, decision.Ok):
+                break
         return tuple(performed)
 
-    async def _try(self, obj: kind.O, action: decision.Action) -> decision.Outcome:
-        try:
-            for guard in action.require:
-                if refusal := await self._kind.guards[guard.check](obj, guard.args):
-                    return decision.Refused("Guarded", f"{action.why}: not done, as {refusal}")
-            self._world.gate.timeout(1.0)
-            return await self._do(obj, action)
-        except (errors.Conflict, errors.AlreadyExists) as error:
-            return decision.Conflict(str(error))
-        except errors.NotFound as error:
-            return decision.Conflict(str(error))
-        except errors.TooManyRequests as error:
-            return decision.Refused("Throttled", str(error))
-        except errors.ServerError as error:
-            return decision.Unknown(str(error))
-        except errors.ApiError as error:
-            return decision.Refused(error.status.reason or type(error).__name__, str(error))
-        except errors.TransportError as error:
-            return decision.Unknown(str(error)) if error.sent else decision.Refused("NotSent", str(error))
-        except election.NotLeading as error:
-            return decision.Refused("NotLeading", str(error))
+    async def write_status(self, fields: dict[str, Any], *, exact: bool = False) -> bool:
+        """Merge `fields` (names as on the wire) into status; False when they hold already and nothing was written.
 
-    async def _do(self, obj: kind.O, action: decision.Action) -> decision.Outcome:
+        `exact` refuses when the object is not as it was decided on. Raises what the client raises, and NotLeading.
+        """
+        fresh = self._current()
+        patch = status.difference(msgspec.to_builtins(fresh.status), msgspec.to_builtins(fields))
+        if not patch:
+            return False
+        precondition = {"uid": fresh.metadata.uid}
+        if exact:
+            precondition["resourceVersion"] = self._version
+        body = {"metadata": precondition, "status": patch}
+        resource, (namespace, name) = self._kind.resource, fresh.metadata.key
+        async with self._world.own_write(resource, namespace, name) as own:
+            written = await self._world.client.patch_merge(
+                resource,
+                namespace,
+                name,
+                body,
+                subresource="status",
+                field_manager=FIELD_MANAGER,
+                as_=msgspec.Raw,
+                timeout=self._world.gate.timeout(15.0),
+            )
+            self._took_self(own, written)
+        return True
+
+    # --- from an action to its outcome ---------------------------------------------------------------------------
+
+    async def _try(self, action: decision.Action) -> decision.Outcome:
+        try:
+            async with asyncio.timeout(self._world.gate.timeout(ACTION_LIMIT)):
+                for guard in action.require:
+                    if refusal := await self._kind.guards[guard.check](self._obj, guard.args):
+                        return decision.Refused("Guarded", f"{action.why}: not done, as {refusal}")
+                self._world.gate.timeout(1.0)
+                return await self._do(action)
+        except Exception as error:
+            return self._outcome_of(error, action)
+
+    def _outcome_of(self, error: Exception, action: decision.Action) -> decision.Outcome:
+        match error:
+            case errors.Conflict() | errors.AlreadyExists() | errors.NotFound():
+                return decision.Conflict(str(error))
+            case errors.TooManyRequests():
+                return decision.Refused("Throttled", str(error))
+            case errors.KubeError() if error.maybe_applied:
+                return decision.Unknown(str(error))
+            case errors.ApiError():
+                return decision.Refused(error.status.reason or type(error).__name__, str(error))
+            case errors.TransportError():
+                return decision.Refused("NotSent", str(error))
+            case errors.KubeError():
+                return decision.Refused(type(error).__name__, str(error))
+            case gate.NotLeading():
+                return decision.Refused("NotLeading", str(error))
+            case TimeoutError():
+                return decision.Unknown(f"{action.why}: no answer within {ACTION_LIMIT:g} s")
+        log.error("action failed", action=type(action).__name__, why=action.why, exc_info=error)
+        return decision.Unknown(f"{action.why}: {failure.words(error)}")
+
+    async def _do(self, action: decision.Action) -> decision.Outcome:
         match action:
             case decision.Remember():
-                return await self.write_status(obj, action.fields, exact=True)
+                await self.write_status(action.fields, exact=True)
+                return decision.Ok()
             case decision.EditFinalizer():
-                return await self._edit_finalizer(obj, present=action.present)
+                return await self._edit_finalizer(present=action.present)
             case decision.Create():
                 return await self._create(action)
             case decision.Apply():
@@ -81,57 +132,26 @@ class Executor(Generic[kind.O]):
             case decision.SetPodCondition():
                 return await self._set_pod_condition(action)
             case decision.Call():
-                return await self._call(obj, action)
+                return await self._call(action)
             case decision.Run():
-                return self._run(obj, action)
+                return self._run(action)
         raise TypeError(f"no way to carry out {type(action).__name__}")
 
     # --- the reconciled object itself ----------------------------------------------------------------------------
 
-    async def write_status(self, obj: kind.O, fields: dict[str, Any], *, exact: bool = False) -> decision.Outcome:
-        """Merge `fields` (names as in the status Struct) into status, when that changes anything.
-
-        `exact` refuses when the object moved since the cache last saw it. Raises what the client raises.
-        """
-        fresh = self._current(obj)
-        patch = status.difference(msgspec.to_builtins(fresh.status), msgspec.to_builtins(fields))
-        if not patch:
-            return decision.Ok()
-        precondition = {"uid": fresh.metadata.uid}
-        if exact:
-            precondition["resourceVersion"] = fresh.metadata.resource_version
-        return await self._write_self(fresh, {"metadata": precondition, "status": patch})
-
-    async def _write_self(self, obj: kind.O, body: dict[str, Any]) -> decision.Outcome:
-        resource, (namespace, name) = self._kind.resource, obj.metadata.key
-        async with self._world.own_write(resource, namespace, name) as own:
-            written = await self._world.client.patch_merge(
-                resource,
-                namespace,
-                name,
-                body,
-                subresource="status",
-                field_manager=FIELD_MANAGER,
-                as_=msgspec.Raw,
-                timeout=self._world.gate.timeout(15.0),
-            )
-            own.took(written)
-        return decision.Ok()
-
-    async def _edit_finalizer(self, obj: kind.O, *, present: bool) -> decision.Outcome:
-        fresh = self._current(obj)
+    async def _edit_finalizer(self, *, present: bool) -> decision.Outcome:
+        fresh = self._current()
         have, mine = list(fresh.metadata.finalizers), self._kind.finalizer
         if (mine in have) == present:
             return decision.Ok()
         wanted = [*have, mine] if present else [f for f in have if f != mine]
-        ops: list[dict[str, Any]] = [{"op": "test", "path": "/metadata/uid", "value": fresh.metadata.uid}]
-        if have:
-            ops.append({"op": "test", "path": "/metadata/finalizers", "value": have})
-        if wanted:
-            ops.append({"op": "add", "path": "/metadata/finalizers", "value": wanted})
-        else:
-            ops.append({"op": "remove", "path": "/metadata/finalizers"})
-        resource, (namespace, name) = self._kind.resource, obj.metadata.key
+        where = "/metadata/finalizers"
+        ops: list[dict[str, Any]] = [
+            {"op": "test", "path": "/metadata/uid", "value": fresh.metadata.uid},
+            {"op": "test", "path": where, "value": have or None},  # null: there are none
+            {"op": "add", "path": where, "value": wanted} if wanted else {"op": "remove", "path": where},
+        ]
+        resource, (namespace, name) = self._kind.resource, fresh.metadata.key
         async with self._world.own_write(resource, namespace, name) as own:
             written = await self._world.client.patch_json(
                 resource,
@@ -142,18 +162,21 @@ class Executor(Generic[kind.O]):
                 as_=msgspec.Raw,
                 timeout=self._world.gate.timeout(15.0),
             )
-            left = msgspec.json.decode(written, type=meta.Partial).metadata
-            if left.deleting and not left.finalizers:
-                own.gone()
-            else:
-                own.took(written)
+            self._took_self(own, written)
         return decision.Ok()
 
-    def _current(self, obj: kind.O) -> kind.O:
+    def _took_self(self, own: kind.OwnWrite, written: msgspec.Raw) -> None:
+        left = msgspec.json.decode(written, type=meta.Partial).metadata
+        self._version = left.resource_version
+        if left.deleting and not left.finalizers:
+            own.gone()  # the server has removed it together with the last finalizer
+        else:
+            own.took(written)
+
+    def _current(self) -> kind.O:
         """The object as the cache has it now, which includes this pass's own writes; same incarnation only."""
-        cache = self._world.caches.of(self._kind.resource, obj.metadata.namespace)
-        fresh: kind.O | None = cache.get(*obj.metadata.key)
-        return fresh if fresh is not None and fresh.metadata.uid == obj.metadata.uid else obj
+        fresh = self._kind.find(*self._obj.metadata.key)
+        return fresh if fresh is not None and fresh.metadata.uid == self._obj.metadata.uid else self._obj
 
     # --- other objects -------------------------------------------------------------------------------------------
 
@@ -172,19 +195,26 @@ class Executor(Generic[kind.O]):
         return decision.Ok()
 
     async def _apply(self, action: decision.Apply) -> decision.Outcome:
-        namespace, name = _where(action.body)
-        async with self._world.own_write(action.resource, namespace, name) as own:
+        body = await self._kind.fillers[action.fill](self._obj, action.body) if action.fill else action.body
+        await self._server_side_apply(action.resource, body, FIELD_MANAGER)
+        return decision.Ok()
+
+    async def _server_side_apply(
+        self, resource: meta.Resource, body: dict[str, Any], manager: str, subresource: str = ""
+    ) -> None:
+        namespace, name = _where(body)
+        async with self._world.own_write(resource, namespace, name) as own:
             made = await self._world.client.apply(
-                action.resource,
+                resource,
                 namespace,
                 name,
-                action.body,
-                field_manager=FIELD_MANAGER,
+                body,
+                field_manager=manager,
+                subresource=subresource,
                 as_=msgspec.Raw,
                 timeout=self._world.gate.timeout(15.0),
             )
             own.took(made)
-        return decision.Ok()
 
     async def _patch(self, action: decision.Patch) -> decision.Outcome:
         ref = action.ref
@@ -203,54 +233,60 @@ class Executor(Generic[kind.O]):
         return decision.Ok()
 
     async def _delete(self, action: decision.Delete) -> decision.Outcome:
-        if not action.ref.uid:
-            raise ValueError(f"a deletion must name the incarnation it saw: {action.ref}")
-        await self._world.client.delete(
-            action.resource,
-            action.ref.namespace,
-            action.ref.name,
-            uid=action.ref.uid,
-            resource_version=action.resource_version,
-            propagation=action.propagation,
-            timeout=self._world.gate.timeout(15.0),
-        )
+        ref = action.ref
+        if not ref.uid:
+            raise ValueError(f"a deletion must name the incarnation it saw: {ref}")
+        async with self._world.own_write(action.resource, ref.namespace, ref.name) as own:
+            deletion = await self._world.client.delete(
+                action.resource,
+                ref.namespace,
+                ref.name,
+                uid=ref.uid,
+                resource_version=action.resource_version,
+                propagation=action.propagation,
+                timeout=self._world.gate.timeout(15.0),
+            )
+            own.deleted(deletion)
         return decision.Ok()
 
     async def _evict(self, action: decision.Evict) -> decision.Outcome:
-        await self._world.client.evict(
-            action.ref.namespace, action.ref.name, uid=action.ref.uid, timeout=self._world.gate.timeout(15.0)
-        )
+        """The answer to an eviction shows no pod, so it is read: the next look must not take it for untouched."""
+        ref, client = action.ref, self._world.client
+        async with self._world.own_write(kinds.POD, ref.namespace, ref.name) as own:
+            await client.evict(ref.namespace, ref.name, uid=ref.uid, timeout=self._world.gate.timeout(15.0))
+            try:
+                own.took(await client.get(kinds.POD, ref.namespace, ref.name, as_=msgspec.Raw))
+            except errors.NotFound:
+                own.gone()
         return decision.Ok()
 
     async def _set_pod_condition(self, action: decision.SetPodCondition) -> decision.Outcome:
-        condition = {"type": action.type, "status": str(action.status), "message": action.message}
+        """Each type by a field manager of its own: what one manager leaves out of an apply is taken away."""
+        condition = {
+            "type": action.type,
+            "status": str(action.status),
+            "message": action.message,
+            "lastTransitionTime": conditions.timestamp(time.time()),
+        }
         body = {
             "apiVersion": "v1",
             "kind": "Pod",
             "metadata": {"name": action.ref.name, "namespace": action.ref.namespace, "uid": action.ref.uid},
             "status": {"conditions": [condition]},
         }
-        await self._world.client.apply(
-            kinds.POD,
-            action.ref.namespace,
-            action.ref.name,
-            body,
-            field_manager=FIELD_MANAGER,
-            subresource="status",
-            timeout=self._world.gate.timeout(15.0),
-        )
+        await self._server_side_apply(kinds.POD, body, f"{FIELD_MANAGER}-{action.type}"[:128], "status")
         return decision.Ok()
 
     # --- the system's own operations -----------------------------------------------------------------------------
 
-    async def _call(self, obj: kind.O, action: decision.Call) -> decision.Outcome:
-        outcome = await self._kind.operations[action.operation](obj, action.args)
+    async def _call(self, action: decision.Call) -> decision.Outcome:
+        outcome = await self._kind.operations[action.operation](self._obj, action.args)
         if action.into and isinstance(outcome, decision.Ok):
-            await self.write_status(obj, {action.into: outcome.value})
+            await self.write_status({action.into: outcome.value})
         return outcome
 
-    def _run(self, obj: kind.O, action: decision.Run) -> decision.Outcome:
-        operation = self._kind.operations[action.task]
+    def _run(self, action: decision.Run) -> decision.Outcome:
+        operation, obj = self._kind.operations[action.task], self._obj
         return self._world.tasks.start(
             action.lane,
             action.task,
@@ -259,6 +295,13 @@ class Executor(Generic[kind.O]):
             key=self._kind.key(*obj.metadata.key),
             deadline=action.deadline,
         )
+
+
+def _planned(made: decision.Decision) -> list[tuple[str, decision.AnyAction]]:
+    if made.paused:
+        return []
+    acts = ((taken.name, taken.verdict) for taken in made.steps if isinstance(taken.verdict, decision.Act))
+    return [(step, action) for step, act in acts for action in act.actions]
 
 
 def _where(body: dict[str, Any]) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""What an operator states about a kind. The runtime does the rest.
+"""What an operator states about a kind, and the world it is given. The runtime does the rest.
 
 A kind is one object per process: it holds its caches and sources, and gives pure steps and facts. Adding a step is one
 function and one line in `steps`.
@@ -7,7 +7,8 @@ function and one line in `steps`.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Mapping, Sequence
+import contextvars
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
 import msgspec
@@ -17,7 +18,7 @@ from moorage.api import status as api_status
 from moorage.kube import cache as kube_cache
 from moorage.kube import client as kube_client
 
-from . import decision, election, tasks
+from . import decision, gate, tasks
 
 
 class Reconciled(Protocol):
@@ -39,8 +40,23 @@ Operation: TypeAlias = Callable[[O, dict[str, Any]], Awaitable[decision.Outcome]
 Check: TypeAlias = Callable[[O, dict[str, Any]], Awaitable[str]]
 """A guard: reads live and returns why the action must not happen, or an empty string."""
 
+Filler: TypeAlias = Callable[[O, dict[str, Any]], Awaitable[dict[str, Any]]]
+"""Completes a body with what is secret, right before it is sent."""
+
 Key: TypeAlias = tuple[str, str, str]
 """(kind, namespace, name)."""
+
+_AUTHOR: contextvars.ContextVar[Hashable] = contextvars.ContextVar("author", default="moorage")
+
+
+@contextlib.contextmanager
+def acting_for(key: Hashable) -> Iterator[None]:
+    """Own writes in here, and in tasks started from here, are written down to `key`."""
+    token = _AUTHOR.set(key)
+    try:
+        yield
+    finally:
+        _AUTHOR.reset(token)
 
 
 class World:
@@ -50,37 +66,71 @@ class World:
         self,
         client: kube_client.Client,
         caches: kube_cache.Caches,
-        gate: election.Gate,
+        gate: gate.Gate,
         enqueue: Callable[[Hashable], None],
         *,
         task_limit: int = 4,
     ) -> None:
-        self.client, self.caches, self.gate, self.enqueue = client, caches, gate, enqueue
+        self.client, self.caches, self.gate = client, caches, gate
+        self._enqueue = enqueue
+        self._told_of: Hashable = None
         self.tasks = tasks.Tasks(enqueue, limit=task_limit)
+
+    def enqueue(self, key: Hashable) -> None:
+        """Have `key` looked at; nothing happens while subscribers are told of that key's own write (law 6)."""
+        if not self.echoes(key):
+            self._enqueue(key)
+
+    def echoes(self, key: Hashable) -> bool:
+        """True while subscribers are told of a write that `key` itself has made."""
+        return key is not None and key == self._told_of
 
     @contextlib.asynccontextmanager
     async def own_write(self, resource: meta.Resource, namespace: str, name: str) -> AsyncIterator[OwnWrite]:
-        """Announce a write to every cache that may hold the object, so that no read goes back behind it."""
+        """Announce a write to every cache that may hold the object, so that no read goes back behind it.
+
+        All subscribers learn of its result, as other kinds may wait for it; its author is not woken by it.
+        """
+        author = _AUTHOR.get()
         async with contextlib.AsyncExitStack() as stack:
             caches = self.caches.covering(resource, namespace)
-            yield OwnWrite([await stack.enter_async_context(c.writing(namespace, name)) for c in caches])
+            writings = [await stack.enter_async_context(c.writing(namespace, name, by=author)) for c in caches]
+            yield OwnWrite(writings, lambda: self._telling(author))
+
+    @contextlib.contextmanager
+    def _telling(self, author: Hashable) -> Iterator[None]:
+        self._told_of = author
+        try:
+            yield
+        finally:
+            self._told_of = None
 
 
 class OwnWrite:
     """Hands the server's answer to an own write to the caches."""
 
-    def __init__(self, writings: list[kube_cache.Own[Any]]) -> None:
-        self._writings = writings
+    def __init__(
+        self, writings: list[kube_cache.Own[Any]], telling: Callable[[], contextlib.AbstractContextManager[None]]
+    ) -> None:
+        self._writings, self._telling = writings, telling
 
     def took(self, answer: msgspec.Raw) -> None:
         """The object as the server now has it."""
-        for writing in self._writings:
-            writing.took(answer)
+        with self._telling():
+            for writing in self._writings:
+                writing.took(answer)
+
+    def deleted(self, deletion: kube_client.Deletion) -> None:
+        """The answer to a delete: gone, or still there and marked."""
+        with self._telling():
+            for writing in self._writings:
+                writing.deleted(deletion)
 
     def gone(self) -> None:
         """The write ended the object."""
-        for writing in self._writings:
-            writing.gone()
+        with self._telling():
+            for writing in self._writings:
+                writing.gone()
 
 
 class Kind(Generic[O, S]):
@@ -101,6 +151,7 @@ class Kind(Generic[O, S]):
     """What Call and Run actions may name."""
 
     guards: Mapping[str, Check[O]] = {}
+    fillers: Mapping[str, Filler[O]] = {}
     resync: float = 600.0
     """Seconds after which a settled object is looked at again, with jitter."""
 
@@ -121,7 +172,7 @@ class Kind(Generic[O, S]):
         raise NotImplementedError
 
     def report(self, seen: S) -> dict[str, Any]:
-        """Status fields that are recomputed on each pass (names as in the status Struct)."""
+        """Status fields that are recomputed on each pass (names as on the wire)."""
         return {}
 
     def lane(self, obj: O) -> str:
@@ -129,7 +180,12 @@ class Kind(Generic[O, S]):
         return ""
 
     def forget(self, namespace: str, name: str) -> None:
-        """The object is gone: drop what is kept for it."""
+        """The object is gone, or made anew, or no longer ours to look after: drop what is kept for it."""
+
+    def find(self, namespace: str, name: str) -> O | None:
+        """The object as its cache has it now. Raises MalformedAnswer when it does not fit the model."""
+        found = (cache.get(namespace, name) for cache in self.caches)
+        return next((obj for obj in found if obj is not None), None)
 
     def items(self) -> list[O]:
         """All objects of the kind."""

@@ -1,8 +1,9 @@
 """Starts and stops everything in order.
 
     up:    watches -> caches filled -> lease -> workers
-    down:  no new work -> workers finish -> tasks end -> events out -> lease released -> connections closed
+    down:  no new work -> workers and tasks end -> events out -> lease released -> connections closed
 
+All of the way down fits into the 60 s that a pod gets: `Settings.drain` for what is under way, then at most 20 s.
 Losing the lease is not survived: workers and tasks are cancelled at once and the process ends, to start afresh.
 """
 
@@ -20,9 +21,15 @@ import structlog
 from moorage.kube import cache as kube_cache
 from moorage.kube import client as kube_client
 
-from . import controller, election, events, kind, lanes, queue, server, telemetry
+from . import controller, election, events, gate, health, kind, lanes, lifecycle, queue, server, telemetry
 
 log = structlog.get_logger(__name__)
+
+CUT = 4.0
+"""Seconds that something cancelled gets to clean up; less when the lease is lost and ends before."""
+
+UNREADABLE_EVERY = 5.0
+"""Seconds between looks for objects that do not fit their model."""
 
 
 class Settings(msgspec.Struct, frozen=True):
@@ -37,32 +44,28 @@ class Settings(msgspec.Struct, frozen=True):
     port: int = 8080  # 0: no server
     workers: int = 8
     task_limit: int = 4
-    drain: float = 45.0
+    drain: float = 40.0
 
 
 class Manager:
-    """One operator process over the given kinds."""
+    """One operator process over the given kinds. Raises ValueError when two of them have the same name."""
 
     def __init__(self, client: kube_client.Client, kinds: Sequence[kind.Kind[Any, Any]], settings: Settings) -> None:
         self._client, self._settings = client, settings
         self.metrics = telemetry.Metrics()
-        self._gate = election.Gate()
+        self._gate = gate.Gate()
         self._keys: queue.WorkQueue[kind.Key] = queue.WorkQueue()
         self._caches = kube_cache.Caches(client)
         self._world = kind.World(client, self._caches, self._gate, self._enqueue, task_limit=settings.task_limit)
         self._recorder = events.Recorder(client, self._gate, instance=settings.identity)
         shared = lanes.Lanes()
-        self._controllers = {
-            of.resource.kind: controller.Controller(
-                of,
-                self._world,
-                keys=self._keys,
-                recorder=self._recorder,
-                metrics=self.metrics,
-                shared_lanes=shared,
+        self._controllers: dict[str, controller.Controller[Any, Any]] = {}
+        for of in kinds:
+            if of.resource.kind in self._controllers:
+                raise ValueError(f"two kinds are called {of.resource.kind}; keys could not tell them apart")
+            self._controllers[of.resource.kind] = controller.Controller(
+                of, self._world, keys=self._keys, recorder=self._recorder, metrics=self.metrics, shared_lanes=shared
             )
-            for of in kinds
-        }
         self._synced = False
         self._began = time.monotonic()
 
@@ -71,18 +74,29 @@ class Manager:
         probes = self._server()
         if probes:
             await probes.start()
+        stopping = asyncio.create_task(stop.wait(), name="stop")
         try:
             for each in self._controllers.values():
                 await each.start()
-            if not await self._unless(stop, self._fill()):
+            if not await lifecycle.unless(stopping, self._fill()):
                 return True
-            return await self._lead(stop)
+            return await self._lead(stopping)
         finally:
-            for each in self._controllers.values():
-                await each.kind.stop()
-            await self._caches.stop()
-            if probes:
-                await probes.stop()
+            stopping.cancel()
+            try:
+                async with asyncio.timeout(CUT):
+                    await self._close(probes)
+            except TimeoutError:
+                log.warning("not closed in time", seconds=CUT)
+
+    async def _close(self, probes: server.Server | None) -> None:
+        closing = [each.kind.stop() for each in self._controllers.values()]
+        for failed in await asyncio.gather(*closing, return_exceptions=True):
+            if failed is not None:
+                log.error("kind not closed", exc_info=failed)
+        await self._caches.stop()
+        if probes:
+            await probes.stop()
 
     async def _fill(self) -> None:
         for each in self._controllers.values():
@@ -90,9 +104,10 @@ class Manager:
         self._synced = True
         log.info("caches filled", seconds=round(time.monotonic() - self._began, 2))
 
-    async def _lead(self, stop: asyncio.Event) -> bool:
+    async def _lead(self, stopping: asyncio.Task[Any]) -> bool:
         if not self._settings.elect:
-            return await self._serve(stop, None)
+            kept, _ = await self._serve(stopping, asyncio.create_task(_for_ever(), name="no lease"))
+            return kept
         candidate = election.Election(
             self._client,
             self._gate,
@@ -101,39 +116,47 @@ class Manager:
             identity=self._settings.identity,
             timing=self._settings.timing,
         )
-        if not await self._unless(stop, candidate.acquire()):
+        if not await lifecycle.unless(stopping, candidate.acquire()):
+            await candidate.release()  # the request that took it may have been under way
             return True
-        return await self._serve(stop, candidate)
+        held = asyncio.create_task(candidate.hold(), name="lease")
+        kept, quiet = await self._serve(stopping, held)
+        if kept and quiet:
+            await candidate.release()
+        return kept
 
-    async def _serve(self, stop: asyncio.Event, candidate: election.Election | None) -> bool:
+    async def _serve(self, stopping: asyncio.Task[Any], held: asyncio.Task[Any]) -> tuple[bool, bool]:
+        """Work until told to stop: whether the lease was kept to the end, and whether nothing is left under way."""
         self.metrics.leading.set(1)
         workers = [asyncio.create_task(self._work(), name=f"worker-{n}") for n in range(self._settings.workers)]
         recorder = asyncio.create_task(self._recorder.run(), name="events")
-        held = asyncio.create_task(candidate.hold() if candidate else asyncio.Event().wait(), name="lease")
-        stopping = asyncio.create_task(stop.wait())
+        finding = asyncio.create_task(self._look_for_unreadable(), name="unreadable")
+        kept = drained = False
         try:
-            await asyncio.wait({held, stopping, *workers}, return_when=asyncio.FIRST_COMPLETED)
-            kept = not held.done()
-            if kept:
-                await self._drain(workers)
-            return kept
+            await asyncio.wait({held, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            kept = not held.done() and await lifecycle.unless(held, self._drain(workers))
+            drained = kept and all(worker.done() for worker in workers)
         finally:
             self.metrics.leading.set(0)
-            await _cancel(*workers)
-            await self._world.tasks.stop()
-            await _cancel(recorder, held, stopping)
-            if candidate:
-                await candidate.release()
+            self._keys.close()
+            within = CUT if kept else min(CUT, 0.8 * self._settings.timing.margin)
+            cut = (lifecycle.cancel(*workers, finding, within=within), self._world.tasks.stop(within))
+            ended = all(await asyncio.gather(*cut))
+            if kept:
+                await self._recorder.flush(2.0)
+            await lifecycle.cancel(recorder, held, within=CUT)
+        return kept, drained and ended
 
     async def _drain(self, workers: list[asyncio.Task[None]]) -> None:
         """Take nothing new, let what is begun end, and say what was left when the time was up."""
         log.info("draining", working=self._keys.working, tasks=self._world.tasks.running)
+        ends = time.monotonic() + self._settings.drain
         self._keys.close()
-        _, late = await asyncio.wait(workers, timeout=self._settings.drain / 2)
-        if late:
-            log.warning("workers cut short", count=len(late))
-        await self._world.tasks.stop()
-        await self._recorder.flush(2.0)
+        _, late = await asyncio.wait(workers, timeout=self._settings.drain)
+        self._world.tasks.close()
+        idle = await self._world.tasks.ended(within=max(0.0, ends - time.monotonic()))
+        if late or not idle:
+            log.warning("cut short", workers=len(late), tasks=self._world.tasks.running)
 
     async def _work(self) -> None:
         with contextlib.suppress(queue.Closed):
@@ -141,22 +164,19 @@ class Manager:
                 key = await self._keys.get()
                 try:
                     await self._controllers[key[0]].reconcile(key)
+                except Exception:
+                    log.exception("worker failed", key=key)  # a key of no kind, say: never the end of the worker
                 finally:
                     self._keys.done(key)
 
+    async def _look_for_unreadable(self) -> None:
+        while True:
+            for each in self._controllers.values():
+                each.look_for_unreadable()
+            await asyncio.sleep(UNREADABLE_EVERY)
+
     def _enqueue(self, key: Hashable) -> None:
         self._keys.add(cast("kind.Key", key))
-
-    @staticmethod
-    async def _unless(stop: asyncio.Event, work: Any) -> bool:
-        """Run `work`; False when `stop` came first and it was cancelled."""
-        doing, stopping = asyncio.create_task(work), asyncio.create_task(stop.wait())
-        await asyncio.wait({doing, stopping}, return_when=asyncio.FIRST_COMPLETED)
-        finished = doing.done()
-        await _cancel(stopping, *(() if finished else (doing,)))
-        if finished:
-            doing.result()
-        return finished
 
     def _server(self) -> server.Server | None:
         if not self._settings.port:
@@ -164,7 +184,7 @@ class Manager:
         return server.Server(
             host=self._settings.host,
             port=self._settings.port,
-            unhealthy=self._caches.healthy,
+            unhealthy=lambda: health.beyond_cure(self._caches.all()),
             unready=lambda: [] if self._synced else ["caches are being filled"],
             metrics=self._measure,
         )
@@ -177,7 +197,5 @@ class Manager:
         return self.metrics
 
 
-async def _cancel(*tasks: asyncio.Task[Any]) -> None:
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
+async def _for_ever() -> None:
+    await asyncio.Event().wait()

@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 
 import structlog
 
-from . import failure, observed
+from . import failure, lifecycle, observed
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -100,7 +100,7 @@ class Source(Generic[K, V]):
             self._drop(entry)
         self._entries.clear()
         self._read_by.clear()
-        await asyncio.gather(*fetches, return_exceptions=True)
+        await lifecycle.cancel(*fetches, within=5.0)
 
     @staticmethod
     def _drop(entry: _Entry[V]) -> None:
@@ -132,12 +132,12 @@ class Source(Generic[K, V]):
                     raise  # nobody reads it any more; else something inside was cancelled, and the key must not go dead
                 entry.failures += 1
                 entry.fact = self._failure(before, error)
-        again = 0.0 if entry.wanted_again else self._again_in(entry)
-        if again is not None:
-            entry.timer = asyncio.get_running_loop().call_later(again, self._on_timer, key, entry)
         if not _same(before, entry.fact):
             for reader in tuple(entry.readers):
                 self._enqueue(reader)
+        again = 0.0 if entry.wanted_again else self._again_in(entry)
+        if again is not None:
+            entry.timer = asyncio.get_running_loop().call_later(again, self._on_timer, key, entry)
 
     def _on_timer(self, key: K, entry: _Entry[V]) -> None:
         entry.timer = None

@@ -80,9 +80,12 @@ class Tasks:
 
     def forget(self, key: Hashable) -> None:
         """The object is gone: drop the memory of its ended tasks."""
-        for lane in self._lanes_of.pop(key, ()):
-            if isinstance(self._states.get(lane), Ended):
-                del self._states[lane]
+        lanes = self._lanes_of.get(key, set())
+        for lane in lanes - self._handles.keys():
+            self._states.pop(lane, None)
+            lanes.discard(lane)
+        if not lanes:
+            self._lanes_of.pop(key, None)
 
     def close(self) -> None:
         """Start no more tasks."""
@@ -111,9 +114,7 @@ class Tasks:
             log.exception("task failed", lane=lane, task=task)
             return decision.Unknown(f"{task} failed: {failure.words(error)}")
 
-    def _ended(
-        self, lane: str, task: str, attempt: str, key: Hashable, handle: asyncio.Task[decision.Outcome]
-    ) -> None:
+    def _ended(self, lane: str, task: str, attempt: str, key: Hashable, handle: asyncio.Task[decision.Outcome]) -> None:
         """Also for a task that was cancelled before its first step, which runs nothing of its own."""
         del self._handles[lane]
         outcome = decision.Unknown("cancelled") if handle.cancelled() else handle.result()

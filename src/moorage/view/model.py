@@ -6,13 +6,32 @@ Everything comes from the object itself and its events, so it needs no rights bu
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
-from moorage.api import conditions
-from moorage.operators import system
+from moorage.api import conditions, meta
 from moorage.runtime import decision
+
+
+class Described(Protocol):
+    """What is known of a kind beforehand; `moorage.operators` describes each of its kinds so."""
+
+    @property
+    def resource(self) -> meta.Resource:
+        """The kind."""
+
+    @property
+    def status(self) -> type[Any]:
+        """The Struct of its status."""
+
+    @property
+    def steps(self) -> Sequence[decision.Step[Any]]:
+        """The steps of an object in use."""
+
+    @property
+    def farewell(self) -> Sequence[decision.Step[Any]]:
+        """The steps of an object that is being deleted."""
 
 
 class StepView(msgspec.Struct, frozen=True, rename="camel"):
@@ -32,6 +51,17 @@ class EventView(msgspec.Struct, frozen=True, rename="camel"):
     message: str
 
 
+class ChildView(msgspec.Struct, frozen=True, rename="camel"):
+    """One object of the release, as it is now. `ready` is Unknown for what was not read."""
+
+    kind: str
+    namespace: str
+    name: str
+    ready: str
+    reason: str = ""
+    message: str = ""
+
+
 class ObjectView(msgspec.Struct, frozen=True, rename="camel"):
     """One object."""
 
@@ -49,6 +79,12 @@ class ObjectView(msgspec.Struct, frozen=True, rename="camel"):
     next: str
     status: dict[str, Any]
     events: tuple[EventView, ...] = ()
+    children: tuple[ChildView, ...] = ()
+
+    @property
+    def paused(self) -> bool:
+        """Whether everything is held back for now."""
+        return any(fact.type == "Paused" and fact.status == "True" for fact in self.facts)
 
     @property
     def exit_code(self) -> int:
@@ -58,7 +94,12 @@ class ObjectView(msgspec.Struct, frozen=True, rename="camel"):
         return 0 if self.ready == "True" and self.looked_at else 1
 
 
-def of(described: system.Described, obj: dict[str, Any], events: Sequence[dict[str, Any]] = ()) -> ObjectView:
+def of(
+    described: Described,
+    obj: dict[str, Any],
+    events: Sequence[dict[str, Any]] = (),
+    children: tuple[ChildView, ...] = (),
+) -> ObjectView:
     """The view of one object, as it came from the API server."""
     meta, status = obj["metadata"], msgspec.convert(obj.get("status") or {}, described.status)
     facts = tuple(status.conditions)
@@ -78,9 +119,10 @@ def of(described: system.Described, obj: dict[str, Any], events: Sequence[dict[s
         looked_at=status.observed_generation == meta.get("generation"),
         facts=facts,
         steps=steps,
-        next=_next(ready, stalled, status),
+        next=_next(facts, status),
         status={k: v for k, v in (obj.get("status") or {}).items() if k != "conditions"},
         events=tuple(_event(event) for event in sorted(events, key=_when)[-10:]),
+        children=children,
     )
 
 
@@ -94,9 +136,13 @@ def _steps(steps: Sequence[decision.Step[Any]], standing: str) -> tuple[StepView
     )
 
 
-def _next(ready: conditions.Condition | None, stalled: conditions.Condition | None, status: Any) -> str:
+def _next(facts: tuple[conditions.Condition, ...], status: Any) -> str:
+    ready, stalled = conditions.find(facts, "Ready"), conditions.find(facts, "Stalled")
+    paused = conditions.find(facts, "Paused")
     if ready is None:
         return "see whether the operator runs: kubectl get pods -A -l app.kubernetes.io/name=moorage"
+    if paused is not None and paused.status == "True":
+        return "remove the annotation moorage.dev/paused to go on"
     if stalled is not None and stalled.status == "True":
         return ready.message.rpartition("; ")[2]
     if ready.status == "True":

@@ -1,15 +1,19 @@
-"""The read model as text for a terminal."""
+"""The read model as text: a table of many objects, one screen about one, and the explanation of where it stands.
+
+`width` is that of the terminal, 0 where there is none: then nothing is cut.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 
 from . import model
 
 Paint = Callable[[str, str], str]
 """(text, colour) -> text; colours: green, yellow, red, dim, bold."""
 
-_COLOURS = {"True": "green", "Unknown": "yellow", "False": "yellow"}
+_EVENTS = 6
+_GUTTER = 12
 
 
 def plain(text: str, _: str) -> str:
@@ -17,64 +21,138 @@ def plain(text: str, _: str) -> str:
     return text
 
 
-def table(views: list[model.ObjectView], paint: Paint = plain) -> str:
-    """One line per object."""
+def table(views: Sequence[model.ObjectView], paint: Paint = plain, width: int = 0) -> str:
+    """One line per object, and one that counts them."""
     if not views:
-        return "nothing found"
-    rows = [("KIND", "NAMESPACE", "NAME", "READY", "REASON", "MESSAGE")]
-    rows += [(v.kind, v.namespace, v.name, v.ready, v.reason, v.message[:80]) for v in views]
-    widths = [max(len(row[column]) for row in rows) for column in range(5)]
+        return "no objects; `kubectl apply` one, such as examples/collector/hello.yaml"
+    rows = [("KIND", "NAMESPACE", "NAME", "READY", "REASON")]
+    rows += [(v.kind, v.namespace, v.name, v.ready, v.reason) for v in views]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    messages = ["MESSAGE", *(v.message for v in views)]
+    colours = ["bold", *(_colour(v) for v in views)]
     lines = []
-    for index, row in enumerate(rows):
-        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
-        colour = "bold" if index == 0 else _colour(views[index - 1])
+    for row, message, colour in zip(rows, messages, colours, strict=True):
+        cells = [cell.ljust(width_) for cell, width_ in zip(row, widths, strict=True)]
+        room = width - sum(widths) - 2 * len(widths) if width else 0
         cells[3] = paint(cells[3], colour)
-        lines.append("  ".join([*cells, row[5]]).rstrip())
-    return "\n".join(lines)
+        lines.append("  ".join([*cells, _cut(message, room)]).rstrip())
+    return "\n".join([*lines, "", _count(views)])
 
 
-def status(view: model.ObjectView, paint: Paint = plain) -> str:
-    """One screen about one object."""
+def _count(views: Sequence[model.ObjectView]) -> str:
+    stalled = sum(v.exit_code == 2 for v in views)
+    ready = sum(v.exit_code == 0 for v in views)
+    words = [f"{ready} of {len(views)} ready"]
+    if stalled:
+        words.append(f"{stalled} stalled")
+    if under_way := len(views) - ready - stalled:
+        words.append(f"{under_way} on the way")
+    return ", ".join(words)
+
+
+# --- one object ----------------------------------------------------------------------------------------------------------
+
+
+def one_screen(views: Sequence[model.ObjectView], paint: Paint = plain, width: int = 0) -> str:
+    """All that a person looks for first, of each."""
+    return "\n\n".join(_screen(view, paint, width) for view in views)
+
+
+def _screen(view: model.ObjectView, paint: Paint, width: int) -> str:
+    told = f"{view.reason}: {view.message}" if view.message else view.reason
     lines = [
-        f"{paint(f'{view.kind} {view.namespace}/{view.name}', 'bold')}",
-        f"  Ready      {paint(view.ready, _colour(view))}  {view.reason}: {view.message}",
+        paint(f"{view.kind} {view.namespace}/{view.name}", "bold") + ("  (being deleted)" if view.deleting else "")
     ]
-    chart, release = view.status.get("chart") or {}, view.status.get("release") or {}
-    inventory = view.status.get("inventory") or {}
-    if chart:
-        lines.append(f"  Chart      {chart.get('name')} {chart.get('version')}  {str(chart.get('digest', ''))[:19]}")
-    if release:
-        revision = (
-            f"revision {release['revision']} {release.get('status', '')}" if release.get("revision") else "none yet"
-        )
-        lines.append(f"  Release    {release.get('namespace')}/{release.get('name')}  {revision}")
-    if inventory:
-        kinds = ", ".join(f"{count} {kind}" for kind, count in (inventory.get("kinds") or {}).items())
-        lines.append(f"  Objects    {inventory.get('ready', 0)}/{inventory.get('objects', 0)} ready  ({kinds})")
+    lines += _row("Ready", f"{paint(view.ready, _colour(view))}  {told}", width)
+    if not view.looked_at:
+        lines += _row("", "of an earlier generation: the latest change is not looked at yet", width)
+    if view.paused:
+        lines += _row("Paused", "nothing is carried out while moorage.dev/paused=true", width)
+    lines += _release(view, width)
+    lines += _children(view, paint, width)
     if view.status.get("lastError"):
-        lines.append(f"  Last error {view.status['lastError']}")
-    lines.append(f"  Next       {view.next}")
+        lines += _row("Last error", str(view.status["lastError"]), width)
+    lines += _row("Next", view.next, width)
     if view.events:
         lines.append("  Events")
-        lines += [f"    {event.at[:19]}  {event.reason:<18} {event.message[:110]}" for event in view.events[-6:]]
+        lines += [
+            _cut(f"    {event.at[:19]}  {event.reason:<18} {event.message}", width) for event in view.events[-_EVENTS:]
+        ]
     return "\n".join(lines)
 
 
-def explain(view: model.ObjectView, paint: Paint = plain) -> str:
-    """Why it stands where it stands: the first blocker on top, then facts and steps."""
+def _release(view: model.ObjectView, width: int) -> Iterable[str]:
+    chart, release = view.status.get("chart") or {}, view.status.get("release") or {}
+    if chart:
+        digest = str(chart.get("digest", ""))[:19]
+        asked = f'  for "{chart["constraint"]}"' if chart.get("constraint") else ""
+        yield from _row("Chart", f"{chart.get('name')} {chart.get('version')}  {digest}{asked}", width)
+    if release:
+        made = f"revision {release['revision']} {release.get('status', '')}" if release.get("revision") else "none yet"
+        yield from _row("Release", f"{release.get('namespace')}/{release.get('name')}  {made}", width)
+
+
+def _children(view: model.ObjectView, paint: Paint, width: int) -> Iterable[str]:
+    counted = view.status.get("inventory") or {}
+    if not counted.get("objects") and not view.children:
+        return
+    kinds = ", ".join(f"{count} {kind}" for kind, count in (counted.get("kinds") or {}).items())
+    yield from _row("Objects", f"{counted.get('ready', 0)} of {counted.get('objects', 0)} ready  ({kinds})", width)
+    for child in view.children:
+        colour = {"True": "green", "Unknown": "dim"}.get(child.ready, "yellow")
+        mark = {"True": "✓", "Unknown": "·"}.get(child.ready, "✗")
+        why = f"  {child.reason}: {child.message}" if child.ready == "False" else ""
+        yield f"    {paint(mark, colour)} {_cut(f'{child.kind} {child.name}{why}', max(width - 6, 0))}"
+
+
+def explanation(views: Sequence[model.ObjectView], paint: Paint = plain, width: int = 0) -> str:
+    """Why each stands where it stands: the first blocker on top, then facts and steps."""
+    return "\n\n".join(_explanation(view, paint, width) for view in views)
+
+
+def _explanation(view: model.ObjectView, paint: Paint, width: int) -> str:
     head = f"{view.kind} {view.namespace}/{view.name}"
-    if view.ready == "True":
+    if view.exit_code == 0:
         lines = [f"{head} is {paint('ready', 'green')}."]
     else:
-        word = paint("stalled", "red") if view.stalled else paint("not ready yet", "yellow")
+        word = paint("stalled", "red") if view.stalled else paint("on its way", "yellow")
         lines = [f"{head} is {word}: {view.reason}", f"  {view.message}"]
+        lines += [f"  {child.kind} {child.name}: {child.message}" for child in view.children if child.ready == "False"]
     lines += [f"Next: {view.next}", "", "Facts"]
-    lines += [f"  {fact.type:<12} {fact.status:<8} {fact.reason}  {fact.message}" for fact in view.facts]
+    lines += [
+        _cut(f"  {fact.type:<12} {fact.status:<8} {fact.reason:<16} {fact.message}".rstrip(), width)
+        for fact in view.facts
+    ]
     lines += ["", "Steps"]
     marks = {"Done": paint("✓", "green"), "Standing": paint("▶", "yellow"), "NotReached": paint("·", "dim")}
     lines += [f"  {marks[step.state]} {step.name:<30} {step.says}" for step in view.steps]
     return "\n".join(lines)
 
 
+# --- shared --------------------------------------------------------------------------------------------------------------
+
+
+def _row(label: str, text: str, width: int) -> list[str]:
+    """A labelled row; a text that is wider than the terminal goes on below itself."""
+    indent = " " * (_GUTTER + 2)
+    first, room = f"  {label:<{_GUTTER}}", max(width - _GUTTER - 2, 40)
+    if not width or len(text) <= room:
+        return [first + text]
+    lines, line = [], ""
+    for word in text.split(" "):
+        if line and len(line) + 1 + len(word) > room:
+            lines.append(line)
+            line = word
+        else:
+            line = f"{line} {word}" if line else word
+    return [first + lines[0], *(indent + each for each in [*lines[1:], line])] if lines else [first + line]
+
+
+def _cut(text: str, room: int) -> str:
+    return text if room <= 0 or len(text) <= room else text[: max(room - 1, 1)] + "…"
+
+
 def _colour(view: model.ObjectView) -> str:
-    return "red" if view.stalled else _COLOURS.get(view.ready, "yellow")
+    if view.stalled:
+        return "red"
+    return "green" if view.ready == "True" else "yellow"

@@ -133,7 +133,9 @@ def test_rights_that_were_taken_away_are_bound_again_to_leave() -> None:
 
 
 def test_a_namespace_that_admits_no_longer_blocks_and_says_how_to_go_on() -> None:
-    released = states.settled(status=helm_status.HelmStatus(release=helm_status.ReleaseStatus("collector-main", "acme", 1)))
+    released = states.settled(
+        status=helm_status.HelmStatus(release=helm_status.ReleaseStatus("collector-main", "acme", 1))
+    )
     it = seen(tenant=control.TenantSeen("u", False, ()), binding=None, release=released)
 
     made = decision.decide(it, steps=control.FAREWELL)
@@ -152,6 +154,21 @@ def test_the_last_collector_of_a_tenant_gives_the_rights_back() -> None:
 
 def test_rights_bound_again_by_an_interrupted_farewell_are_given_back() -> None:
     assert ("claim_is_known", ["Delete", "EditFinalizer"]) == leave(release=states.settled(claim=None))
+
+
+def test_nothing_is_read_in_the_namespace_after_the_rights_went() -> None:
+    made = decision.decide(seen(release=states.settled(claim=None)), steps=control.FAREWELL)
+    unbind, finalizer = made.acts[0].actions
+
+    assert ["claim_is_not_mine"] == [guard.check for guard in unbind.require]
+    assert () == finalizer.require
+
+
+def test_one_of_two_that_leave_at_once_knows_that_it_is_the_last() -> None:
+    made = decision.decide(seen(release=states.settled(claim=None), neighbours=1), steps=control.FAREWELL)
+    (finalizer,) = made.acts[0].actions
+
+    assert ["claim_is_not_mine", "others_stay"] == [guard.check for guard in finalizer.require]
 
 
 def test_an_orphaning_collector_gives_the_rights_back_too() -> None:

@@ -9,6 +9,7 @@ from moorage.runtime import observed
 
 from . import release_states as states
 
+BY_HAND = states.record(revision=2, description="Upgrade complete")
 WEAK = (states.child(ready=False, reason="CrashLoop", message="it crashes"), states.child(states.SERVICE))
 
 
@@ -26,7 +27,15 @@ WEAK = (states.child(ready=False, reason="CrashLoop", message="it crashes"), sta
         (states.settled(children=observed.not_yet("x")), facts.available, (None, "Looking")),
         (states.settled(), facts.drifted, (False, "InSync")),
         (states.settled(children=(states.child(drift=("spec.x",)),)), facts.drifted, (True, "Drifted")),
-        (states.settled(record=states.record(description="Upgrade complete")), facts.drifted, (True, "Drifted")),
+        (states.settled(record=BY_HAND), facts.drifted, (True, "Drifted")),
+        (states.settled(), facts.chart_available, (True, "ChartChosen")),
+        (states.settled(chart=observed.not_yet("chart")), facts.chart_available, (None, "NotYet")),
+        (states.settled(chart=observed.Failed("Gone", "x")), facts.chart_available, (False, "Gone")),
+        (
+            states.settled(chart=observed.Stale(states.CHART, 0.0, "x")),
+            facts.chart_available,
+            (False, "ChartUnreachable"),
+        ),
     ],
 )
 def test_facts(release: seen.ReleaseSeen, fact: object, expected: tuple[bool | None, str]) -> None:
@@ -53,7 +62,7 @@ def test_the_report_tells_chart_release_and_objects() -> None:
 
 def test_only_a_ready_revision_of_moorages_own_is_good() -> None:
     assert "good" not in facts.report(states.settled(children=WEAK))
-    assert "good" not in facts.report(states.settled(record=states.record(description="Upgrade complete")))
+    assert "good" not in facts.report(states.settled(record=BY_HAND))
 
 
 def test_what_is_not_known_is_not_reported() -> None:

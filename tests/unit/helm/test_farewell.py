@@ -91,7 +91,13 @@ def test_orphaning_is_possible_without_rights() -> None:
 
 def test_a_failed_uninstall_is_tried_again_later() -> None:
     attempt = status.Attempt(
-        id="u1", action="uninstall", digest="d1", revision=1, tries=1, reason="Forbidden", retry_at="2099-01-01T00:00:00Z"
+        id="u1",
+        action="uninstall",
+        digest="d1",
+        revision=1,
+        tries=1,
+        reason="Forbidden",
+        retry_at="2099-01-01T00:00:00Z",
     )
 
     assert ("Forbidden", []) == leave(states.settled(status=status.HelmStatus(attempt=attempt)))

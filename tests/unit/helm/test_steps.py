@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from moorage.api import conditions, meta
-from moorage.helm import manifest, seen, status, steps
+from moorage.helm import facts, manifest, seen, status, steps
 from moorage.helm.reasons import Reason
 from moorage.runtime import decision, observed, tasks
 
@@ -148,9 +148,7 @@ def test_a_failure_for_good_blocks_the_digest_until_the_spec_changes() -> None:
     after = status.HelmStatus(attempt=fields["attempt"], failed=fields["failed"])
 
     blocked = states.nothing(task=ended("HookFailed"), status=after)
-    changed = states.nothing(
-        task=ended("HookFailed"), status=after, render=seen.RenderSeen("d2", states.INVENTORY)
-    )
+    changed = states.nothing(task=ended("HookFailed"), status=after, render=seen.RenderSeen("d2", states.INVENTORY))
 
     assert ("failed_digest_is_left_alone", "UpgradeFailed") == stand(blocked)
     assert [] == kinds_of(blocked)
@@ -252,7 +250,9 @@ def test_a_failed_release_is_not_repaired_object_by_object() -> None:
 def test_objects_that_left_the_chart_are_removed_before_the_inventory_forgets_them() -> None:
     gone = states.config_map("old")
     held = states.claim(inventory=(*states.INVENTORY, manifest.InventoryItem(gone)))
-    live = seen.Leftover(msgspec.structs.replace(gone, uid="u"), meta.Resource("", "v1", "ConfigMap", "configmaps"), "3", False)
+    live = seen.Leftover(
+        msgspec.structs.replace(gone, uid="u"), meta.Resource("", "v1", "ConfigMap", "configmaps"), "3", False
+    )
 
     there = states.settled(claim=held, leftovers=(live,))
     ending = states.settled(claim=held, leftovers=(msgspec.structs.replace(live, terminating=True),))
@@ -285,7 +285,10 @@ def test_what_is_not_ready_is_named_with_its_own_words() -> None:
     assert ("ImagePull", "Deployment collector-main: image nope:1 can't be pulled") == (verdict.reason, verdict.message)
 
 
-LATE = {"record": states.record(revision=2, digest="d2", updated=states.NOW - 301), "render": seen.RenderSeen("d2", states.INVENTORY)}
+LATE = {
+    "record": states.record(revision=2, digest="d2", updated=states.NOW - 301),
+    "render": seen.RenderSeen("d2", states.INVENTORY),
+}
 WEAK = (states.child(ready=False, reason="ImagePull", message="no"),)
 
 
@@ -294,9 +297,7 @@ def test_an_upgrade_that_is_not_ready_in_time_is_given_up_and_rolled_back() -> N
     assert ("children_are_ready", "NotReadyInTime") == stand(late)
     failed = states.actions(decide(late).acts[0])[0].fields["failed"]
 
-    given_up = states.settled(
-        children=WEAK, status=status.HelmStatus(good=status.Good(1, "d1"), failed=failed), **LATE
-    )
+    given_up = states.settled(children=WEAK, status=status.HelmStatus(good=status.Good(1, "d1"), failed=failed), **LATE)
     assert ("failed_digest_is_left_alone", "RollingBack") == stand(given_up)
     remember, run = states.actions(decide(given_up).acts[0])
     assert 1 == run.args["to"]
@@ -313,7 +314,11 @@ def test_an_upgrade_that_is_not_ready_in_time_is_given_up_and_rolled_back() -> N
 
 @pytest.mark.parametrize(
     ("policy", "good"),
-    [(seen.Policy(rollback=False), status.Good(1, "d1")), (seen.Policy(), status.Good()), (seen.Policy(), status.Good(2, "d2"))],
+    [
+        (seen.Policy(rollback=False), status.Good(1, "d1")),
+        (seen.Policy(), status.Good()),
+        (seen.Policy(), status.Good(2, "d2")),
+    ],
     ids=["policy keeps it", "nothing to go back to", "it was ready before"],
 )
 def test_otherwise_a_release_that_is_not_ready_is_waited_for(policy: seen.Policy, good: status.Good) -> None:
@@ -356,12 +361,131 @@ def test_a_chart_that_reaches_outside_is_refused_before_helm_runs() -> None:
 
 
 def test_a_new_constraint_is_resolved_and_pinned() -> None:
-    release = states.settled(wanted=seen.Wanted("collector", "^2", "default"), chart=seen.ChartSeen("collector", "2.1.0", "sha256:e"))
+    release = states.settled(
+        wanted=seen.Wanted("collector", "^2", "default"), chart=seen.ChartSeen("collector", "2.1.0", "sha256:e")
+    )
 
     assert ("chart_is_chosen", "ChartChosen") == stand(release)
     (patch,) = states.actions(decide(release).acts[0])
     assert any(op["path"] == "/data/chart" for op in patch.ops)
 
 
+STANDS = {
+    "chart": observed.Failed("ChartUnreachable", "registry down"),
+    "render": observed.not_yet("render"),
+    "released_before": True,
+    "status": status.HelmStatus(
+        attempt=states.ATTEMPT, release=status.ReleaseStatus("collector-main", "acme", 1, "deployed", "d1")
+    ),
+}
+
+
+def test_a_release_that_stands_needs_no_chart() -> None:
+    assert decide(states.settled(**STANDS)).standing is None
+    drifted = (states.child(drift=("spec.replicas",)),)
+    assert ["Call"] == kinds_of(states.settled(**STANDS, children=drifted))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"released_before": False},
+        {"record": states.record(status="failed", attempt="other")},
+        {"record": states.record(description="Upgrade complete")},
+        {"record": states.record(digest="d0")},
+    ],
+    ids=["the spec changed", "the release failed", "made by hand", "another digest"],
+)
+def test_any_other_release_waits_for_its_chart(change: dict[str, object]) -> None:
+    assert ("chart_is_chosen", "ChartUnreachable") == stand(states.settled(**(STANDS | change)))
+
+
 def test_a_stale_chart_is_good_enough() -> None:
     assert decide(states.settled(chart=observed.Stale(states.CHART, 0.0, "registry down"))).standing is None
+
+
+# --- after a rollback
+
+
+RED = status.FailedDigest("d2", "Immutable", "field is immutable", rolled_back_to=1)
+
+
+def rolled_back(**changes: object) -> seen.ReleaseSeen:
+    """Revision 2 (digest d2) failed, revision 3 is a rollback to revision 1 (digest d1), labels and all."""
+    told = status.HelmStatus(
+        attempt=status.Attempt(id="b1", action="rollback", digest="d1", revision=3),
+        good=status.Good(1, "d1"),
+        failed=RED,
+    )
+    record = states.record(revision=3, description="Rollback to 1")
+    return states.settled(**({"status": told, "record": record} | changes))
+
+
+def test_a_failed_digest_stays_blocked_after_the_rollback() -> None:
+    release = rolled_back(render=seen.RenderSeen("d2", states.INVENTORY))
+
+    assert ("failed_digest_is_left_alone", "UpgradeFailed") == stand(release)
+    assert "revision 1 was restored" in decide(release).standing.verdict.message  # type: ignore[union-attr]
+
+
+def test_what_was_restored_is_kept_when_the_spec_goes_back() -> None:
+    assert decide(rolled_back()).standing is None
+
+
+def test_what_was_restored_is_the_good_revision_from_then_on() -> None:
+    told = rolled_back().status
+    release = rolled_back(status=msgspec.structs.replace(told, good=status.Good(3, "d1"), failed=status.FailedDigest()))
+
+    assert decide(release).standing is None
+    assert status.Good(3, "d1") == facts.report(rolled_back())["good"]
+
+
+def test_a_rollback_is_not_begun_again_before_its_record_is_seen() -> None:
+    after = tasks.Ended("release.rollback", "b1", states.NOW - 1, decision.Ok(0))
+    red = seen.RenderSeen("d2", states.INVENTORY)
+    stale = states.record(revision=2, description=seen.marker("a2"), attempt="a2", digest="d2")
+
+    for record in (stale, observed.not_yet("record")):
+        assert ("record_is_seen", "ReadingRecord") == stand(rolled_back(render=red, record=record, task=after))
+    late = msgspec.structs.replace(after, at=states.NOW - 60)
+    assert ("failed_digest_is_left_alone", "RollingBack") == stand(rolled_back(render=red, record=stale, task=late))
+
+
+def test_an_upgrade_is_not_begun_again_before_its_record_is_seen() -> None:
+    attempt = status.Attempt(id="a2", action="upgrade", digest="d2", revision=2)
+    release = states.settled(
+        status=status.HelmStatus(attempt=attempt, good=status.Good(1, "d1")),
+        render=seen.RenderSeen("d2", states.INVENTORY),
+        task=tasks.Ended("release.upgrade", "a2", states.NOW - 1, decision.Ok(2)),
+    )
+
+    assert ("record_is_seen", "ReadingRecord") == stand(release)
+
+
+def test_a_rollback_that_died_is_unlocked_at_once() -> None:
+    pending = states.record(revision=3, status="pending-rollback", description="Rollback to 1", modified=states.NOW)
+
+    assert ("record_is_not_stuck", "Unlocking") == stand(rolled_back(record=pending))
+
+
+def test_a_good_revision_that_history_lost_is_forgotten() -> None:
+    gone = tasks.Ended("release.rollback", "b1", states.NOW, decision.Refused("NotFound", "release has no 1 version"))
+    failed = states.record(revision=2, status="failed", description="x", attempt="a2", digest="d2")
+    release = rolled_back(record=failed, render=seen.RenderSeen("d2", states.INVENTORY), task=gone)
+
+    remember = states.actions(decide(release).acts[0])[0]
+
+    assert status.Good() == remember.fields["good"]  # type: ignore[attr-defined]
+    fields = {name: value for name, value in remember.fields.items() if name != "lastError"}  # type: ignore[attr-defined]
+    told = msgspec.structs.replace(release.status, **fields)
+    after = msgspec.structs.replace(release, status=told, task=None)
+    assert ("failed_digest_is_left_alone", "UpgradeFailed") == stand(after)
+    assert "restored" not in decide(after).standing.verdict.message  # type: ignore[union-attr]
+
+
+def test_a_history_that_begins_anew_has_no_good_revision() -> None:
+    release = states.nothing(status=status.HelmStatus(good=status.Good(4, "d0")))
+
+    remember = states.actions(decide(release).acts[0])[0]
+
+    assert status.Good() == remember.fields["good"]  # type: ignore[attr-defined]

@@ -209,7 +209,8 @@ class FakeServer:
             for version, text in list(self.log):
                 if version > since:
                     since = version
-                    yield text
+                    yield text[: version % len(text)]
+                    yield text[version % len(text) :]
             async with self._news:
                 await self._news.wait_for(lambda: self.version > since or cuts != self._cuts)
 

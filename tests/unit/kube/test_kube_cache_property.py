@@ -51,12 +51,14 @@ class Run:
         self.floor: dict[str, int] = {}  # name -> version of the last own write
         self.removed: dict[str, int] = {}  # name -> version of the last removal by anyone
         self.dead: set[str] = set()  # uids that an own delete removed
-        self.own: set[int] = set()
+        self.own: set[int] = set()  # versions made by own writes with a known outcome
+        self.told_of: list[int] = []
+        self.undone = False
 
     def told(self, change: kube_cache.Change[Box]) -> None:
-        assert change.old != change.new
-        if change.new is not None:
-            assert int(change.new.metadata.resource_version) not in self.own, "an echo was told"
+        if change.new is not None:  # nothing is asserted here: the cache contains what subscribers raise
+            self.told_of.append(int(change.new.metadata.resource_version))
+            self.undone |= change.new.metadata.uid in self.dead
 
     async def put(self, name: str, quiet: bool) -> Box:
         uid = ""
@@ -78,6 +80,9 @@ class Run:
             self.check()
 
     def check(self) -> None:
+        assert not self.own.intersection(self.told_of), "an echo was told"
+        assert len(set(self.told_of)) == len(self.told_of), "told twice"
+        assert not self.undone, "an own delete was told undone"
         for name in "abc":
             found = self.cache.get("ns", name)
             floor = self.floor.get(name, 0)

@@ -109,6 +109,17 @@ async def test_deleted_and_made_anew_by_others(running: Cache, server: FakeServe
     assert uids == [("uid-mine", None), (None, "second")]
 
 
+async def test_made_anew_before_the_deletion_of_the_old_is_told(
+    running: Cache, server: FakeServer, changes: Changes
+) -> None:
+    await server.remove("mine", quiet=True)
+    async with running.writing("ns", "mine") as own:
+        own.took(msgspec.convert(await server.put("mine", uid="second", size=1, quiet=True), Box))
+    await settle(running, server)
+    assert size(running) == 1
+    assert len(changes) == 1
+
+
 async def test_own_delete_is_gone_at_once_and_told_to_nobody(
     running: Cache, server: FakeServer, changes: Changes
 ) -> None:

@@ -83,7 +83,7 @@ async def test_a_version_too_old_lists_again_and_tells_of_deletions(
     await until(lambda: len(seen) == 4)
 
     assert [(c.old and c.old.metadata.name, c.new and c.new.size) for c in seen[2:]] == [("goes", None), ("stays", 9)]
-    assert server.calls["list"] == 2
+    assert server.calls == {"list": 2, "watch": 2}
     assert cache.healthy
 
 

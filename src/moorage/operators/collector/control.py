@@ -176,17 +176,27 @@ def claim_is_known(seen: Seen) -> Verdict:
 
 
 def _with_rights_returned(seen: Seen, verdict: Verdict) -> Verdict:
+    """The last to leave gives the rights back just before its finalizer goes.
+
+    What must be read in the namespace beforehand is read before that, as nothing can be read there afterwards.
+    """
     binding = observed.value_of(seen.binding)
-    if not isinstance(verdict, Act) or binding is None or seen.neighbours:
+    if not isinstance(verdict, Act) or binding is None:
         return verdict
+    *first, last = verdict.actions
+    if seen.neighbours:
+        stay = decision.Guard("others_stay")
+        return msgspec.structs.replace(
+            verdict, actions=(*first, msgspec.structs.replace(last, require=(*last.require, stay)))
+        )
     unbind = decision.Delete(
         why=f"no Collector is left in {seen.spec.namespace}",
         resource=kinds.ROLE_BINDING,
         ref=kinds.ROLE_BINDING.ref(seen.spec.namespace, build.BINDING, binding.uid),
         resource_version=binding.resource_version,
+        require=last.require,
     )
-    *first, last = verdict.actions
-    return msgspec.structs.replace(verdict, actions=(*first, unbind, last))
+    return msgspec.structs.replace(verdict, actions=(*first, unbind, msgspec.structs.replace(last, require=())))
 
 
 def _admitted(seen: Seen) -> bool:

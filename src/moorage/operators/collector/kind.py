@@ -71,6 +71,7 @@ class CollectorKind(kind.Kind[types.Collector, control.Seen]):
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
+        self._leaving: set[str] = set()  # uids of those that are about to lose their finalizer
         self.namespaces, self.resync = settings.namespaces, settings.resync
 
     async def start(self, world: kind.World) -> None:
@@ -92,7 +93,11 @@ class CollectorKind(kind.Kind[types.Collector, control.Seen]):
             request=self._request,
         )
         self.operations = self._engine.operations
-        self.guards = {**self._engine.guards, "namespace_is_gone": self._namespace_is_gone}
+        self.guards = {
+            **self._engine.guards,
+            "namespace_is_gone": self._namespace_is_gone,
+            "others_stay": self._others_stay,
+        }
 
     async def stop(self) -> None:
         """See `Kind.stop`."""
@@ -106,6 +111,7 @@ class CollectorKind(kind.Kind[types.Collector, control.Seen]):
     def forget(self, namespace: str, name: str) -> None:
         """See `Kind.forget`."""
         self._engine.forget(self.key(namespace, name))
+        self._leaving &= {it.metadata.uid for it in self.items()}
 
     def observe(self, obj: types.Collector, now: float) -> control.Seen:
         """See `Kind.observe`."""
@@ -149,6 +155,7 @@ class CollectorKind(kind.Kind[types.Collector, control.Seen]):
             wanted=helm_seen.Wanted(spec.collector.name, spec.collector.version, self._places.name(spec.cluster)),
             status=obj.status,
             reconcile_at=annotations.get(api_status.RECONCILE_AT, ""),
+            generation=obj.metadata.generation,
             leaving=obj.metadata.deleting,
             values=None if _fault(spec.collector.configuration) else lambda contents: self._values(spec, contents),
         )
@@ -175,8 +182,8 @@ class CollectorKind(kind.Kind[types.Collector, control.Seen]):
         return observed.Fresh(control.BindingSeen(found.metadata.uid, found.metadata.resource_version, right))
 
     def _neighbours(self, obj: types.Collector) -> int:
-        mine = obj.spec.namespace
-        return sum(it.spec.namespace == mine and it.metadata.uid != obj.metadata.uid for it in self.items())
+        gone = {obj.metadata.uid, *self._leaving}
+        return sum(it.spec.namespace == obj.spec.namespace and it.metadata.uid not in gone for it in self.items())
 
     # --- news ------------------------------------------------------------------------------------
 
@@ -207,6 +214,14 @@ class CollectorKind(kind.Kind[types.Collector, control.Seen]):
         except errors.NotFound:
             return ""
         return f"namespace {args['name']} is there"
+
+
+    async def _others_stay(self, obj: types.Collector, _: dict[str, Any]) -> str:
+        """Of two that leave at once, one must know that it is the last."""
+        if not self._neighbours(obj):
+            return "it has become the last one of its tenant"
+        self._leaving.add(obj.metadata.uid)
+        return ""
 
 
 def _unsynced(cache: kube_cache.Cache[Any], what: str) -> observed.Failed:

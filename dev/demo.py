@@ -1,0 +1,127 @@
+"""`make demo`: from nothing to a telemetry collector that moorage deployed and that answers, on a real Kubernetes.
+
+Every stage is skipped when its outcome is there already, so a second run takes seconds.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from . import deploy, stage
+from . import place as places
+
+T = TypeVar("T")
+
+EXAMPLE = "examples/collector/hello.yaml"
+NAME, NAMESPACE = "acme-collector", "default"
+READY_WITHIN, SEEN_WITHIN = 180.0, 30.0  # seconds
+
+
+def work() -> None:
+    """The whole demonstration."""
+    began = time.monotonic()
+    place = places.find()
+    places.up(place)
+    deploy.chart(place, deploy.images(place))
+    release, tenant = _collector(place)
+    _telemetry(place, release, tenant)
+    _show(place)
+    print(_next(place, release, tenant, time.monotonic() - began))
+
+
+def _collector(place: places.Place) -> tuple[str, str]:
+    """Apply the example and follow it until it is ready; returns the release and its namespace."""
+    with stage.stage(f"apply {EXAMPLE}") as it:
+        it.hint(place.kubectl("apply", "-f", str(stage.ROOT / EXAMPLE)).strip())
+    with stage.stage(f"Collector {NAME}") as it:
+
+        def ready() -> Any:
+            found = place.get("collector", NAME, "-n", NAMESPACE)
+            conditions = {c["type"]: c for c in found.get("status", {}).get("conditions", ())}
+            said = conditions.get("Ready")
+            it.say(f"Ready={said['status']}  {said['reason']}: {said['message']}" if said else "not looked at yet")
+            current = found["status"].get("observedGeneration") == found["metadata"]["generation"]
+            if said and said["status"] == "True" and current:
+                return found
+            if conditions.get("Stalled", {}).get("status") == "True":
+                raise stage.Failed(f"{said['reason'] if said else ''}: {said['message'] if said else ''}")
+            return None
+
+        found = _until(ready, READY_WITHIN, lambda: f"it is not ready.\n{deploy.trouble(place)}")
+    release = found["status"]["release"]
+    return release["name"], release["namespace"]
+
+
+def _telemetry(place: places.Place, release: str, tenant: str) -> None:
+    """Send a log record by OTLP over HTTP to the collector's Service, and find it in the collector's own log."""
+    marker = f"hello-{secrets.token_hex(4)}"
+    record = {"timeUnixNano": str(time.time_ns()), "severityText": "INFO", "body": {"stringValue": marker}}
+    resource = {"attributes": [{"key": "service.name", "value": {"stringValue": "demo"}}]}
+    body = {"resourceLogs": [{"resource": resource, "scopeLogs": [{"logRecords": [record]}]}]}
+    with stage.stage("send one log record by OTLP") as it, place.forwarded(f"service/{release}", tenant, 4318) as url:
+
+        def sent() -> bool:
+            request = urllib.request.Request(
+                f"{url}/v1/logs", json.dumps(body).encode(), {"Content-Type": "application/json"}
+            )
+            try:
+                with urllib.request.urlopen(request, timeout=5) as answer:
+                    return bool(answer.status == 200)
+            except OSError as error:
+                it.hint(str(error))
+                return False
+
+        _until(sent, SEEN_WITHIN, lambda: f"the Service {tenant}/{release} takes no OTLP at port 4318")
+        it.hint(f"POST /v1/logs to service/{release}, port 4318: {marker}")
+    with stage.stage("find it in the collector's log") as it:
+
+        def seen() -> str:
+            log = place.kubectl("logs", f"deployment/{release}", "-n", tenant, "--tail=200")
+            return next((line for line in log.splitlines() if marker in line), "")
+
+        it.hint(_until(seen, SEEN_WITHIN, lambda: f"{marker} did not come out of deployment/{release}").strip())
+
+
+def _show(place: places.Place) -> None:
+    command = [sys.executable, "-m", "moorage", "status", f"collector/{NAME}", "-n", NAMESPACE, *place.flags]
+    print(f"\n$ moorage status collector/{NAME}", flush=True)
+    subprocess.run(command, env={**os.environ, **place.environment}, check=False)
+
+
+def _next(place: places.Place, release: str, tenant: str, seconds: float) -> str:
+    how = 'eval "$(make -s env)"      # kubectl, helm and moorage of this tree, on the testbed'
+    if place.context:
+        how = f"kubectl config use-context {place.context}"
+    return f"""
+Done in {seconds:.0f} s. What to try next:
+
+  {how}
+  kubectl get collectors
+  helm history {release} -n {tenant}                          # what moorage did, in Helm's own records
+  kubectl scale deployment/{release} -n {tenant} --replicas=3   # moorage puts it back; then:
+  moorage explain collector/{NAME}
+  kubectl delete -f {EXAMPLE}                # and nothing of it stays behind
+
+docs/quickstart.md goes on from here. {"`make down` takes the testbed away." if not place.context else ""}""".rstrip()
+
+
+def _until(look: Callable[[], T], within: float, otherwise: Callable[[], str]) -> T:
+    """The first true answer. Raises Failed with `otherwise()` after `within` seconds."""
+    end = time.monotonic() + within
+    while not (found := look()):
+        if time.monotonic() >= end:
+            raise stage.Failed(f"after {within:g} s {otherwise()}")
+        time.sleep(0.3)
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(stage.main(["make demo"], work))

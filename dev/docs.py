@@ -1,0 +1,184 @@
+"""Writes docs/reasons.md and docs/api.md from the code: the reasons' enums and the CustomResourceDefinitions."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from moorage import operators
+
+from . import stage
+
+Schema = dict[str, Any]
+NOTE = "<!-- Written by `make docs` from the code; change it there. -->"
+_COMMON = (
+    ("Ready", "Everything is done and the facts that readiness needs are true."),
+    ("Settled", "Of Reconciling and Stalled, when they are False: nothing is under way and nothing is in the way."),
+    ("Paused", "The annotation moorage.dev/paused=true holds everything back. Remove it to go on."),
+    ("Active", "Of Paused, when it is False: it was paused before."),
+    ("Throttled", "The API server asked for patience. Tried again with growing delays."),
+    (
+        "Guarded",
+        "Right before an act, a live look found that it must not be done; the message says why. Looked at anew.",
+    ),
+    ("OutcomeUnknown", "An answer was lost, so nobody knows whether the act happened. The world is looked at anew."),
+    ("NotSent", "The API server could not be reached. Tried again with growing delays."),
+    ("NotLeading", "This process lost the lease; the next leader goes on."),
+    ("Forbidden", "The API server refused an act for want of rights; the message names them."),
+    ("InternalError", "A defect of moorage. The message and the operator's log say where; please report it."),
+)
+
+
+def pages() -> dict[str, str]:
+    """The generated pages by file name below docs/."""
+    return {"reasons.md": _reasons(), "api.md": _api()}
+
+
+# --- reasons ----------------------------------------------------------------------------------------------------------
+
+
+def _reasons() -> str:
+    lines = [
+        "# Reasons",
+        "",
+        NOTE,
+        "",
+        "The reason of a condition, of an event and of a log line is one of these words. They are part of the API: a",
+        "word keeps its meaning. `moorage explain KIND/NAME` shows the reason with its message and what to do next.",
+        "",
+        "## Every kind",
+        "",
+        *_table(_COMMON),
+    ]
+    for system in operators.SYSTEMS.values():
+        for enum in system.reasons:
+            shared = not enum.__module__.startswith(f"moorage.operators.{system.name}")
+            title = "its release" if shared else system.title
+            lines += ["", f"## {system.title}: {title}" if shared else f"## {system.title}", ""]
+            lines += _table((str(reason), reason.help) for reason in enum)
+    return "\n".join([*lines, ""])
+
+
+def _table(rows: Any) -> list[str]:
+    made = ["| reason | what it means, and what to do |", "|---|---|"]
+    return made + [f"| `{word}` | {_cell(text)} |" for word, text in sorted(rows)]
+
+
+# --- API --------------------------------------------------------------------------------------------------------------
+
+
+def _api() -> str:
+    lines = [
+        "# API",
+        "",
+        NOTE,
+        "",
+        "Every field of every kind, as the API server knows it (`kubectl explain` shows the same).",
+    ]
+    for system in operators.SYSTEMS.values():
+        for definition in system.definitions():
+            lines += _kind(definition)
+    return "\n".join([*lines, ""])
+
+
+def _kind(definition: Schema) -> list[str]:
+    spec = definition["spec"]
+    names, version = spec["names"], spec["versions"][0]
+    schema = version["schema"]["openAPIV3Schema"]["properties"]
+    short = ", ".join(f"`{name}`" for name in names.get("shortNames", ()))
+    lines = [
+        "",
+        f"## {names['kind']}",
+        "",
+        f"`apiVersion: {spec['group']}/{version['name']}`, plural `{names['plural']}`"
+        + (f", short {short}" if short else "")
+        + (f", in the categories {', '.join(f'`{c}`' for c in names['categories'])}" if names.get("categories") else "")
+        + ".",
+    ]
+    for part in ("spec", "status"):
+        if part in schema:
+            lines += [
+                "",
+                f"### {names['kind']} {part}",
+                "",
+                "| field | type | default | meaning |",
+                "|---|---|---|---|",
+            ]
+            lines += _fields(schema[part], part)
+            if rules := list(_rules(schema[part])):
+                lines += ["", "Rules that the API server checks:", "", *(f"- {rule}" for rule in rules)]
+    columns = version.get("additionalPrinterColumns", ())
+    if columns:
+        lines += ["", "Columns of `kubectl get`: " + ", ".join(_column(column) for column in columns) + "."]
+    return lines
+
+
+def _fields(schema: Schema, path: str) -> Iterator[str]:
+    required = set(schema.get("required", ()))
+    for name, field in schema.get("properties", {}).items():
+        here = f"{path}.{name}"
+        default = f"`{_default(field['default'])}`" if "default" in field else "required" if name in required else ""
+        yield f"| `{here}` | {_type(field)} | {default} | {_cell(_meaning(field))} |"
+        yield from _fields(field, here)
+        items = field.get("items")
+        if isinstance(items, dict):
+            yield from _fields(items, f"{here}[]")
+
+
+def _default(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{}"
+    return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+def _type(field: Schema) -> str:
+    if "enum" in field:
+        return " \\| ".join(str(choice) for choice in field["enum"])
+    kind = field.get("type", "any")
+    if kind == "array":
+        return f"list of {field['items'].get('type', 'any')}"
+    if kind == "object" and isinstance(field.get("additionalProperties"), dict):
+        return f"map of {field['additionalProperties'].get('type', 'any')}"
+    return str(kind)
+
+
+def _meaning(field: Schema) -> str:
+    words = [field.get("description", "")]
+    low, high = field.get("minimum"), field.get("maximum")
+    if low is not None and high is not None:
+        words.append(f"From {low} to {high}.")
+    if "maxLength" in field:
+        words.append(f"At most {field['maxLength']} characters.")
+    if "pattern" in field:
+        words.append(f"Matches `{field['pattern']}`.")
+    return " ".join(word for word in words if word)
+
+
+def _rules(schema: Schema) -> Iterator[str]:
+    for rule in schema.get("x-kubernetes-validations", ()):
+        yield f"{rule['message']} (`{rule['rule']}`)"
+    for field in schema.get("properties", {}).values():
+        yield from _rules(field)
+
+
+def _column(column: Schema) -> str:
+    return f"{column['name']}{' (with `-o wide`)' if column.get('priority') else ''}"
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.replace("|", "\\|").split())
+
+
+def work() -> None:
+    """Write the pages that changed."""
+    for name, text in pages().items():
+        path = stage.ROOT / "docs" / name
+        path.parent.mkdir(exist_ok=True)
+        if not path.exists() or path.read_text() != text:
+            path.write_text(text)
+            print(f"docs/{name}")
+
+
+if __name__ == "__main__":
+    sys.exit(stage.main(["make docs"], work))

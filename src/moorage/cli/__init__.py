@@ -1,0 +1,28 @@
+"""The command `moorage` (also `kubectl moorage`): run the operator, and look at what it looks after."""
+
+from __future__ import annotations
+
+import click
+
+from . import definitions, look, operate, words
+
+
+class _Group(click.Group):
+    """Says what was probably meant by a command that there isn't."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            raise click.UsageError(words.unknown("command", args[0], self.commands), ctx)
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
+@click.version_option(package_name="moorage")
+def main() -> None:
+    """One operator for stateful systems on Kubernetes."""
+
+
+for _command in (operate.run, definitions.crds, look.status, look.explain):
+    main.add_command(_command)

@@ -1,0 +1,163 @@
+"""Finds what the user named, and all that a screen about it needs. The one place of `status` that does I/O.
+
+What the user may not read (events, the tenant's namespace) is left out, and the screen says less.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from moorage import operators
+from moorage.api import kinds, meta
+from moorage.helm import claim, manifest
+from moorage.kube import client as kube_client
+from moorage.kube import discovery, errors
+from moorage.operators import system
+from moorage.view import children, model
+
+from . import connection, words
+
+
+class NotThere(Exception):  # noqa: N818 - what happened
+    """There is no such object; the message says what there is."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Wanted:
+    """What is looked at. Without a name: all objects of the kinds."""
+
+    kinds: Sequence[system.Described]
+    name: str
+    namespace: str
+    kubeconfig: Path | None
+    context: str | None
+
+
+def wanted(target: str, namespace: str, kubeconfig: Path | None, context: str | None) -> Wanted:
+    """KIND, KIND/NAME or nothing, read. Raises ClickException for a kind that there isn't."""
+    described = [each for of in operators.SYSTEMS.values() for each in of.described]
+    kind, slash, name = target.partition("/")
+    if slash and not name:
+        raise click.UsageError(f"{target!r} names no object; write {kind}/NAME")
+    if not kind:
+        return Wanted(described, "", namespace, kubeconfig, context)
+    by_word = {word: each for each in described for word in _words(each.resource)}
+    found = by_word.get(kind.lower())
+    if found is None:
+        raise click.UsageError(words.unknown("kind", kind, {each.resource.kind for each in described}))
+    return Wanted([found], name, namespace, kubeconfig, context)
+
+
+def _words(resource: meta.Resource) -> set[str]:
+    return {resource.kind.lower(), resource.plural, f"{resource.plural}.{resource.group}"} | set(_short_names(resource))
+
+
+def _short_names(resource: meta.Resource) -> Iterable[str]:
+    for of in operators.SYSTEMS.values():
+        for definition in of.definitions():
+            spec: Any = definition["spec"]
+            if (spec["group"], spec["names"]["plural"]) == (resource.group, resource.plural):
+                yield from spec["names"].get("shortNames", ())
+
+
+async def find(what: Wanted) -> list[model.ObjectView]:
+    """The views of what is wanted. Raises NotThere, KubeError or ClickException."""
+    async with connection.connected(what.kubeconfig, what.context) as (client, own):
+        if what.name:
+            return [await _one(client, what.kinds[0], what.namespace or own, what.name)]
+        views: list[model.ObjectView] = []
+        known = False
+        for described in what.kinds:
+            with contextlib.suppress(errors.NotFound):  # a system that is switched off has no definition
+                found = await client.list(described.resource, what.namespace)
+                views += [model.of(described, obj) for obj in found.items]
+                known = True
+        if not known:
+            raise NotThere("this cluster knows no kind of moorage's; install its chart first: charts/moorage")
+        return views
+
+
+async def _one(client: kube_client.Client, described: system.Described, namespace: str, name: str) -> model.ObjectView:
+    try:
+        obj = await client.get(described.resource, namespace, name)
+    except errors.NotFound as error:
+        raise NotThere(await _instead(client, described.resource, namespace, name)) from error
+    events = await _events(client, namespace, obj["metadata"]["uid"])
+    return model.of(described, obj, events, await _children(client, obj))
+
+
+async def _instead(client: kube_client.Client, resource: meta.Resource, namespace: str, name: str) -> str:
+    """What to say when there is no such object: where one of that name is, or what was meant."""
+    what = f"{resource.kind.lower()} {name!r} in namespace {namespace}"
+    try:
+        found = (await client.list(resource, "")).items
+    except errors.ApiError:
+        return f"there is no {what}; is the name right, and its namespace (-n)?"
+    at = [(each["metadata"]["namespace"], each["metadata"]["name"]) for each in found]
+    elsewhere = sorted(ns for ns, other in at if other == name)
+    if elsewhere:
+        return f"there is no {what}, but one in {', '.join(elsewhere)}: add -n {elsewhere[0]}"
+    guess = words.nearest(name, [other for _, other in at])
+    if guess:
+        where = next(ns for ns, other in at if other == guess)
+        return f"there is no {what}; did you mean {guess}{'' if where == namespace else f' -n {where}'}?"
+    return f"there is no {what}" + ("; `moorage status` lists all" if at else f", nor any other {resource.kind}")
+
+
+async def _events(client: kube_client.Client, namespace: str, uid: str) -> Sequence[dict[str, Any]]:
+    with contextlib.suppress(errors.ApiError):
+        return (await client.list(kinds.EVENT, namespace, fields=f"regarding.uid={uid}")).items
+    return ()
+
+
+async def _children(client: kube_client.Client, obj: dict[str, Any]) -> tuple[model.ChildView, ...]:
+    """The objects of the release, by the inventory in its claim, as they are now."""
+    release = (obj.get("status") or {}).get("release") or {}
+    if not release.get("name"):
+        return ()
+    namespace = release["namespace"]
+    try:
+        held = await client.get(kinds.CONFIG_MAP, namespace, claim.name(release["name"]), as_=claim.ClaimObject)
+        items = claim.read(held).inventory
+        pods = (await client.list(kinds.POD, namespace)).items
+    except (errors.ApiError, ValueError):
+        return ()
+    known = discovery.Discovery(client)
+    return tuple([await _child(client, known, item, pods) for item in items if not item.hook])
+
+
+async def _child(
+    client: kube_client.Client,
+    known: discovery.Discovery,
+    item: manifest.InventoryItem,
+    pods: Sequence[dict[str, Any]],
+) -> model.ChildView:
+    ref = item.ref
+    if ref.kind == kinds.SECRET.kind and not ref.group:
+        return children.unread(ref)
+    try:
+        resource = await known.resource(ref.api_version, ref.kind)
+        live = await client.get(resource, ref.namespace, ref.name)
+    except errors.NotFound:
+        return children.of(ref, None, ())
+    except errors.ApiError as error:
+        return children.unknown(ref, str(error))
+    return children.of(ref, live, pods)
+
+
+def hint(error: errors.KubeError) -> str:
+    """What to do about a failed request, where that can be told."""
+    match error:
+        case errors.Forbidden():
+            return "; ask for the role view in that namespace, which the chart extends by moorage's kinds"
+        case errors.NotFound():
+            return "; is moorage installed here? kubectl get crd -l app.kubernetes.io/name=moorage"
+        case errors.TransportError():
+            return "; is the cluster up, and the right context chosen?"
+    return ""

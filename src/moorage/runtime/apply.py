@@ -1,0 +1,100 @@
+"""Owned children by server-side apply: one write per change, none in steady state (law 3). No I/O.
+
+The digest of the last applied body is on the object, as the annotation `moorage.dev/applied`. Together with the
+object's resourceVersion it is a pair: once a pair was compared and found good, it is not compared again. When either
+moved, the owned fields are compared, and what differs costs exactly one write.
+
+    observe:  seen.child = children.look(body, live)            body made by `stamped`
+    step:     if not seen.child.good: return Act(..., (apply.write(resource, body, seen.child, why=...),))
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import msgspec
+
+from moorage.api import meta
+
+from . import decision
+
+STAMP = "moorage.dev/applied"
+
+Body: TypeAlias = Mapping[str, Any]
+Compare: TypeAlias = Callable[[Body, Body], Sequence[str]]
+"""Paths of the leaves of the wanted body that the live object does not hold."""
+
+
+class Child(msgspec.Struct, frozen=True):
+    """What an observation says of one owned object: paths, never values. An empty uid: it is not there."""
+
+    uid: str = ""
+    deleting: bool = False
+    differs: tuple[str, ...] = ()
+
+    @property
+    def good(self) -> bool:
+        """It is there as it was last meant; `deleting` is for the step to judge."""
+        return bool(self.uid) and not self.differs
+
+
+def digest(body: Body, *, key: bytes = b"") -> str:
+    """Names the body, its stamp and uid aside. With `key` (at most 64 bytes) it tells nothing of a secret body."""
+    metadata = {k: v for k, v in body.get("metadata", {}).items() if k != "uid"}
+    annotations = {k: v for k, v in (metadata.pop("annotations", None) or {}).items() if k != STAMP}
+    plain = {**body, "metadata": {**metadata, "annotations": annotations}}
+    text = msgspec.json.encode(plain, order="deterministic")
+    return hashlib.blake2b(text, digest_size=16, key=key).hexdigest()
+
+
+def stamped(body: Body, *, key: bytes = b"") -> dict[str, Any]:
+    """The body with its digest on it."""
+    metadata = dict(body["metadata"])
+    metadata["annotations"] = {**(metadata.get("annotations") or {}), STAMP: digest(body, key=key)}
+    return {**body, "metadata": metadata}
+
+
+def write(
+    resource: meta.Resource,
+    body: Body,
+    child: Child,
+    *,
+    why: str,
+    fill: str = "",
+    require: tuple[decision.Guard, ...] = (),
+) -> decision.Apply:
+    """The one write that makes it right. It names the incarnation seen, so that nothing deleted is resurrected."""
+    metadata = {**body["metadata"], "uid": child.uid} if child.uid else body["metadata"]
+    return decision.Apply(why=why, require=require, resource=resource, body={**body, "metadata": metadata}, fill=fill)
+
+
+class Children:
+    """Compares, and remembers what was compared: a memory that only saves work."""
+
+    def __init__(self, compare: Compare) -> None:
+        self._compare = compare
+        self._verified: dict[str, tuple[str, str]] = {}  # uid -> (digest, resourceVersion)
+
+    def look(self, body: Body, live: Body | None) -> Child:
+        """The live object beside the stamped body that is wanted."""
+        if live is None:
+            return Child()
+        there = live["metadata"]
+        wanted, stamp = body["metadata"]["annotations"][STAMP], (there.get("annotations") or {}).get(STAMP)
+        deleting = "deletionTimestamp" in there
+        if stamp != wanted:
+            return Child(there["uid"], deleting, (STAMP,))
+        pair = (wanted, there["resourceVersion"])
+        if self._verified.get(there["uid"]) == pair:
+            return Child(there["uid"], deleting)
+        differs = tuple(self._compare(body, live))
+        if not differs:
+            self._verified[there["uid"]] = pair
+        return Child(there["uid"], deleting, differs)
+
+    def forget(self, *uids: str) -> None:
+        """These objects are gone."""
+        for uid in uids:
+            self._verified.pop(uid, None)

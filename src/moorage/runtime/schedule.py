@@ -1,0 +1,116 @@
+"""When an object is looked at again, and when its status is left alone. Pure, but for a memory that only saves work.
+
+A pass ends in one of four ways: look again at once (an act was done), after a while (something is waited for, or
+resync), with back-off (an action failed), or at rest (the very same act comes back again and again: its effect does not
+show up, or somebody undoes it; then not even news brings it back at once).
+"""
+
+from __future__ import annotations
+
+import collections
+import enum
+
+import msgspec
+
+from moorage.api import conditions
+
+from . import decision, status
+
+SAME_ACT_LIMIT = 3
+"""How often the very same act may come back within `WINDOW`, whatever lies between, before the object rests."""
+
+WINDOW = 60.0
+"""Seconds for which an act is remembered."""
+
+UNSEEN = 60.0
+"""Seconds for which a fact that was not looked at yet leaves status as it is; then the wait is told."""
+
+
+class How(enum.Enum):
+    """How the object comes back."""
+
+    NOW = "now"
+    AFTER = "after"
+    RETRY = "retry"
+    REST = "rest"
+
+
+class Look(msgspec.Struct, frozen=True):
+    """The next look."""
+
+    how: How
+    seconds: float = 0.0  # of AFTER
+
+
+class Memory:
+    """What this process remembers of one object: losing it loses nothing."""
+
+    def __init__(self, uid: str) -> None:
+        self.uid = uid
+        self._acts: dict[tuple[str, str, str], collections.deque[float]] = {}
+        self._unseen_since: float | None = None
+
+    def acted(self, made: decision.Decision, performed: tuple[status.Performed, ...], at: float) -> bool:
+        """Note what was tried at `at` (monotonic seconds), and say whether an act of it has come back too often."""
+        tried, often = {done.step for done in performed}, False
+        self._acts = {act: times for act, times in self._acts.items() if at - times[-1] < WINDOW}
+        for taken in made.steps:
+            if taken.name in tried and isinstance(taken.verdict, decision.Act):
+                act = (taken.name, str(taken.verdict.reason), taken.verdict.message)
+                times = self._acts.setdefault(act, collections.deque(maxlen=SAME_ACT_LIMIT + 1))
+                times.append(at)
+                often = often or (len(times) > SAME_ACT_LIMIT and at - times[0] < WINDOW)
+        return often
+
+    def unseen(self, made: decision.Decision, at: float) -> float:
+        """Seconds for which it has been waited, without a pause, for a fact that nobody has looked at yet."""
+        taken = made.standing
+        if taken is None or not isinstance(taken.verdict, decision.Wait) or not taken.verdict.unseen:
+            self._unseen_since = None
+            return 0.0
+        if self._unseen_since is None:
+            self._unseen_since = at
+        return at - self._unseen_since
+
+
+def is_quiet(
+    made: decision.Decision, performed: tuple[status.Performed, ...], *, often: bool, unseen_for: float
+) -> bool:
+    """Whether status is left as it is: nothing is known yet, or another look follows right away."""
+    last = performed[-1] if performed else None
+    match last.outcome if last else decision.Ok():
+        case decision.Conflict():
+            return not often
+        case decision.Refused() | decision.Unknown():
+            return False
+    if often or (last and isinstance(last.action, decision.Run)):
+        return False
+    match made.standing:
+        case decision.StepTaken(verdict=decision.Wait(unseen=True)):
+            return unseen_for < UNSEEN
+        case decision.StepTaken(verdict=decision.Act()):
+            return not made.paused
+    return False
+
+
+def next_look(
+    made: decision.Decision,
+    performed: tuple[status.Performed, ...],
+    since: str,
+    *,
+    now: float,
+    resync: float,
+    often: bool,
+    unseen_for: float,
+) -> Look:
+    """`since` is when the wait began (RFC 3339), `now` epoch seconds; `resync` comes with its jitter."""
+    if often:
+        return Look(How.REST)
+    if performed:  # with `go_on` too: what the steps after the act were told was from before it
+        return Look(How.NOW if isinstance(performed[-1].outcome, decision.Ok) else How.RETRY)
+    match made.standing:
+        case decision.StepTaken(verdict=decision.Wait(within=within, again=again, unseen=unseen)):
+            overdue_in = conditions.epoch(since) + within - now
+            tell_in = UNSEEN - unseen_for if unseen else 0.0
+            return Look(How.AFTER, min(t for t in (resync, again, overdue_in, tell_in) if t > 0))
+    return Look(How.AFTER, resync)

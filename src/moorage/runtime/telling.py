@@ -1,0 +1,33 @@
+"""Which Events a pass is worth: one per act that was done, and one when the verdict has changed. Pure."""
+
+from __future__ import annotations
+
+from moorage.api import conditions, meta
+from moorage.api import status as api_status
+
+from . import decision, events, status
+
+
+def of_acts(
+    about: meta.ObjectRef, made: decision.Decision, performed: tuple[status.Performed, ...]
+) -> tuple[events.Note, ...]:
+    """What was done: every step whose actions were all carried out."""
+    failed = {done.step for done in performed if not isinstance(done.outcome, decision.Ok)}
+    tried = {done.step for done in performed} - failed
+    return tuple(
+        events.Note(about, taken.verdict.reason, taken.verdict.message, taken.name)
+        for taken in made.steps
+        if taken.name in tried and isinstance(taken.verdict, decision.Act)
+    )
+
+
+def of_change(
+    about: meta.ObjectRef, before: api_status.Status, after: status.Composed, stands: status.Standing
+) -> tuple[events.Note, ...]:
+    """The new verdict, when it is one."""
+    if status.verdict(before.conditions, before.progress) == status.verdict(after.conditions, after.progress):
+        return ()
+    ready = conditions.find(after.conditions, "Ready")
+    assert ready is not None  # noqa: S101 - every status has it
+    warning = stands.stalled or after.progress.overdue
+    return (events.Note(about, ready.reason, ready.message, stands.step or "reconcile", warning),)

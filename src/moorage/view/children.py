@@ -1,0 +1,36 @@
+"""The objects of a release as people look at them: each by the same judgement that the operator makes. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from moorage.api import meta
+from moorage.helm import health
+
+from . import model
+
+
+def of(ref: meta.ObjectRef, live: Mapping[str, Any] | None, pods: Iterable[Mapping[str, Any]]) -> model.ChildView:
+    """One object as it is live, or gone (None). Of `pods`, those that it owns tell why it is not ready."""
+    judged = health.health(live, [pod for pod in pods if live is not None and _runs_for(live, pod)])
+    said = ("", "") if judged.ok else (judged.reason, judged.message)
+    return model.ChildView(ref.kind, ref.namespace, ref.name, str(judged.ok), *said)
+
+
+def unread(ref: meta.ObjectRef) -> model.ChildView:
+    """An object that is not read, as its content is nobody's business here."""
+    return model.ChildView(ref.kind, ref.namespace, ref.name, "Unknown", "NotRead", "Secrets are not read")
+
+
+def unknown(ref: meta.ObjectRef, why: str) -> model.ChildView:
+    """An object that could not be read."""
+    return model.ChildView(ref.kind, ref.namespace, ref.name, "Unknown", "Unreadable", why)
+
+
+def _runs_for(owner: Mapping[str, Any], pod: Mapping[str, Any]) -> bool:
+    """By the owner's selector, as the ReplicaSet between them is not read."""
+    selector = (owner.get("spec") or {}).get("selector") or {}
+    wanted = selector.get("matchLabels") if isinstance(selector, dict) else None
+    labels = pod["metadata"].get("labels") or {}
+    return bool(wanted) and all(labels.get(key) == value for key, value in wanted.items())

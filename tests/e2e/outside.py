@@ -1,0 +1,167 @@
+"""The operator as a process of this host, with the rights of its chart and no more, so that tests can kill it.
+
+The Deployment in the cluster is scaled down meanwhile. The process reads the same configuration, but with a short
+lease, and charts from the folder of these tests.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from . import tools
+
+LEASE = {"durationSeconds": 3, "renewSeconds": 2, "retrySeconds": 0.5}
+
+
+class Operator:
+    """`moorage run`, started and killed as often as one likes. Lines of its log are kept in `lines`."""
+
+    def __init__(self, cluster: tools.Cluster, folder: Path, *, charts: Path, helm: str = "") -> None:
+        """`folder` holds its files; its log of all lives is `folder`/log."""
+        self._cluster, self._folder, self._helm = cluster, folder, helm or str(tools.BIN / "helm")
+        self._kubeconfig, self._config = folder / "kubeconfig", folder / "config.yaml"
+        self._kubeconfig.write_text(json.dumps(_kubeconfig(cluster)))
+        self._config.write_text(yaml.safe_dump(_config(cluster, charts)))
+        self._process: subprocess.Popen[str] | None = None
+        self.lines: list[dict[str, Any]] = []
+        self.on_line: Callable[[dict[str, Any]], None] = lambda _: None
+
+    def start(self) -> None:
+        """Another life."""
+        command = [sys.executable, "-m", "moorage", "run", "--config", str(self._config)]
+        command += [
+            "--kubeconfig",
+            str(self._kubeconfig),
+            "--helm",
+            self._helm,
+            "--scratch",
+            str(self._folder / "scratch"),
+        ]
+        environment = os.environ | {"POD_NAMESPACE": tools.NAMESPACE, "POD_NAME": "outside"}
+        self._process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
+        threading.Thread(target=self._read, args=(self._process,), daemon=True).start()
+
+    def _read(self, process: subprocess.Popen[str]) -> None:
+        assert process.stderr is not None
+        with (self._folder / "log").open("a") as log:
+            for line in process.stderr:
+                log.write(line)
+                log.flush()
+                with contextlib.suppress(ValueError):
+                    said = json.loads(line)
+                    self.lines.append(said)
+                    if process is self._process:
+                        self.on_line(said)
+
+    @property
+    def log(self) -> str:
+        """All it has said in all its lives."""
+        return (self._folder / "log").read_text()
+
+    @property
+    def pid(self) -> int:
+        """The process' id; 0 when there is none."""
+        return self._process.pid if self._process and self._process.poll() is None else 0
+
+    def children(self) -> list[int]:
+        """The processes that it has started, which are helm's."""
+        try:
+            return [int(pid) for pid in Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()]
+        except (FileNotFoundError, ProcessLookupError):
+            return []
+
+    def kill(self) -> list[int]:
+        """kill -9, and nothing else; returns the children that it had."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)  # so that it starts none between the look and the kill
+        children = self.children()
+        self._process.kill()
+        self._process.wait()
+        return children
+
+    def stop(self) -> int:
+        """SIGTERM, and wait; returns the exit code."""
+        if self._process is None or self._process.poll() is not None:
+            return 0
+        self._process.terminate()
+        return self._process.wait(60)
+
+
+def alive(pid: int) -> bool:
+    """Whether the process still runs; one that nobody has reaped yet does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+@contextlib.contextmanager
+def instead(cluster: tools.Cluster, folder: Path, *, charts: Path, helm: str = "") -> Iterator[Operator]:
+    """The operator outside, while the one in the cluster is scaled down."""
+    cluster.kubectl("scale", "deploy/moorage", "-n", tools.NAMESPACE, "--replicas=0")
+    tools.wait("moorage in the cluster is away", lambda: not cluster.items("pods", "-n", tools.NAMESPACE))
+    operator = Operator(cluster, folder, charts=charts, helm=helm)
+    operator.start()
+    try:
+        yield operator
+    finally:
+        operator.stop()
+        cluster.kubectl("scale", "deploy/moorage", "-n", tools.NAMESPACE, "--replicas=1")
+        cluster.kubectl("rollout", "status", "deploy/moorage", "-n", tools.NAMESPACE, "--timeout=120s")
+
+
+class Watch:
+    """`kubectl get --watch`, line by line; `on_line` hears each."""
+
+    def __init__(self, cluster: tools.Cluster, *args: str, on_line: Callable[[str], None]) -> None:
+        command = [str(tools.BIN / "kubectl"), "--kubeconfig", str(cluster.kubeconfig), "get", *args, "--watch"]
+        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        threading.Thread(target=self._read, args=(on_line,), daemon=True).start()
+
+    def _read(self, on_line: Callable[[str], None]) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            on_line(line.strip())
+
+    def close(self) -> None:
+        """End it."""
+        self._process.kill()
+        self._process.wait()
+
+
+def _kubeconfig(cluster: tools.Cluster) -> dict[str, Any]:
+    """The admin's, but with the token of the operator's ServiceAccount."""
+    deployment = cluster.get("deploy", "moorage", "-n", tools.NAMESPACE)
+    account = deployment["spec"]["template"]["spec"]["serviceAccountName"]
+    token = cluster.kubectl("create", "token", account, "-n", tools.NAMESPACE, "--duration=4h").strip()
+    admin = json.loads(cluster.kubectl("config", "view", "--minify", "--flatten", "-o", "json"))
+    return {**admin, "users": [{"name": admin["users"][0]["name"], "user": {"token": token}}]}
+
+
+def _config(cluster: tools.Cluster, charts: Path) -> dict[str, Any]:
+    config: dict[str, Any] = yaml.safe_load(
+        cluster.get("configmap", "moorage", "-n", tools.NAMESPACE)["data"]["config.yaml"]
+    )
+    config["leaderElection"] |= LEASE
+    config["http"] = {"port": 0}
+    config["systems"]["collector"]["charts"]["default"] = {"folder": str(charts)}
+    return config
+
+
+def converged(what: str, condition: Callable[[], Any]) -> float:
+    """Wait until it is true; returns the seconds that it took."""
+    began = time.monotonic()
+    tools.wait(what, condition, every=0.1)
+    return time.monotonic() - began

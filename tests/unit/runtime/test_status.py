@@ -1,0 +1,203 @@
+"""The kstatus table, progress, and the smallest patch that makes a status true."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moorage.api import conditions
+from moorage.api import status as api_status
+from moorage.runtime import decision, schedule, status
+from moorage.runtime.decision import DONE, Act, Blocked, Call, Decision, Fact, Run, StepTaken, Verdict, Wait
+
+NOW = 1_800_000_000.0
+CALL = Call(why="w", operation="o")
+ACT = Act("Acting", "acts", (CALL,))
+WAIT = Wait("Waiting", "waits", on="x", within=60)
+UNSEEN = Wait("Waiting", "waits", on="x", within=600, unseen=True)
+BLOCKED = Blocked("Bad", "bad", "mend it")
+RUNNING = Act("Running", "runs", (Run(why="w", task="t", lane="l"),))
+GO_ON = Act("Acting", "acts", (CALL,), go_on=True)
+
+
+def made(*verdicts: Verdict, paused: bool = False, facts: tuple[Fact, ...] = ()) -> Decision:
+    steps = tuple(StepTaken(f"step{n}", verdict) for n, verdict in enumerate(verdicts))
+    return Decision(steps=steps, paused=paused, facts=facts)
+
+
+def tried(outcome: decision.Outcome, action: decision.AnyAction = CALL, step: str = "step0") -> tuple[status.Performed]:
+    return (status.Performed(step, action, outcome),)
+
+
+OK = tried(decision.Ok())
+TABLE = [
+    # verdicts, performed, paused, ready fact -> Ready, reason, Reconciling, Stalled
+    ((DONE,), (), False, True, "True", "Ready", "False", "False"),
+    ((DONE,), (), False, False, "False", "Ill", "True", "False"),
+    ((DONE,), (), False, None, "Unknown", "Ill", "True", "False"),
+    ((WAIT,), (), False, True, "False", "Waiting", "True", "False"),
+    ((WAIT,), (), True, True, "False", "Waiting", "True", "False"),
+    ((BLOCKED,), (), False, True, "False", "Bad", "False", "True"),
+    ((BLOCKED,), (), True, True, "False", "Bad", "False", "True"),
+    ((ACT,), OK, False, True, "False", "Acting", "True", "False"),
+    ((ACT,), (), True, True, "False", "Paused", "False", "False"),
+    ((GO_ON, DONE), (), True, True, "False", "Paused", "False", "False"),
+    ((GO_ON, WAIT), (), True, True, "False", "Paused", "False", "False"),
+    ((DONE,), (), True, True, "True", "Ready", "False", "False"),
+    ((GO_ON, DONE), OK, False, True, "True", "Ready", "False", "False"),
+    ((GO_ON, WAIT), OK, False, True, "False", "Waiting", "True", "False"),
+    ((ACT,), tried(decision.Refused("Forbidden", "no")), False, True, "False", "Forbidden", "True", "False"),
+    ((ACT,), tried(decision.Unknown("lost")), False, True, "False", "OutcomeUnknown", "True", "False"),
+    ((ACT,), tried(decision.Conflict("moved")), False, True, "False", "Acting", "True", "False"),
+    ((GO_ON, DONE), tried(decision.Conflict("moved")), False, True, "False", "Acting", "True", "False"),
+]
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "performed", "paused", "fact", "ready", "reason", "reconciling", "stalled"), TABLE
+)
+def test_kstatus(
+    verdicts: Any, performed: Any, paused: bool, fact: bool | None, ready: str, reason: str, reconciling: str, stalled: str
+) -> None:
+    it = made(*verdicts, paused=paused, facts=(Fact("Healthy", fact, "Ill"),))
+    stands = status.standing(it, performed)
+    composed = status.compose(
+        it, stands, api_status.Status(), generation=3, now=NOW, ready_facts=frozenset({"Healthy"})
+    )
+    said = {c.type: c for c in composed.conditions}
+    assert (said["Ready"].status, said["Ready"].reason) == (ready, reason)
+    assert (said["Reconciling"].status, said["Stalled"].status) == (reconciling, stalled)
+    assert {c.observed_generation for c in composed.conditions} == {3}
+    assert composed.fields["observedGeneration"] == 3
+    assert ("Paused" in said) == paused
+
+
+def test_progress_keeps_its_time_while_step_and_reason_stay_and_becomes_overdue() -> None:
+    stands = status.standing(made(WAIT), ())
+    first = status.progress(stands, api_status.Progress(), NOW)
+    later = status.progress(stands, first, NOW + 59)
+    overdue = status.progress(stands, later, NOW + 60)
+    assert (first.since, first.overdue) == (later.since, later.overdue) == (conditions.timestamp(NOW), False)
+    assert overdue.overdue
+    elsewhere = status.progress(status.standing(made(ACT), OK), overdue, NOW + 61)
+    assert (elsewhere.since, elsewhere.overdue) == (conditions.timestamp(NOW + 61), False)
+    assert status.progress(status.Standing(), elsewhere, NOW) == api_status.Progress()
+
+
+def test_a_failed_pass_keeps_the_facts_and_leaves_no_old_verdict() -> None:
+    it = made(BLOCKED, facts=(Fact("Healthy", True, "Well"),))
+    composed = status.compose(it, status.standing(it, ()), api_status.Status(), generation=1, now=NOW)
+    before = api_status.Status(conditions=composed.conditions)
+    fields = status.failed(before, "KeyError", generation=2, now=NOW)
+    said = {c.type: c.status for c in fields["conditions"]}
+    assert said == {"Healthy": "True", "Ready": "Unknown", "Reconciling": "True", "Stalled": "False"}
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(0, 3) | st.sampled_from("ab"),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from("xyz"), inner, max_size=3),
+    max_leaves=8,
+)
+OBJECTS = st.dictionaries(st.sampled_from("pqr"), JSON, max_size=3)
+
+
+@given(before=OBJECTS, after=OBJECTS)
+def test_a_difference_makes_it_true_and_nothing_is_left_to_write(before: Any, after: Any) -> None:
+    before = _stored(before)
+    patch = status.difference(before, after)
+    result = _merged(before, patch)
+    assert {k: result.get(k) for k in after} == {k: _stored(v) for k, v in after.items()}
+    assert {k: v for k, v in result.items() if k not in after} == {k: v for k, v in before.items() if k not in after}
+    assert status.difference(result, after) == {}
+
+
+@given(same=OBJECTS)
+def test_no_difference_no_patch(same: Any) -> None:
+    assert status.difference(_stored(same), same) == {}
+
+
+def _stored(value: Any) -> Any:
+    """As the API server keeps it: no nulls."""
+    if isinstance(value, dict):
+        return {k: _stored(v) for k, v in value.items() if v is not None}
+    return [_stored(v) for v in value] if isinstance(value, list) else value
+
+
+def _merged(old: Any, patch: Any) -> Any:
+    if not isinstance(patch, dict):
+        return patch
+    out = dict(old) if isinstance(old, dict) else {}
+    for key, value in patch.items():
+        if value is None:
+            out.pop(key, None)
+        else:
+            out[key] = _merged(out.get(key), value)
+    return out
+
+
+# --- quiet, and the next look ------------------------------------------------------------------------------------
+
+QUIET = [
+    ((ACT,), OK, False, 0.0, True),
+    ((ACT,), OK, True, 0.0, False),
+    ((RUNNING,), tried(decision.Ok(), RUNNING.actions[0]), False, 0.0, False),
+    ((GO_ON, DONE), OK, False, 0.0, False),
+    ((GO_ON, UNSEEN), OK, False, 0.0, True),
+    ((UNSEEN,), (), False, 10.0, True),
+    ((UNSEEN,), (), False, schedule.UNSEEN, False),
+    ((WAIT,), (), False, 0.0, False),
+    ((DONE,), (), False, 0.0, False),
+    ((BLOCKED,), (), False, 0.0, False),
+    ((ACT,), tried(decision.Conflict("c")), False, 0.0, True),
+    ((ACT,), tried(decision.Conflict("c")), True, 0.0, False),
+    ((ACT,), tried(decision.Refused("r", "m")), False, 0.0, False),
+    ((ACT,), tried(decision.Unknown("m")), False, 0.0, False),
+]
+
+
+@pytest.mark.parametrize(("verdicts", "performed", "often", "unseen_for", "quiet"), QUIET)
+def test_when_status_is_left_alone(verdicts: Any, performed: Any, often: bool, unseen_for: float, quiet: bool) -> None:
+    assert schedule.is_quiet(made(*verdicts), performed, often=often, unseen_for=unseen_for) is quiet
+
+
+AGAIN = Wait("Waiting", "waits", on="x", within=60, again=5)
+LOOKS = [
+    ((DONE,), (), False, schedule.Look(schedule.How.AFTER, 600)),
+    ((BLOCKED,), (), False, schedule.Look(schedule.How.AFTER, 600)),
+    ((WAIT,), (), False, schedule.Look(schedule.How.AFTER, 50)),
+    ((AGAIN,), (), False, schedule.Look(schedule.How.AFTER, 5)),
+    ((UNSEEN,), (), False, schedule.Look(schedule.How.AFTER, schedule.UNSEEN)),
+    ((ACT,), OK, False, schedule.Look(schedule.How.NOW)),
+    ((GO_ON, DONE), OK, False, schedule.Look(schedule.How.NOW)),
+    ((ACT,), tried(decision.Conflict("c")), False, schedule.Look(schedule.How.RETRY)),
+    ((ACT,), tried(decision.Unknown("c")), False, schedule.Look(schedule.How.RETRY)),
+    ((ACT,), OK, True, schedule.Look(schedule.How.REST)),
+]
+
+
+@pytest.mark.parametrize(("verdicts", "performed", "often", "look"), LOOKS)
+def test_the_next_look(verdicts: Any, performed: Any, often: bool, look: schedule.Look) -> None:
+    since = conditions.timestamp(NOW - 10)
+    got = schedule.next_look(made(*verdicts), performed, since, now=NOW, resync=600, often=often, unseen_for=0)
+    assert got == look
+
+
+def test_a_paused_object_is_looked_at_at_resync_and_an_overdue_wait_too() -> None:
+    args: dict[str, Any] = {"now": NOW, "resync": 600, "often": False, "unseen_for": 0}
+    look = schedule.next_look(made(ACT, paused=True), (), conditions.timestamp(NOW), **args)
+    assert look == schedule.Look(schedule.How.AFTER, 600)
+    look = schedule.next_look(made(WAIT), (), conditions.timestamp(NOW - 100), **args)
+    assert look == schedule.Look(schedule.How.AFTER, 600)
+
+
+def test_two_steps_that_undo_each_other_are_noticed_as_one_that_does_nothing() -> None:
+    memory = schedule.Memory("u")
+    other = Act("Other", "others", (CALL,))
+    often = [memory.acted(made(act), OK, float(n)) for n, act in enumerate([ACT, other] * 4)]
+    assert often == [False] * 6 + [True] * 2
+    assert not memory.acted(made(ACT), OK, 8 + schedule.WINDOW), "forgotten after a while"
+    members = (Act("Joining", f"member {n} joins", (CALL,)) for n in range(20))
+    assert not any(memory.acted(made(act), OK, 100.0 + n) for n, act in enumerate(members)), "progress is no circle"
