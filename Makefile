@@ -7,6 +7,8 @@
 .PHONY: help demo up down deploy env test unit api e2e campaign check vet format image crds docs lock venv clean
 MAKEFLAGS += --no-print-directory
 PY := .venv/bin/python
+STATE := $(or $(TESTBED_STATE),$(CURDIR)/.testbed)
+BIN := $(or $(TESTBED_BIN),$(CURDIR)/.testbed/bin)
 export CONTEXT IMAGES SEED TESTS
 
 help: ## list the targets
@@ -26,7 +28,7 @@ deploy: venv ## build and load the images and install moorage, from this tree
 	@$(PY) -m dev.deploy all
 
 env: ## print the shell lines that put kubectl, helm and moorage of this tree on the PATH
-	@echo 'export KUBECONFIG=$(CURDIR)/.testbed/kubeconfig PATH="$(CURDIR)/.testbed/bin:$(CURDIR)/.venv/bin:$$PATH"'
+	@echo 'export KUBECONFIG="$(STATE)/kubeconfig" PATH="$(BIN):$(CURDIR)/.venv/bin:$$PATH"'
 
 test: venv ## all tests: unit, api, testbed, e2e (as root; a testbed of their own)
 	@$(PY) -m dev.test

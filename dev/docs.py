@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from moorage import operators
+from moorage.helm import failures, pods
 
 from . import stage
 
@@ -28,6 +29,68 @@ _COMMON = (
     ("Forbidden", "The API server refused an act for want of rights; the message names them."),
     ("InternalError", "A defect of moorage. The message and the operator's log say where; please report it."),
 )
+
+_HELM = {
+    "Forbidden": "Rights are missing; the message names them. Tried again, as they may be given.",
+    "Unauthorized": "The API server or a registry does not take the credentials. Tried again.",
+    "Quota": "A quota of the tenant's namespace is used up. Raise it, or ask for less; tried again.",
+    "Denied": "An admission policy or webhook, or the namespace's pod security, said no. Correct values or chart.",
+    "WebhookDown": "An admission webhook of the cluster gives no answer. Tried again.",
+    "Immutable": "The change touches a field that Kubernetes lets nobody change. Take it back, or delete the object.",
+    "SchemaViolation": "The values don't fit the chart's schema. Correct the configuration.",
+    "Render": "A template of the chart failed with these values. Correct the configuration or the chart.",
+    "HookFailed": "A hook of the chart failed; the message has its words.",
+    "Invalid": "The API server refuses an object of the chart. Correct the values or the chart.",
+    "UnknownKind": "The chart has an object of a kind that the cluster does not know. Install its CRD first.",
+    "AlreadyOwned": "An object of that name exists and is another's. Remove or rename one, or adopt the release.",
+    "NoNamespace": "The tenant's namespace is gone. Tried again.",
+    "NamespaceEnding": "The tenant's namespace is being deleted. Tried again.",
+    "Pending": "The release's record says that another helm is at work.",
+    "Conflict": "Something else changed an object at the same time. Tried again.",
+    "NotFound": "There is no such chart, release or revision.",
+    "RecordTooLarge": "Chart and values together are too large for Helm's record (1 MiB). Make them smaller.",
+    "NotReachable": "The API server or a registry gave no answer. Tried again.",
+    "Tls": "A registry's certificate is not trusted. Put its authority into the Secret of that source, as ca.crt.",
+    "ChartInvalid": "The chart can't be used as it is. Publish a corrected version.",
+    "TimedOut": "Helm took too long. Tried again.",
+    "Killed": "Helm was stopped, as at the operator's end. Tried again.",
+    "NoSpace": "The operator's scratch volume is full; see the value scratch.sizeLimit of its chart.",
+    "BinaryMissing": "The operator's image has no helm. Use the published image.",
+    "Other": "Something that has no word yet; the message has Helm's own. Tried again.",
+}
+_PODS = {
+    "ImagePull": "The node can't get the image; the message has its name and the registry's words.",
+    "ContainerConfig": "The container can't be made, as when a Secret or ConfigMap that it names is missing.",
+    "OutOfMemory": "The container was killed for using more memory than its limit.",
+    "CrashLoop": "The container ends each time it is started; the message has the last line of its log.",
+    "Exited": "The container has ended.",
+    "Evicted": "The pod was evicted or failed as a whole.",
+    "Quota": "A quota of the namespace keeps the pod from being made. Heals when it is raised.",
+    "Denied": "Admission or pod security keeps the pod from being made.",
+    "Unschedulable": "No node takes the pod; the message has the scheduler's words.",
+    "VolumePending": "A volume is not bound or not mounted yet.",
+    "Sandbox": "The node can't set up the pod's network or sandbox.",
+    "ProbeFailing": "The container runs, and its readiness probe has not passed.",
+    "NotReady": "The pod is not ready, as a readiness gate says.",
+    "Starting": "The pod is being started.",
+}
+_OBJECTS = {
+    "PodsNotReady": "Fewer pods are ready than wanted.",
+    "PodNotReady": "The pod is not ready.",
+    "PodFailed": "The pod has failed.",
+    "Updating": "Pods of the new revision are being made.",
+    "OldPods": "Pods of an older revision are still there.",
+    "Scaling": "The number of pods is being changed.",
+    "SpecNotObserved": "Its controller has not looked at the latest change yet.",
+    "ProgressDeadlineExceeded": "The Deployment made no progress within its deadline.",
+    "JobRunning": "The Job has not completed yet.",
+    "JobFailed": "The Job has failed.",
+    "LoadBalancerPending": "The Service has no address of a load balancer yet.",
+    "VolumeLost": "The claim's volume is gone.",
+    "BudgetNotMet": "Fewer pods are healthy than the disruption budget asks for.",
+    "NotEstablished": "The definition of the kind is not served yet.",
+    "Terminating": "The object is being deleted.",
+}
 
 
 def pages() -> dict[str, str]:
@@ -51,12 +114,20 @@ def _reasons() -> str:
         "",
         *_table(_COMMON),
     ]
+    words = {kind.word for kind in failures.FailureKind}
+    if words != _HELM.keys() or set(pods._RANK) != _PODS.keys():
+        raise stage.Failed(f"dev/docs.py does not explain: {(words ^ _HELM.keys()) | (set(pods._RANK) ^ _PODS.keys())}")
     for system in operators.SYSTEMS.values():
         for enum in system.reasons:
             shared = not enum.__module__.startswith(f"moorage.operators.{system.name}")
-            title = "its release" if shared else system.title
-            lines += ["", f"## {system.title}: {title}" if shared else f"## {system.title}", ""]
+            lines += ["", f"## {system.title}: its release" if shared else f"## {system.title}", ""]
             lines += _table((str(reason), reason.help) for reason in enum)
+    for title, text, table in (
+        ("What helm's runs fail with", "For every kind that is a release; the message has Helm's own words.", _HELM),
+        ("What keeps pods from being ready", "The message names the pod and the container.", _PODS),
+        ("What keeps other objects from being ready", "The message names the object.", _OBJECTS),
+    ):
+        lines += ["", f"## {title}", "", text, "", *_table(table.items())]
     return "\n".join([*lines, ""])
 
 

@@ -19,6 +19,8 @@ TESTBED = stage.ROOT / "testbed" / "testbed"
 STATE = Path(os.environ.get("TESTBED_STATE") or stage.ROOT / ".testbed")
 BIN = Path(os.environ.get("TESTBED_BIN") or stage.ROOT / ".testbed" / "bin")
 NAMESPACE = "moorage-system"
+INDEXES = ("0", "1", "2", "3")
+"""Of testbeds that people use; the first that no other tree's testbed has is taken."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,8 +109,8 @@ def find() -> Place:
     return Place(str(STATE / "kubeconfig"))
 
 
-def up(place: Place, *, level: str = "node", indexes: Sequence[str] = ()) -> None:
-    """Have the cluster answer. Of the indexes, the first that no other testbed has is taken."""
+def up(place: Place, *, level: str = "node", indexes: Sequence[str] = INDEXES) -> None:
+    """Have the cluster answer. Of $TESTBED_INDEX, else `indexes`, the first that no other testbed has is taken."""
     if place.context:
         with stage.stage(f"cluster {place.context}") as it:
             place.kubectl("version", "--request-timeout=10s")
@@ -120,8 +122,9 @@ def up(place: Place, *, level: str = "node", indexes: Sequence[str] = ()) -> Non
         if "all packages are there" in it.run(*place.testbed("deps")):
             it.skip("all there")
     recorded = (place.state / "run" / "settings.json").exists()
+    wanted = os.environ.get("TESTBED_INDEX", "").split() or list(indexes)
     with stage.stage("testbed") as it:
-        said = _up(it, place, level, [""] if recorded or not indexes else list(indexes))
+        said = _up(it, place, level, [""] if recorded else wanted)
         it.hint(said.strip().splitlines()[-1] if said.strip() else "")
 
 

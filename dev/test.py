@@ -30,7 +30,7 @@ NO_TESTS = 5
 TIERS = ("unit", "api", "testbed", "e2e")
 FOLDERS = {"unit": "tests/unit", "api": "tests/api", "testbed": "testbed/tests", "e2e": "tests/e2e"}
 INDEXES = ("4", "5", "6", "8", "9", "10", "11")
-"""Of testbeds: 0 is that of `make up`, 7 that of the testbed's own tests."""
+"""Of testbeds: the lower ones are for people, 7 is for the testbed's own tests."""
 
 COUNTED = ("passed", "failed", "skipped", "error")
 
@@ -53,7 +53,6 @@ class Testbed:
         self.given = bool(given)
         state = Path(os.environ.get("TESTBED_STATE") or ROOT / "build" / "testbed")
         self.place = places.Place(given or str(state / "kubeconfig"), state=state)
-        self._indexes = os.environ.get("TESTBED_INDEX", "").split() or INDEXES
         self._error: Exception | None = None
         self._thread = threading.Thread(target=self._bring_up)
 
@@ -86,7 +85,7 @@ class Testbed:
     def _bring_up(self) -> None:
         try:
             if not self.given:
-                places.up(self.place, indexes=self._indexes)
+                places.up(self.place, indexes=INDEXES)
                 deploy.images(self.place)
         except stage.Failed as error:
             self._error = error
@@ -122,8 +121,11 @@ def work() -> int:
 
 def _pytest(tier: str, seed: str, bed: Testbed, *, campaign: bool) -> Tally:
     chosen = os.environ.get("TESTS", "").split() or [FOLDERS[tier]]
-    command = [sys.executable, "-m", "pytest", *_only(chosen, tier), "-ra", "--durations=5", "--no-header", "-q"]
-    if tier != "testbed":
+    command = [sys.executable, "-m", "pytest", *_only(chosen, tier), "-ra", "--durations=5", "--no-header"]
+    command += ["-q"] if tier == "unit" else ["-v"]
+    if tier == "testbed":
+        command += ["-p", "no:asyncio"]  # it has settings of its own, and no use for it
+    else:
         command += [f"--hypothesis-seed={seed}", "-m", "campaign" if campaign else "not campaign"]
     print(f"\n── {tier} ──", flush=True)
     environment = {**os.environ, **bed.environment(), "MOORAGE_SEED": seed, "PYTHONUNBUFFERED": "1"}

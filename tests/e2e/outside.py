@@ -51,11 +51,12 @@ class Operator:
         ]
         environment = os.environ | {"POD_NAMESPACE": tools.NAMESPACE, "POD_NAME": "outside"}
         self._process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
-        threading.Thread(target=self._read, args=(self._process,), daemon=True).start()
+        self._reader = threading.Thread(target=self._read, args=(self._process,), daemon=True)
+        self._reader.start()
 
     def _read(self, process: subprocess.Popen[str]) -> None:
         assert process.stderr is not None
-        with (self._folder / "log").open("a") as log:
+        with (self._folder / "log").open("a") as log, process.stderr:
             for line in process.stderr:
                 log.write(line)
                 log.flush()
@@ -89,6 +90,7 @@ class Operator:
         children = self.children()
         self._process.kill()
         self._process.wait()
+        self._reader.join()
         return children
 
     def stop(self) -> int:
@@ -96,7 +98,9 @@ class Operator:
         if self._process is None or self._process.poll() is not None:
             return 0
         self._process.terminate()
-        return self._process.wait(60)
+        code = self._process.wait(60)
+        self._reader.join()
+        return code
 
 
 def alive(pid: int) -> bool:
@@ -128,17 +132,20 @@ class Watch:
     def __init__(self, cluster: tools.Cluster, *args: str, on_line: Callable[[str], None]) -> None:
         command = [str(tools.BIN / "kubectl"), "--kubeconfig", str(cluster.kubeconfig), "get", *args, "--watch"]
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        threading.Thread(target=self._read, args=(on_line,), daemon=True).start()
+        self._reader = threading.Thread(target=self._read, args=(on_line,), daemon=True)
+        self._reader.start()
 
     def _read(self, on_line: Callable[[str], None]) -> None:
         assert self._process.stdout is not None
-        for line in self._process.stdout:
-            on_line(line.strip())
+        with self._process.stdout:
+            for line in self._process.stdout:
+                on_line(line.strip())
 
     def close(self) -> None:
         """End it."""
         self._process.kill()
         self._process.wait()
+        self._reader.join()
 
 
 def _kubeconfig(cluster: tools.Cluster) -> dict[str, Any]:

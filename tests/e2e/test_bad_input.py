@@ -160,7 +160,7 @@ def test_an_unreachable_registry_is_waited_for(collector: Make, registry: str) -
 def test_content_that_changed_under_a_version_is_refused(
     collector: Make, moorage: tools.Cluster, registry: str, tmp_path: Path
 ) -> None:
-    """What runs stays; a new version heals."""
+    """What runs stays and is Ready; a change can't be carried out; a new version heals."""
     push(moorage, registry, tmp_path, "shifting", "1.0.0", "first")
     one = collector(chart="shifting", cluster="registry", version="1.0.0")
     first = one.wait_ready()["status"]["chart"]["digest"]
@@ -168,9 +168,15 @@ def test_content_that_changed_under_a_version_is_refused(
 
     trouble.restart(moorage)  # its cache of charts goes with it
 
+    told = f"but {first} was resolved earlier; publish the changed chart under a new version"
+    chart = tools.wait("ChartAvailable=False", lambda: _is_false(one.condition("ChartAvailable")))
+    assert chart["reason"] == "DigestMismatch"
+    assert told in chart["message"]
+    one.wait_ready()  # as nothing is to be done
+    one.edit(collector={"configuration": tools.configuration({"note": "to be released"})})
     message = one.wait_reason("DigestMismatch")
     assert "serves shifting 1.0.0 with digest sha256:" in message
-    assert f"but {first} was resolved earlier; publish the changed chart under a new version" in message
+    assert told in message
     trouble.untouched(one, revisions=1)
     assert _said(one) == "first"
 
@@ -227,6 +233,10 @@ def push(cluster: tools.Cluster, registry: str, folder: Path, name: str, version
     (chart / "templates" / "said.yaml").write_text(yaml.safe_dump(body))
     packed = cluster.helm("package", str(chart), "-d", str(chart)).strip().rpartition(" ")[2]
     cluster.helm("push", packed, f"oci://{registry}/charts", "--plain-http")
+
+
+def _is_false(condition: dict[str, Any]) -> dict[str, Any]:
+    return condition if condition.get("status") == "False" else {}
 
 
 def _said(one: tools.Collector) -> str:

@@ -29,53 +29,52 @@ def test_the_clusters_own_namespaces_are_no_tenants(reference: str, collector: M
 
 def test_a_neighbours_namespace_admits_whom_it_lists(collector: Make, moorage: tools.Cluster) -> None:
     """An existing namespace without the annotation, then with another's; its administrator's word heals."""
-    tenant = trouble.tenant(moorage, "Neighbour", admits="")
+    tenant = trouble.tenant(moorage, trouble.own("Neighbour"), admits="")
     one = collector(**TRICKY, tenant=tenant)
 
     message = one.wait_reason("NotAdmitted")
 
-    assert "namespace neighbour does not admit Collectors of namespace default" in message
-    assert "an administrator of neighbour may add default to its annotation moorage.dev/collectors-from" in message
+    assert f"namespace {one.tenant} does not admit Collectors of namespace default" in message
+    assert f"an administrator of {one.tenant} may add default to its annotation moorage.dev/collectors-from" in message
     assert one.leftovers() == []
-    trouble.tenant(moorage, "Neighbour", admits="somebody-else")
+    trouble.tenant(moorage, trouble.own("Neighbour"), admits="somebody-else")
     trouble.looked_at_again(one, times=1)
     assert one.condition("Ready")["reason"] == "NotAdmitted"
-    trouble.tenant(moorage, "Neighbour", admits="somebody-else, default")
+    trouble.tenant(moorage, trouble.own("Neighbour"), admits="somebody-else, default")
     one.wait_ready()
 
 
 def test_a_claimed_release_names_its_owner_and_is_free_when_that_is_gone(collector: Make) -> None:
     """Two Collectors that want the same release, though their fields differ."""
-    first = collector({"data": {"said": "first"}}, **TRICKY, instance="a-b", tenant="Claimed")
+    tenant = trouble.own("Claimed")
+    first = collector({"data": {"said": "first"}}, **TRICKY, instance="a-b", tenant=tenant)
     first.wait_ready()
 
-    second = collector(
-        {"data": {"said": "second"}}, chart="tricky-a", cluster="registry", instance="b", tenant="Claimed"
-    )
+    second = collector({"data": {"said": "second"}}, chart="tricky-a", cluster="registry", instance="b", tenant=tenant)
 
     message = second.wait_reason("Claimed")
-    assert f"release tricky-a-b in namespace claimed is claimed by Collector default/{first.name}" in message
+    assert f"release tricky-a-b in namespace {tenant.lower()} is claimed by Collector default/{first.name}" in message
     assert "rename one of the two, or delete the other" in message
     second.delete()
     trouble.untouched(first, revisions=1)
 
-    third = collector({"data": {"said": "third"}}, **TRICKY, instance="a-b", tenant="Claimed")
+    third = collector({"data": {"said": "third"}}, **TRICKY, instance="a-b", tenant=tenant)
     third.wait_reason("Claimed")
     first.delete()
     third.wait_ready()
-    assert third.cluster.get("configmap", "tricky-a-b", "-n", "claimed")["data"]["said"] == "third"
+    assert third.cluster.get("configmap", "tricky-a-b", "-n", tenant.lower())["data"]["said"] == "third"
 
 
 def test_a_release_made_by_hand_is_taken_over_only_when_asked(collector: Make, moorage: tools.Cluster) -> None:
     """helm install by a person came first."""
-    tenant = trouble.tenant(moorage, "ByHand")
+    tenant = trouble.tenant(moorage, trouble.own("ByHand"))
     chart = str(conftest.CHARTS / "tricky")
-    moorage.helm("install", "tricky-main", chart, "-n", "byhand", "--set", "data.said=by-hand")
+    moorage.helm("install", "tricky-main", chart, "-n", tenant.lower(), "--set", "data.said=by-hand")
     one = collector({"data": {"said": "moorage"}}, **TRICKY, tenant=tenant)
 
     message = one.wait_reason("ForeignRelease")
 
-    assert "release tricky-main exists in namespace byhand and was not made by moorage" in message
+    assert f"release tricky-main exists in namespace {one.tenant} and was not made by moorage" in message
     assert "moorage.dev/adopt=true" in message
     assert _said(one) == "by-hand"
     one.annotate(adopt="true")
@@ -86,13 +85,15 @@ def test_a_release_made_by_hand_is_taken_over_only_when_asked(collector: Make, m
 
 def test_an_object_of_somebody_else_is_not_taken_over(collector: Make, moorage: tools.Cluster) -> None:
     """An object of that name exists and bears no mark of this release; helm refuses, its words name it."""
-    tenant = trouble.tenant(moorage, "Occupied", objects=(trouble.config_map("tricky-main", {"said": "mine"}),))
+    tenant = trouble.tenant(
+        moorage, trouble.own("Occupied"), objects=(trouble.config_map("tricky-main", {"said": "mine"}),)
+    )
     one = collector({}, **TRICKY, tenant=tenant)
 
     message = one.wait_reason("UpgradeFailed")
 
     assert "AlreadyOwned" in message
-    assert 'ConfigMap "tricky-main" in namespace "occupied" exists and cannot be imported' in message
+    assert f'ConfigMap "tricky-main" in namespace "{one.tenant}" exists and cannot be imported' in message
     one.delete()
     assert one.leftovers() == ["ConfigMap/tricky-main"]
     assert _said(one) == "mine"

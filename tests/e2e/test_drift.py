@@ -90,7 +90,9 @@ def test_each_deleted_child_comes_back(kinds: Release) -> None:
 @pytest.mark.parametrize(
     ("chart", "place"), [pytest.param("collector", "", id="collector"), pytest.param("kinds", "registry", id="kinds")]
 )
-@pytest.mark.parametrize("most", [pytest.param(SLICE, id="slice"), pytest.param(0, id="all", marks=pytest.mark.campaign)])
+@pytest.mark.parametrize(
+    "most", [pytest.param(SLICE, id="slice"), pytest.param(0, id="all", marks=pytest.mark.campaign)]
+)
 def test_each_edited_leaf_is_put_right(
     collector: conftest.Make, account: str, chart: str, place: str, most: int
 ) -> None:
@@ -163,7 +165,11 @@ def test_foreign_fields_survive_repairs_and_upgrades(kinds: Release) -> None:
         ("ConfigMap", "/data/extra", "kept"),
         ("Service", "/metadata/annotations/example.org~1note", "kept"),
         ("Secret", "/data/extra", base64.b64encode(b"kept").decode()),
-        ("Deployment", "/spec/template/metadata/annotations/kubectl.kubernetes.io~1restartedAt", "2026-01-01T00:00:00Z"),
+        (
+            "Deployment",
+            "/spec/template/metadata/annotations/kubectl.kubernetes.io~1restartedAt",
+            "2026-01-01T00:00:00Z",
+        ),
         ("Deployment", "/spec/progressDeadlineSeconds", 321),
     ]
     name = kinds.one.release
@@ -173,7 +179,9 @@ def test_foreign_fields_survive_repairs_and_upgrades(kinds: Release) -> None:
     assert [] == kinds.writes(mark)
 
     for kind in ("ConfigMap", "Service", "Secret", "Deployment"):
-        kinds.cluster.kubectl("label", kind.lower(), name, "-n", kinds.one.tenant, "--overwrite", "app.kubernetes.io/managed-by=Me")
+        kinds.cluster.kubectl(
+            "label", kind.lower(), name, "-n", kinds.one.tenant, "--overwrite", "app.kubernetes.io/managed-by=Me"
+        )
     tools.wait("four repairs", lambda: len(kinds.writes(mark)) >= 4)
     kinds.settle()
     assert [1] * 4 == list(collections.Counter(kinds.writes(mark)).values())

@@ -28,6 +28,8 @@ SEED = int(os.environ.get("MOORAGE_TEST_SEED", "1"))
 TIMES = 3
 SLICE = 6
 HOOK = "import time; time.sleep(0.5)"
+HOOKED = ("record", "hook", "sweep")
+"""States that last for the time of a hook, or are about its leavings."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -115,10 +117,12 @@ class Life:
 
     def __init__(self, operator: outside.Operator, collector: conftest.Make) -> None:
         self._operator, self._one = operator, collector(chart="tricky", apply=False)
+        self._hooked = False
         self.seconds, self.revisions = 0.0, 0
 
     def run(self, state: State, delay: float) -> None:
         """All phases up to that of the state, in which the kill happens; then the end."""
+        self._hooked = state.name in HOOKED
         self._phase("install", state, delay, lambda: self._apply("first"), lambda: self._is_ready("first"))
         self._check(changes=1)
         if state.phase == "upgrade":
@@ -149,10 +153,9 @@ class Life:
     # --- what is done
 
     def _apply(self, said: str) -> None:
-        values = trouble.pod(labels={"colour": "red" if said == "broken" else "blue"}) | {
-            "data": {"said": said},
-            "hook": {"event": "post-install,post-upgrade", "run": HOOK},
-        }
+        values = trouble.pod(labels={"colour": "red" if said == "broken" else "blue"}) | {"data": {"said": said}}
+        if self._hooked:
+            values["hook"] = {"event": "post-install,post-upgrade,post-rollback", "run": HOOK}
         configuration = tools.configuration(values)
         if said == "first":
             self._one.cluster.apply(_body(self._one, configuration))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 from typing import Any
 
 from . import tools
@@ -13,13 +14,18 @@ NEVER_READY = "/never"
 _looks = itertools.count(1)
 
 
+def own(name: str) -> str:
+    """A tenant's reference that no other run of the tests uses."""
+    return f"{name}{os.getpid()}"
+
+
 def pod(args: str = SLEEP, **more: Any) -> dict[str, Any]:
     """Values of the chart `tricky` that make a Deployment which runs this Python."""
     return {"pod": {"args": args, **more}}
 
 
 def tenant(cluster: tools.Cluster, name: str, *, admits: str = "default", objects: tuple[Any, ...] = ()) -> str:
-    """A tenant's namespace as an administrator makes it, with these objects in it; returns its name."""
+    """A tenant's namespace as an administrator makes it, with these objects in it; returns the tenant's reference."""
     annotations = {"moorage.dev/collectors-from": admits} if admits else {}
     labels = {"pod-security.kubernetes.io/enforce": "restricted"}
     metadata = {"name": name.lower(), "annotations": annotations, "labels": labels}

@@ -6,6 +6,8 @@ import click
 
 from . import definitions, look, operate, words
 
+click.UsageError.exit_code = 3  # click's own is 2, which `status` has for a stalled object
+
 
 class _Group(click.Group):
     """Says what was probably meant by a command that there isn't."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import AsyncIterator, Callable, Coroutine
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -14,6 +15,8 @@ from moorage.kube import client as kube_client
 from moorage.kube import credentials, errors, transport
 
 T = TypeVar("T")
+
+logging.getLogger("kubernetes_asyncio").addHandler(logging.NullHandler())  # its errors are told as ours
 
 KUBECONFIG = click.option(
     "--kubeconfig", type=click.Path(path_type=Path), help="The file to use; $KUBECONFIG and ~/.kube/config count too."
@@ -39,14 +42,20 @@ def run_loop(work: Coroutine[Any, Any, T]) -> T:
         return runner.run(work)
 
 
+class Untold(click.ClickException):
+    """The state can't be told: the exit code is none of those that tell it."""
+
+    exit_code = 3
+
+
 @contextlib.asynccontextmanager
 async def connected(kubeconfig: Path | None, context: str | None) -> AsyncIterator[Reached]:
-    """The cluster that the options mean. Raises ClickException for unusable credentials."""
+    """The cluster that the options mean. Raises Untold for unusable credentials."""
     try:
         found = await credentials.discover(kubeconfig, context)
         wire = transport.AiohttpTransport(found)
     except errors.CredentialsError as error:
-        raise click.ClickException(str(error)) from error
+        raise Untold(str(error)) from error
     try:
         yield Reached(kube_client.Client(wire), found.namespace)
     finally:

@@ -40,7 +40,7 @@ Screen = Callable[[Sequence[model.ObjectView], text.Paint, int], str]
 def status(target: str, namespace: str, output: str, kubeconfig: Path | None, context: str | None, watch: bool) -> None:
     """One screen: all objects, those of a KIND, or one KIND/NAME with its release, children and events.
 
-    Exit code: 0 all are ready, 1 something is on its way, 2 something is stalled, 3 it can't be told.
+    Exit code: 0 all are ready, 1 something is on its way, 2 something is stalled, 3 that can't be told.
     """
     wanted = finding.wanted(target, namespace, kubeconfig, context)
     screen: Screen = text.one_screen if wanted.name else text.table
@@ -61,7 +61,7 @@ def status(target: str, namespace: str, output: str, kubeconfig: Path | None, co
 def explain(target: str, namespace: str, output: str, kubeconfig: Path | None, context: str | None) -> None:
     """Why KIND/NAME is where it is: first blocker on top, what to do next, then facts and steps.
 
-    Exit code: 0 ready, 1 on its way, 2 stalled, 3 it can't be told.
+    Exit code: 0 ready, 1 on its way, 2 stalled, 3 that can't be told.
     """
     wanted = finding.wanted(target, namespace, kubeconfig, context)
     if not wanted.name:
@@ -91,15 +91,9 @@ def _find(wanted: finding.Wanted) -> list[model.ObjectView]:
     try:
         return connection.run_loop(finding.find(wanted))
     except finding.NotThere as error:
-        raise _Untold(str(error)) from error
+        raise connection.Untold(str(error)) from error
     except errors.KubeError as error:
-        raise _Untold(f"{error}{finding.hint(error)}") from error
-
-
-class _Untold(click.ClickException):
-    """The state can't be told: not one of the codes that tell it."""
-
-    exit_code = 3
+        raise connection.Untold(f"{error}{finding.hint(error)}") from error
 
 
 def _render(views: list[model.ObjectView], output: str, screen: Screen, *, single: bool) -> str:

@@ -278,5 +278,14 @@ def _pull_error(source: OciSource, name: str, constraint: str, error: binary.Hel
         return ChartNotFound(f"{source} has no chart {wish}: {error.message}")
     if error.kind is kind.CHART_INVALID:
         return ChartInvalid(f"{source} serves {wish}, which is no chart: {error.message}")
-    hint = "check the credentials" if error.kind in (kind.FORBIDDEN, kind.UNAUTHORIZED) else "is the registry up?"
+    hint = _HINTS.get(error.kind, "is the registry up?")
     return SourceUnreachable(f"{wish} can't be pulled from {source}: {error.message}; {hint}")
+
+
+_HINTS = {
+    failures.FailureKind.FORBIDDEN: "check the credentials",
+    failures.FailureKind.UNAUTHORIZED: "check the credentials",
+    failures.FailureKind.TLS: "give the authority of its certificate as ca.crt in the source's Secret",
+    failures.FailureKind.NO_SPACE: "moorage's scratch volume is full",
+    failures.FailureKind.BINARY_MISSING: "moorage's own helm is not where `moorage run --helm` says",
+}

@@ -60,7 +60,7 @@ class HelmFailed(Exception):  # noqa: N818 - what happened, as httpx and others 
 
     def __init__(self, kind: FailureKind, message: str, *, command: str = "", exit_code: int | None = None) -> None:
         self.kind, self.message, self.command, self.exit_code = kind, message, command, exit_code
-        super().__init__(f"helm {command}: {kind.word}: {message}" if command else f"{kind.word}: {message}")
+        super().__init__(f"helm {command}: {message}" if command else f"{kind.word}: {message}")
 
     @property
     def transient(self) -> bool:

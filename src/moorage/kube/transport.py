@@ -207,7 +207,7 @@ class AiohttpTransport:
         try:
             yield _AiohttpStream(answer, method, path)
         finally:
-            answer.close()  # not release: the rest of a watch must not be drained
+            _abort(answer)
 
     @contextlib.asynccontextmanager
     async def socket(
@@ -238,6 +238,13 @@ class AiohttpTransport:
 
 
 _UNBOUNDED = aiohttp.ClientTimeout(total=None)  # asyncio.timeout bounds the whole, with the wait for a slot
+
+
+def _abort(answer: aiohttp.ClientResponse) -> None:
+    """Drop the connection: the rest of a watch must not be drained, nor a farewell of TLS be waited for."""
+    if answer.connection is not None and answer.connection.transport is not None:
+        answer.connection.transport.abort()
+    answer.close()
 
 
 class _AiohttpStream:

@@ -28,6 +28,9 @@ log = structlog.get_logger(__name__)
 CUT = 4.0
 """Seconds that something cancelled gets to clean up; less when the lease is lost and ends before."""
 
+FILL = 20.0
+"""Seconds that the watches of children get to fill before work begins; what is not seen by then is said to be so."""
+
 UNREADABLE_EVERY = 5.0
 """Seconds between looks for objects that do not fit their model."""
 
@@ -45,6 +48,7 @@ class Settings(msgspec.Struct, frozen=True):
     workers: int = 8
     task_limit: int = 4
     drain: float = 40.0
+    backoff: float = 0.5  # until the first new try of what failed
 
 
 class Manager:
@@ -54,7 +58,8 @@ class Manager:
         self._client, self._settings = client, settings
         self.metrics = telemetry.Metrics()
         self._gate = gate.Gate()
-        self._keys: queue.WorkQueue[kind.Key] = queue.WorkQueue()
+        self._gate.open_until(None)
+        self._keys: queue.WorkQueue[kind.Key] = queue.WorkQueue(base=settings.backoff)
         self._caches = kube_cache.Caches(client)
         self._world = kind.World(client, self._caches, self._gate, self._enqueue, task_limit=settings.task_limit)
         self._recorder = events.Recorder(client, self._gate, instance=settings.identity)
@@ -101,11 +106,18 @@ class Manager:
     async def _fill(self) -> None:
         for each in self._controllers.values():
             await each.wait_synced()
+        try:  # the others that were opened so far too, but for their sake alone nobody is kept waiting for ever
+            async with asyncio.timeout(FILL):
+                for cache in self._caches.all():
+                    await cache.wait_synced()
+        except TimeoutError:
+            log.warning("caches not filled in time", watches=self._caches.healthy())
         self._synced = True
         log.info("caches filled", seconds=round(time.monotonic() - self._began, 2))
 
     async def _lead(self, stopping: asyncio.Task[Any]) -> bool:
         if not self._settings.elect:
+            self._gate.open_until(float("inf"))
             kept, _ = await self._serve(stopping, asyncio.create_task(_for_ever(), name="no lease"))
             return kept
         candidate = election.Election(

@@ -31,6 +31,6 @@ def unknown(ref: meta.ObjectRef, why: str) -> model.ChildView:
 def _runs_for(owner: Mapping[str, Any], pod: Mapping[str, Any]) -> bool:
     """By the owner's selector, as the ReplicaSet between them is not read."""
     selector = (owner.get("spec") or {}).get("selector") or {}
-    wanted = selector.get("matchLabels") if isinstance(selector, dict) else None
+    wanted: Mapping[str, str] = selector.get("matchLabels") or {}
     labels = pod["metadata"].get("labels") or {}
     return bool(wanted) and all(labels.get(key) == value for key, value in wanted.items())

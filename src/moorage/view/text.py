@@ -50,7 +50,7 @@ def _count(views: Sequence[model.ObjectView]) -> str:
     return ", ".join(words)
 
 
-# --- one object ----------------------------------------------------------------------------------------------------------
+# --- one object -----------------------------------------------------------------------------------------------------
 
 
 def one_screen(views: Sequence[model.ObjectView], paint: Paint = plain, width: int = 0) -> str:
@@ -119,8 +119,9 @@ def _explanation(view: model.ObjectView, paint: Paint, width: int) -> str:
         lines = [f"{head} is {word}: {view.reason}", f"  {view.message}"]
         lines += [f"  {child.kind} {child.name}: {child.message}" for child in view.children if child.ready == "False"]
     lines += [f"Next: {view.next}", "", "Facts"]
+    longest = max((len(fact.type) for fact in view.facts), default=0)
     lines += [
-        _cut(f"  {fact.type:<12} {fact.status:<8} {fact.reason:<16} {fact.message}".rstrip(), width)
+        _cut(f"  {fact.type:<{longest}}  {fact.status:<7}  {fact.reason:<14}  {fact.message}".rstrip(), width)
         for fact in view.facts
     ]
     lines += ["", "Steps"]
@@ -129,7 +130,7 @@ def _explanation(view: model.ObjectView, paint: Paint, width: int) -> str:
     return "\n".join(lines)
 
 
-# --- shared --------------------------------------------------------------------------------------------------------------
+# --- shared ---------------------------------------------------------------------------------------------------------
 
 
 def _row(label: str, text: str, width: int) -> list[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from moorage.helm import charts, folder
+from moorage.helm import binary, charts, folder
 
 
 @pytest.fixture
@@ -188,6 +188,16 @@ async def test_a_registry(found, registry, store):
         await found.resolve(source, "probe", "^7")
     with pytest.raises(charts.ChartError):
         await found.resolve(source, "probe", "7.0.0")
+
+
+async def test_a_missing_helm_is_no_fault_of_the_registry(tmp_path):
+    helm = binary.Helm(tmp_path / "nowhere", binary.KubeAccess(kubeconfig="/dev/null"), tmp_path / "scratch")
+    store = charts.Charts(helm, tmp_path / "cache")
+
+    with pytest.raises(charts.SourceUnreachable, match=r"nowhere can't be run: .*moorage's own helm") as told:
+        await store.resolve(charts.OciSource("oci://127.0.0.1:1/charts"), "probe", "")
+
+    assert "registry up" not in str(told.value)
 
 
 async def test_a_registry_that_is_down_is_transient(found):

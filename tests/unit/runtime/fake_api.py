@@ -195,7 +195,9 @@ class FakeApi:
     async def _remove(self, at: Place) -> None:
         gone = self.objects.pop(at)
         self.version += 1
-        await self._tell("DELETED", at, {**gone, "metadata": {**gone["metadata"], "resourceVersion": str(self.version)}})
+        await self._tell(
+            "DELETED", at, {**gone, "metadata": {**gone["metadata"], "resourceVersion": str(self.version)}}
+        )
 
     async def _tell(self, kind: str, at: Place, content: Object) -> None:
         self._log.append((self.version, kind, at, content))

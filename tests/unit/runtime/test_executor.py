@@ -208,7 +208,9 @@ async def test_a_finalizer_set_by_another_meanwhile_is_not_overwritten(api: Fake
 async def test_a_deletion_names_the_incarnation_and_is_known_at_once(api: FakeApi) -> None:
     await api.put("gadgets", "one")
     await api.put("configmaps", "c", child("c"))
-    await api.put("configmaps", "held", {**child("held"), "metadata": {**child("held")["metadata"], "finalizers": ["x/y"]}})
+    await api.put(
+        "configmaps", "held", {**child("held"), "metadata": {**child("held")["metadata"], "finalizers": ["x/y"]}}
+    )
     async with bench(api, GadgetKind()) as it:
         for name in ("c", "held"):
             uid = api.one("configmaps", name)["metadata"]["uid"]

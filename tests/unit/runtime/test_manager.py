@@ -186,6 +186,7 @@ async def test_a_stop_while_caches_are_being_filled(api: FakeApi) -> None:
     api.before = hang
     async with process(api, GadgetKind()) as it:
         await until(lambda: api.requests)
+        assert not it.manager._gate.is_open
         it.stop.set()
         assert await it.task is True
 

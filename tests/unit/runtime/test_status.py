@@ -60,7 +60,14 @@ TABLE = [
     ("verdicts", "performed", "paused", "fact", "ready", "reason", "reconciling", "stalled"), TABLE
 )
 def test_kstatus(
-    verdicts: Any, performed: Any, paused: bool, fact: bool | None, ready: str, reason: str, reconciling: str, stalled: str
+    verdicts: Any,
+    performed: Any,
+    paused: bool,
+    fact: bool | None,
+    ready: str,
+    reason: str,
+    reconciling: str,
+    stalled: str,
 ) -> None:
     it = made(*verdicts, paused=paused, facts=(Fact("Healthy", fact, "Ill"),))
     stands = status.standing(it, performed)

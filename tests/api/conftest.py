@@ -1,0 +1,59 @@
+"""An API server: the one of $MOORAGE_TEST_KUBECONFIG, else of this tree's testbed, which is started when it is not there."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import uuid
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from moorage.api import kinds
+from moorage.kube import client as kube_client
+from moorage.kube import credentials, transport
+
+ROOT = Path(__file__).parents[2]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Everything here needs an API server."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.api)
+
+
+@pytest.fixture(scope="session")
+def cluster() -> str:
+    """The path of an admin's kubeconfig."""
+    if given := os.environ.get("MOORAGE_TEST_KUBECONFIG"):
+        return given
+    path = ROOT / ".testbed" / "kubeconfig"
+    if not path.exists():
+        subprocess.run([str(ROOT / "testbed" / "testbed"), "up", "--level", "api"], check=True)
+    return str(path)
+
+
+@pytest.fixture
+async def admin(cluster: str) -> credentials.Credentials:
+    """The admin's credentials."""
+    return await credentials.from_kubeconfig(cluster)
+
+
+@pytest.fixture
+async def client(admin: credentials.Credentials) -> AsyncIterator[kube_client.Client]:
+    """A client that may do everything."""
+    wire = transport.AiohttpTransport(admin)
+    yield kube_client.Client(wire)
+    await wire.close()
+
+
+@pytest.fixture
+async def namespace(client: kube_client.Client) -> AsyncIterator[str]:
+    """A namespace of the test's own. Nobody empties it where no controller manager runs."""
+    name = f"test-{uuid.uuid4().hex[:10]}"
+    body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+    await client.create(kinds.NAMESPACE, "", body, field_manager="test")
+    yield name
+    await client.delete(kinds.NAMESPACE, "", name, propagation="Background")

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import base64
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from moorage.api import kinds
+from moorage.api.meta import Resource
+from moorage.kube import cache as kube_cache
+from moorage.kube import client as kube_client
+from moorage.kube import credentials, transport, watch
+
+from . import faulty
+
+SERVICE_ACCOUNT = Resource("", "v1", "ServiceAccount", "serviceaccounts")
+ROLE = Resource("rbac.authorization.k8s.io", "v1", "Role", "roles")
+
+QUICK = watch.Pace(idle=2.0, lifetime=1.0, base=0.01, cap=0.2, settled=0.5)
+
+
+@pytest.fixture
+async def wire(admin: credentials.Credentials) -> AsyncIterator[faulty.Faulty]:
+    """A transport whose faults are off until the test wants them."""
+    made = faulty.Faulty(transport.AiohttpTransport(admin))
+    yield made
+    await made.close()
+
+
+@pytest.fixture
+async def caches(wire: faulty.Faulty) -> AsyncIterator[kube_cache.Caches]:
+    """Caches that lose no time."""
+    made = kube_cache.Caches(kube_client.Client(wire), pace=QUICK)
+    yield made
+    await made.stop()
+
+
+@pytest.fixture
+def configmap(client: kube_client.Client, namespace: str) -> Callable[..., Awaitable[dict[str, Any]]]:
+    """Applies a ConfigMap."""
+
+    async def make(name: str, manager: str = "test", **data: str) -> dict[str, Any]:
+        body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
+        return await client.apply(kinds.CONFIG_MAP, namespace, name, body, field_manager=manager)
+
+    return make
+
+
+def binding(namespace: str) -> dict[str, Any]:
+    """Lets the service account `reader` read ConfigMaps."""
+    return {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": "reader"},
+        "subjects": [{"kind": "ServiceAccount", "name": "reader", "namespace": namespace}],
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "reader"},
+    }
+
+
+@pytest.fixture
+async def account(
+    client: kube_client.Client, namespace: str, cluster: str, admin: credentials.Credentials, tmp_path: Path
+) -> credentials.InCluster:
+    """A service account as a pod has it, that may read the ConfigMaps of the namespace."""
+    who = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "reader"}}
+    rules = [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list", "watch"]}]
+    role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "reader"}}
+    await client.create(SERVICE_ACCOUNT, namespace, who, field_manager="test")
+    await client.create(ROLE, namespace, {**role, "rules": rules}, field_manager="test")
+    await client.create(kinds.ROLE_BINDING, namespace, binding(namespace), field_manager="test")
+    wish = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 600}}
+    token = await client.create(
+        SERVICE_ACCOUNT, namespace, wish, name="reader", subresource="token", field_manager="test"
+    )
+    (tmp_path / "token").write_text(token["status"]["token"])
+    (tmp_path / "namespace").write_text(namespace)
+    (tmp_path / "ca.crt").write_bytes(_authority(cluster))
+    return credentials.InCluster(admin.server, folder=tmp_path)
+
+
+def _authority(kubeconfig: str) -> bytes:
+    first = yaml.safe_load(Path(kubeconfig).read_text())["clusters"][0]["cluster"]
+    if "certificate-authority-data" in first:
+        return base64.b64decode(first["certificate-authority-data"])
+    return Path(first["certificate-authority"]).read_bytes()

@@ -1,0 +1,211 @@
+"""Caches against a real API server: they follow, they heal, and they know their own writes."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+import pytest
+
+from moorage.api import crd, kinds
+from moorage.api.meta import ObjectMeta, Partial, Resource
+from moorage.kube import cache as kube_cache
+from moorage.kube import client as kube_client
+from moorage.kube import credentials, errors, transport, watch
+
+from . import conftest, faulty
+
+Client = kube_client.Client
+Make = Callable[..., Awaitable[dict[str, Any]]]
+CONFIG_MAP = kinds.CONFIG_MAP
+until = faulty.until
+
+
+class ConfigMap(msgspec.Struct, frozen=True, gc=False):
+    metadata: ObjectMeta
+    data: dict[str, str] = {}
+
+
+async def test_follows_without_listing_again(
+    caches: kube_cache.Caches, wire: faulty.Faulty, client: Client, namespace: str, configmap: Make
+) -> None:
+    """Each watch lives for a second only, so several are needed, and each resumes where the last one was."""
+    await configmap("first", x="1")
+    cache = caches.watch(CONFIG_MAP, ConfigMap, namespace=namespace)
+    thin = caches.watch(CONFIG_MAP, Partial, namespace=namespace, metadata_only=True)
+    await cache.wait_synced(10)
+    await configmap("first", x="2")
+    await configmap("second")
+    await client.delete(CONFIG_MAP, namespace, "second", propagation="Background")
+    await until(lambda: wire.calls["watch"] >= 8)
+    await configmap("third")
+    await until(lambda: bool(cache.get(namespace, "third") and thin.get(namespace, "third")))
+
+    found = cache.get(namespace, "first")
+    assert found is not None
+    assert found.data == {"x": "2"}
+    assert cache.get(namespace, "second") is None
+    assert wire.calls["GET"] == 2
+    assert caches.healthy() == []
+
+
+async def test_bookmarks_move_the_version(
+    admin: credentials.Credentials, client: Client, namespace: str, configmap: Make
+) -> None:
+    """What happens elsewhere must not age a quiet watch until its version is compacted away."""
+    wire = faulty.Faulty(transport.AiohttpTransport(admin))
+    pace = watch.Pace(lifetime=4.0, chance=lambda: 0.0)
+    cache = kube_cache.Cache(Client(wire), watch.Scope(CONFIG_MAP, namespace, "none=such"), ConfigMap, pace=pace)
+    cache.start()
+    await cache.wait_synced(10)
+    later = await configmap("elsewhere")
+    await until(lambda: len(wire.watched_from) == 2)
+
+    assert int(wire.watched_from[1]) >= int(later["metadata"]["resourceVersion"]) > int(wire.watched_from[0])
+    assert wire.calls["GET"] == 1
+    await cache.stop()
+    await wire.close()
+
+
+async def test_own_writes_are_read_back_and_cause_no_work(
+    caches: kube_cache.Caches, client: Client, namespace: str, configmap: Make
+) -> None:
+    cache = caches.watch(CONFIG_MAP, ConfigMap, namespace=namespace)
+    await cache.wait_synced(10)
+    told: list[kube_cache.Change[ConfigMap]] = []
+    cache.subscribe(told.append)
+    told.clear()
+    for count in range(50):
+        async with cache.writing(namespace, "mine") as own:
+            body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "mine"}, "data": {"n": str(count)}}
+            own.took(await client.apply(CONFIG_MAP, namespace, "mine", body, field_manager="test", as_=ConfigMap))
+        found = cache.get(namespace, "mine")
+        assert found is not None
+        assert found.data == {"n": str(count)}
+    async with cache.writing(namespace, "mine") as own:
+        own.deleted(await client.delete(CONFIG_MAP, namespace, "mine", propagation="Background"))
+    assert cache.get(namespace, "mine") is None
+    await configmap("theirs")
+    await until(lambda: cache.get(namespace, "theirs") is not None)
+
+    assert [change.new and change.new.metadata.name for change in told] == ["theirs"]
+
+
+async def test_rights_withdrawn_and_given_back(
+    account: credentials.InCluster, client: Client, namespace: str, configmap: Make
+) -> None:
+    await configmap("a", x="1")
+    wire = faulty.Faulty(transport.AiohttpTransport(account))
+    scope = watch.Scope(CONFIG_MAP, namespace)
+    cache = kube_cache.Cache(Client(wire), scope, ConfigMap, pace=conftest.QUICK)
+    cache.start()
+    await until(lambda: cache.healthy)
+    await client.delete(kinds.ROLE_BINDING, namespace, "reader", propagation="Background")
+    await until(lambda: "403 Forbidden" in cache.error)
+    assert not cache.healthy
+    assert cache.get(namespace, "a") is not None
+    await configmap("a", x="2")
+    await client.create(kinds.ROLE_BINDING, namespace, conftest.binding(namespace), field_manager="test")
+    await until(lambda: cache.healthy)
+
+    def renewed() -> bool:
+        found = cache.get(namespace, "a")
+        return found is not None and found.data == {"x": "2"}
+
+    await until(renewed)
+    await cache.stop()
+    await wire.close()
+
+
+class Nothing(msgspec.Struct, frozen=True):
+    """A spec without fields."""
+
+
+async def test_a_definition_deleted_and_made_anew(caches: kube_cache.Caches, client: Client, namespace: str) -> None:
+    group = f"{namespace}.moorage.dev"
+    reed = Resource(group, "v1", "Reed", "reeds")
+    definition = crd.crd(group=group, version="v1", kind="Reed", plural="reeds", spec=Nothing)
+    name = definition["metadata"]["name"]
+
+    async def define() -> None:
+        await client.apply(kinds.CRD, "", name, definition, field_manager="test")
+        await until(lambda: served(reed))
+
+    async def served(resource: Resource) -> bool:
+        try:
+            await client.list(resource, namespace)
+        except errors.ApiError:
+            return False
+        return True
+
+    async def make(name: str) -> None:
+        body = {"apiVersion": reed.api_version, "kind": "Reed", "metadata": {"name": name}}
+        await client.create(reed, namespace, body, field_manager="test")
+
+    cache = caches.watch(reed, Partial)
+    await until(lambda: "404" in cache.error)
+    assert not cache.synced
+    await define()
+    await make("old")
+    await until(lambda: cache.healthy and cache.get(namespace, "old") is not None)
+
+    await client.delete(kinds.CRD, "", name, propagation="Background")
+    await until(lambda: not cache.healthy, within=60)
+
+    async def gone() -> bool:
+        try:
+            await client.get(kinds.CRD, "", name)
+        except errors.NotFound:
+            return True
+        return False
+
+    await until(gone, within=60)
+    await define()
+    await make("new")
+    await until(lambda: cache.healthy and cache.get(namespace, "new") is not None)
+    assert cache.get(namespace, "old") is None
+    await client.delete(kinds.CRD, "", name, propagation="Background")
+
+
+@pytest.mark.parametrize("faults", [150, pytest.param(10_000, marks=pytest.mark.campaign)])
+async def test_any_faults_end_with_cache_equal_to_list(
+    admin: credentials.Credentials, client: Client, namespace: str, configmap: Make, faults: int
+) -> None:
+    """Whatever the transport does to lists and watches, the cache is the list soon after it stops."""
+    wire = faulty.Faulty(transport.AiohttpTransport(admin), seed=faults, rate=0.3)
+    pace = watch.Pace(idle=0.2, lifetime=30, base=0.002, cap=0.02)
+    cache = kube_cache.Cache(Client(wire), watch.Scope(CONFIG_MAP, namespace), ConfigMap, pace=pace)
+    cache.start()
+    dice = random.Random(faults)
+    while sum(wire.faults.values()) < faults:
+        name = f"cm-{dice.randrange(6)}"
+        if dice.random() < 0.3:
+            await client.delete(CONFIG_MAP, namespace, name, propagation="Background")
+        else:
+            await configmap(name, x=str(dice.random()))
+    wire.rate = 0.0
+
+    async def equal() -> bool:
+        listing = await client.list(CONFIG_MAP, namespace, as_=ConfigMap)
+        return sorted(listing.items, key=_name) == sorted(cache.items(), key=_name)
+
+    await until(equal, within=5)
+    assert cache.healthy
+    assert len(wire.faults) >= 10
+    await cache.stop()
+    await wire.close()
+
+
+def _name(item: ConfigMap) -> str:
+    return item.metadata.name
+
+
+async def test_many_watches_stop_at_once(caches: kube_cache.Caches, namespace: str) -> None:
+    for number in range(30):
+        caches.watch(CONFIG_MAP, Partial, namespace=namespace, labels=f"n={number}")
+    await asyncio.gather(*(cache.wait_synced(20) for cache in caches.all()))
+    async with asyncio.timeout(5):
+        await caches.stop()

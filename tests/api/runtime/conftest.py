@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+import pytest
+
+from moorage.api import kinds
+from moorage.kube import client as kube_client
+from moorage.kube import errors
+from tests.api.runtime import operate, widget
+
+
+async def define(client: kube_client.Client, group: str = widget.GROUP) -> None:
+    """Have the Widget's definition served."""
+    body = widget.definition(group)
+    try:
+        await client.create(kinds.CRD, "", body, field_manager="test")
+    except errors.AlreadyExists:
+        await client.apply(kinds.CRD, "", body["metadata"]["name"], body, field_manager="test")
+
+    async def is_served() -> bool:
+        try:
+            await client.list(widget.resource(group), "default")
+        except errors.ApiError:
+            return False
+        return True
+
+    await operate.until(is_served)
+
+
+@pytest.fixture
+async def user(client: kube_client.Client, namespace: str) -> operate.User:
+    """Somebody who makes Widgets, in a namespace of their own."""
+    await define(client)
+    return operate.User(client, namespace)

@@ -1,0 +1,187 @@
+"""Small parts: selectors, the store's indexes, exec's channels, discovery."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kube_fakes import Box, FakeServer, answer, body, box, refusal
+
+from moorage.api.meta import Resource
+from moorage.kube import channels, discovery, errors, selectors, store, views
+from moorage.kube import client as kube_client
+
+
+@pytest.mark.parametrize(
+    ("selector", "labels", "expected"),
+    [
+        ("", {}, True),
+        ("a", {"a": ""}, True),
+        ("a", {}, False),
+        ("!a", {}, True),
+        ("!a", {"a": "1"}, False),
+        ("a=1", {"a": "1"}, True),
+        ("a==1", {"a": "2"}, False),
+        ("a=", {"a": ""}, True),
+        ("a!=1", {}, True),
+        ("a!=1", {"a": "1"}, False),
+        ("a in (1, 2),b", {"a": "2", "b": "x"}, True),
+        ("a in (1,2)", {}, False),
+        ("a notin (1,2)", {"a": "2"}, False),
+        ("a notin (1,2)", {}, True),
+        ("x.io/a = 1 , !b", {"x.io/a": "1"}, True),
+    ],
+)
+def test_selectors(selector: str, labels: dict[str, str], expected: bool) -> None:
+    assert selectors.matches(selector, labels) is expected
+
+
+@pytest.mark.parametrize("selector", ["a=b=c", "a in 1", ",", "a b", "in (a)", "=1"])
+def test_malformed_selectors(selector: str) -> None:
+    with pytest.raises(ValueError, match="selector"):
+        selectors.matches(selector, {})
+
+
+OBJECTS = st.lists(st.tuples(st.sampled_from("abcd"), st.integers(0, 3), st.booleans()), max_size=30)
+
+
+@given(OBJECTS)
+def test_indexes_follow_every_change(changes: list[tuple[str, int, bool]]) -> None:
+    """After any changes an index says the same as a walk over everything."""
+    kept: store.Store[Box] = store.Store()
+    kept.index("size", lambda item: [str(item.size)])
+    for version, (name, size, present) in enumerate(changes, 1):
+        if present:
+            kept.put(("ns", name), store.Entry(box(name, version, size=size), name, version))
+        else:
+            kept.drop(("ns", name))
+    kept.index("late", lambda item: [str(item.size)])
+    for size in range(4):
+        expected = sorted(item.metadata.name for item in kept.objects() if item.size == size)
+        for index in ("size", "late"):
+            assert sorted(item.metadata.name for item in kept.by(index, str(size))) == expected
+
+
+def test_index_names_are_unique() -> None:
+    kept: store.Store[Box] = store.Store()
+    kept.index("owner", store.owner_uids)
+    kept.index("owner", store.owner_uids)
+    with pytest.raises(ValueError, match="owner"):
+        kept.index("owner", lambda _: [])
+    with pytest.raises(KeyError):
+        kept.by("none", "x")
+
+
+def test_views_of_structs_and_of_raw_objects_agree() -> None:
+    owner = {"apiVersion": "v1", "kind": "X", "name": "o", "uid": "owner-uid"}
+    raw = body("a", 7, labels={"l": "1"}, ownerReferences=[owner])
+    typed = msgspec.convert(raw, Box)
+    assert views.identity(raw) == views.identity(typed) == (("ns", "a"), "uid-a", 7)
+    assert views.meta_of(raw) == views.meta_of(typed)
+    assert views.version_of(raw) == views.version_of(typed) == "7"
+    assert list(store.owner_uids(raw)) == ["owner-uid"]
+
+
+class FakeSocket:
+    protocol = channels.PROTOCOLS[0]
+
+    def __init__(self, *frames: bytes) -> None:
+        self._frames = frames
+
+    async def frames(self) -> AsyncIterator[bytes]:
+        for frame in self._frames:
+            yield frame
+
+
+async def test_exec_output_and_success() -> None:
+    end = b'\x03{"status":"Success"}'
+    result = await channels.collect(FakeSocket(b"\x01he", b"\x02oops", b"\x01llo", b"", b"\x09?", end), "exec")
+    assert result == channels.ExecResult("hello", "oops", 0)
+
+
+async def test_exec_exit_code() -> None:
+    status = refusal(0, "NonZeroExitCode", details={"causes": [{"reason": "ExitCode", "message": "7"}]})
+    result = await channels.collect(FakeSocket(b"\x03" + msgspec.json.encode({**status, "status": "Failure"})), "exec")
+    assert result.code == 7
+
+
+async def test_exec_that_never_started_or_never_ended() -> None:
+    status = refusal(0, "InternalError", "no such container", status="Failure")
+    with pytest.raises(errors.ServerError, match="no such container"):
+        await channels.collect(FakeSocket(b"\x03" + msgspec.json.encode(status)), "exec")
+    with pytest.raises(errors.TransportError) as caught:
+        await channels.collect(FakeSocket(b"\x01half"), "exec")
+    assert caught.value.sent
+
+
+SERVED = answer(
+    200,
+    {
+        "resources": [
+            {"name": "widgets", "kind": "Widget", "namespaced": True},
+            {"name": "widgets/status", "kind": "Widget", "namespaced": True},
+            {"name": "planes", "kind": "Plane", "namespaced": False},
+        ]
+    },
+)
+
+
+async def test_kinds_are_found_once_and_looked_for_again_after_a_while(server: FakeServer) -> None:
+    now = 0.0
+    found = discovery.Discovery(kube_client.Client(server), clock=lambda: now)
+    server.answers.append(answer(404, refusal(404, "NotFound")))
+    for _ in range(3):
+        with pytest.raises(errors.NotFound, match=r"x\.io/v1 serves no kind Widget"):
+            await found.resource("x.io/v1", "Widget")
+    assert len(server.requests) == 1
+
+    now = 10.0
+    server.answers.append(SERVED)
+    assert await found.resource("x.io/v1", "Widget") == Resource("x.io", "v1", "Widget", "widgets")
+    assert not (await found.resource("x.io/v1", "Plane")).namespaced
+    assert len(server.requests) == 2
+
+    found.invalidate("other.io")
+    await found.resource("x.io/v1", "Widget")
+    assert len(server.requests) == 2
+    found.invalidate()
+    server.answers.append(SERVED)
+    await found.resource("x.io/v1", "Widget")
+    assert server.requests[-1][1] == "/apis/x.io/v1"
+    server.answers.append(SERVED)
+    await found.resource("v1", "Widget")
+    assert server.requests[-1][1] == "/api/v1"
+
+
+async def test_capabilities_of_an_aggregated_and_of_an_older_server(server: FakeServer) -> None:
+    found = discovery.Discovery(kube_client.Client(server))
+    scale = {"subresource": "scale", "responseKind": {"kind": "Scale"}}
+    widgets = {"resource": "widgets", "responseKind": {"kind": "Widget"}, "subresources": [scale]}
+    group = {
+        "metadata": {"name": "x.io"},
+        "versions": [{"version": "v1", "resources": [widgets]}, {"version": "v2", "freshness": "Stale"}],
+    }
+    core = {"versions": [{"version": "v1", "resources": [{"resource": "pods", "responseKind": {"kind": "Pod"}}]}]}
+    server.answers += [
+        answer(200, {"gitVersion": "v1.35.4"}),
+        answer(200, {"kind": "APIGroupDiscoveryList", "items": [core]}),
+        answer(200, {"kind": "APIGroupDiscoveryList", "items": [group]}),
+    ]
+    capabilities = await found.capabilities()
+    assert capabilities.version == "v1.35.4"
+    assert capabilities.api_versions == ("v1", "v1/Pod", "x.io/v1", "x.io/v1/Scale", "x.io/v1/Widget", "x.io/v2")
+    assert capabilities.missing == ("x.io/v2",)
+
+    server.answers += [
+        answer(200, {"gitVersion": "v1.25.0"}),
+        answer(200, {"kind": "APIVersions", "versions": ["v1"]}),
+        answer(200, {"resources": [{"name": "pods", "kind": "Pod"}]}),
+        answer(200, {"kind": "APIGroupList", "groups": [{"versions": [{"groupVersion": "down.io/v1"}]}]}),
+        answer(503, refusal(503)),
+    ]
+    older = await found.capabilities()
+    assert older.api_versions == ("down.io/v1", "v1", "v1/Pod")
+    assert older.missing == ("down.io/v1",)

@@ -1,0 +1,281 @@
+"""The real transport against a real HTTP server in this process."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+
+import aiohttp
+import pytest
+from aiohttp import web
+
+from moorage.kube import channels, credentials, errors, transport
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class Token(credentials.Credentials):
+    """A token that is renewed when refused."""
+
+    def __init__(self, server: str) -> None:
+        super().__init__(server)
+        self.token = "old"
+        self.refreshed = 0
+        self.worth = True
+
+    async def headers(self) -> Mapping[str, str]:
+        return {"Authorization": f"Bearer {self.token}"}
+
+    async def refresh(self) -> bool:
+        self.refreshed += 1
+        self.token = "new"
+        return self.worth
+
+
+class Site:
+    """A server whose one handler the test sets, and a transport to it."""
+
+    def __init__(self) -> None:
+        self.handler: Handler = self.echo
+        self.seen: list[web.Request] = []
+        self.url = ""
+
+    async def echo(self, request: web.Request) -> web.StreamResponse:
+        return web.json_response({"path": request.path_qs, "body": (await request.read()).decode()})
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        self.seen.append(request)
+        return await self.handler(request)
+
+    def transport(self, limit: int = 64) -> transport.AiohttpTransport:
+        self.credentials = Token(self.url)
+        return transport.AiohttpTransport(self.credentials, limit=limit)
+
+
+@pytest.fixture
+async def site() -> AsyncIterator[Site]:
+    made = Site()
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", made.handle)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    listener = web.TCPSite(runner, "127.0.0.1", 0)
+    await listener.start()
+    host, port = runner.addresses[0][:2]
+    made.url = f"http://{host}:{port}/prefix/"
+    yield made
+    await runner.cleanup()
+
+
+@pytest.fixture
+async def wire(site: Site) -> AsyncIterator[transport.AiohttpTransport]:
+    made = site.transport()
+    yield made
+    await made.close()
+
+
+async def test_a_request(site: Site, wire: transport.AiohttpTransport) -> None:
+    answer = await wire.request(
+        "PATCH",
+        "/api/v1/x",
+        query={"a": "1 &", "command": ["ls", "-l"]},
+        body=b"{}",
+        content_type="application/merge-patch+json",
+        timeout=5,
+    )
+    assert answer.status == 200
+    assert answer.body == b'{"path": "/prefix/api/v1/x?a=1+%26&command=ls&command=-l", "body": "{}"}'
+    headers = site.seen[0].headers
+    assert headers["Authorization"] == "Bearer old"
+    assert headers["Content-Type"] == "application/merge-patch+json"
+    assert headers["Accept"] == "application/json"
+    assert headers["Accept-Encoding"] == "identity"
+    assert "Cookie" not in headers
+
+
+@pytest.mark.parametrize("worth", [True, False])
+async def test_a_401_renews_the_credentials_once(site: Site, wire: transport.AiohttpTransport, worth: bool) -> None:
+    async def refuse(request: web.Request) -> web.StreamResponse:
+        return web.Response(status=200 if request.headers["Authorization"] == "Bearer new" else 401)
+
+    site.handler, site.credentials.worth = refuse, worth
+    answer = await wire.request("POST", "/x", body=b"{}", timeout=5)
+    assert answer.status == (200 if worth else 401)
+    assert site.credentials.refreshed == 1
+
+
+async def test_a_401_that_stays(site: Site, wire: transport.AiohttpTransport) -> None:
+    async def refuse(request: web.Request) -> web.StreamResponse:
+        return web.Response(status=401)
+
+    site.handler = refuse
+    assert (await wire.request("GET", "/x", timeout=5)).status == 401
+    assert len(site.seen) == 2
+
+
+async def test_no_connection_is_certainly_not_sent() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    wire = transport.AiohttpTransport(credentials.Credentials(f"http://127.0.0.1:{port}"))
+    with pytest.raises(errors.TransportError, match="POST /x: no connection") as caught:
+        await wire.request("POST", "/x", body=b"{}", timeout=5)
+    assert not caught.value.sent
+    await wire.close()
+
+
+async def test_a_certificate_that_does_not_verify_is_not_sent() -> None:
+    """A server that speaks no TLS at all fails the same way."""
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(10)
+        writer.write(b"not tls at all, really")
+        writer.close()
+
+    server = await asyncio.start_server(talk, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    wire = transport.AiohttpTransport(credentials.Credentials(f"https://127.0.0.1:{port}"))
+    with pytest.raises(errors.TransportError) as caught:
+        await wire.request("POST", "/x", timeout=5)
+    assert not caught.value.sent
+    await wire.close()
+    server.close()
+
+
+async def test_a_timeout_after_sending_is_maybe_applied(site: Site, wire: transport.AiohttpTransport) -> None:
+    async def never(request: web.Request) -> web.StreamResponse:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    site.handler = never
+    with pytest.raises(errors.TransportError, match="no answer in time") as caught:
+        await wire.request("POST", "/x", body=b"{}", timeout=0.1)
+    assert caught.value.sent
+    assert caught.value.maybe_applied
+
+
+async def test_a_connection_that_breaks_is_maybe_applied(site: Site, wire: transport.AiohttpTransport) -> None:
+    async def hang_up(request: web.Request) -> web.StreamResponse:
+        assert request.transport is not None
+        request.transport.abort()
+        return web.Response()
+
+    site.handler = hang_up
+    with pytest.raises(errors.TransportError, match="the connection broke") as caught:
+        await wire.request("POST", "/x", body=b"{}", timeout=5)
+    assert caught.value.sent
+
+
+async def test_waiting_for_a_slot_is_not_sending(site: Site) -> None:
+    wire = site.transport(limit=1)
+    held = asyncio.Event()
+    entered = asyncio.Event()
+
+    async def hold(request: web.Request) -> web.StreamResponse:
+        entered.set()
+        await held.wait()
+        return web.Response()
+
+    site.handler = hold
+    first = asyncio.create_task(wire.request("GET", "/x", timeout=5))
+    await entered.wait()
+    with pytest.raises(errors.TransportError) as caught:
+        await wire.request("POST", "/x", timeout=0.05)
+    assert not caught.value.sent
+    held.set()
+    await first
+    assert len(site.seen) == 1
+    await wire.close()
+
+
+async def test_streams_never_starve_requests(site: Site) -> None:
+    wire = site.transport(limit=1)
+
+    async def stream(request: web.Request) -> web.StreamResponse:
+        if "watch" not in request.query:
+            return web.Response(text="done")
+        answer = web.StreamResponse()
+        await answer.prepare(request)
+        await answer.write(b"first\n")
+        await asyncio.Event().wait()
+        return answer
+
+    site.handler = stream
+    async with wire.stream("GET", "/x", query={"watch": "1"}, timeout=5) as one:
+        async with wire.stream("GET", "/x", query={"watch": "1"}, timeout=5) as two:
+            assert await anext(one.chunks()) == b"first\n"
+            assert await anext(two.chunks()) == b"first\n"
+            assert (await wire.request("GET", "/x", timeout=5)).body == b"done"
+    await wire.close()
+
+
+async def test_a_stream_that_ends_and_one_that_breaks(site: Site, wire: transport.AiohttpTransport) -> None:
+    async def stream(request: web.Request) -> web.StreamResponse:
+        answer = web.StreamResponse(status=200)
+        await answer.prepare(request)
+        await answer.write(b"half a li")
+        if "break" in request.query:
+            assert request.transport is not None
+            request.transport.abort()
+        return answer
+
+    site.handler = stream
+    async with wire.stream("GET", "/x", timeout=5) as whole:
+        assert [chunk async for chunk in whole.chunks()] == [b"half a li"]
+    async with wire.stream("GET", "/x", query={"break": "1"}, timeout=5) as broken:
+        with pytest.raises(errors.TransportError, match="broke"):
+            [chunk async for chunk in broken.chunks()]
+
+
+async def test_a_stream_that_never_opens(site: Site, wire: transport.AiohttpTransport) -> None:
+    async def never(request: web.Request) -> web.StreamResponse:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    site.handler = never
+    with pytest.raises(errors.TransportError):
+        async with wire.stream("GET", "/x", timeout=0.05):
+            raise AssertionError
+
+
+async def test_a_websocket(site: Site, wire: transport.AiohttpTransport) -> None:
+    async def talk(request: web.Request) -> web.StreamResponse:
+        ws = web.WebSocketResponse(protocols=("v4.channel.k8s.io",))
+        await ws.prepare(request)
+        await ws.send_bytes(b"\x01hello")
+        await ws.send_bytes(b'\x03{"status":"Success"}')
+        await ws.close()
+        return ws
+
+    site.handler = talk
+    async with wire.socket("/exec", query={"command": ["a"]}, protocols=channels.PROTOCOLS, timeout=5) as ws:
+        assert ws.protocol == "v4.channel.k8s.io"
+        assert (await channels.collect(ws, "exec")).stdout == "hello"
+    assert site.seen[0].headers["Authorization"] == "Bearer old"
+
+
+async def test_a_websocket_refused(site: Site, wire: transport.AiohttpTransport) -> None:
+    async def refuse(request: web.Request) -> web.StreamResponse:
+        return web.Response(status=403)
+
+    site.handler = refuse
+    with pytest.raises(errors.Forbidden):
+        async with wire.socket("/exec", protocols=("x",), timeout=5):
+            raise AssertionError
+
+
+async def test_the_environment_names_no_proxy(
+    site: Site, wire: transport.AiohttpTransport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    assert (await wire.request("GET", "/x", timeout=5)).status == 200
+
+
+async def test_nothing_of_the_library_shows() -> None:
+    """Callers catch KubeError alone."""
+    wire = transport.AiohttpTransport(credentials.Credentials("http://no.such.host.invalid"))
+    with pytest.raises(errors.KubeError) as caught:
+        await wire.request("GET", "/x", timeout=5)
+    assert isinstance(caught.value.__cause__, aiohttp.ClientError)
+    await wire.close()

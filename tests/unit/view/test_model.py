@@ -1,0 +1,89 @@
+"""The read model: from an object to what people ask of it."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from moorage import operators
+from moorage.view import model
+
+from . import objects
+
+COLLECTOR = operators.SYSTEMS["collector"].described[0]
+
+
+@pytest.mark.parametrize(
+    ("obj", "code"),
+    [
+        (objects.READY, 0),
+        (objects.WAITING, 1),
+        (objects.STALLED, 2),
+        (objects.PAUSED, 1),
+        (objects.collector(), 1),
+        (objects.READY | {"status": objects.READY["status"] | {"observedGeneration": 1}}, 1),
+    ],
+)
+def test_the_exit_code_tells(obj: dict, code: int) -> None:
+    """0 ready, 1 on its way (also when the latest change is not looked at), 2 stalled."""
+    assert code == model.of(COLLECTOR, obj).exit_code
+
+
+def test_steps_before_the_standing_one_are_done_and_those_behind_not_reached() -> None:
+    """The step in status.progress is where the list stopped."""
+    steps = {step.name: step.state for step in model.of(COLLECTOR, objects.STALLED).steps}
+
+    assert "Done" == steps["tenant_admits"]
+    assert "Standing" == steps["chart_renders"]
+    assert "NotReached" == steps["children_are_ready"]
+
+
+def test_all_steps_of_a_ready_one_are_done() -> None:
+    """Nothing stands open."""
+    assert {"Done"} == {step.state for step in model.of(COLLECTOR, objects.READY).steps}
+
+
+def test_an_object_that_is_being_deleted_shows_the_steps_of_its_farewell() -> None:
+    """Other steps, other names."""
+    leaving = objects.WAITING | {
+        "metadata": objects.WAITING["metadata"] | {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+    }
+
+    seen = model.of(COLLECTOR, leaving)
+
+    assert seen.deleting
+    assert "owner_may_go" in [step.name for step in seen.steps]
+
+
+@pytest.mark.parametrize(
+    ("obj", "words"),
+    [
+        (objects.READY, "nothing"),
+        (objects.WAITING, "wait; it goes on by itself"),
+        (objects.STALLED, "correct the configuration"),
+        (objects.PAUSED, "remove the annotation moorage.dev/paused to go on"),
+        (objects.collector(observed=-1), "see whether the operator runs"),
+    ],
+)
+def test_next_says_what_to_do(obj: dict, words: str) -> None:
+    """Of a stalled one the last part of the message is the fix."""
+    assert model.of(COLLECTOR, obj).next.startswith(words)
+
+
+def test_the_last_ten_events_are_kept_in_order() -> None:
+    """Whatever order the API server lists them in."""
+    events = [objects.event(f"2026-01-01T00:00:{second:02}Z", f"R{second}") for second in reversed(range(12))]
+
+    seen = model.of(COLLECTOR, objects.READY, events)
+
+    assert [f"R{second}" for second in range(2, 12)] == [event.reason for event in seen.events]
+
+
+def test_the_json_form_is_fixed() -> None:
+    """Scripts read it, so a change here is a change for users."""
+    plain = msgspec.to_builtins(model.of(COLLECTOR, objects.READY))
+
+    assert [
+        *("kind", "namespace", "name", "ready", "reason", "message", "stalled", "deleting", "lookedAt", "facts"),
+        *("steps", "next", "status", "events", "children"),
+    ] == list(plain)
