@@ -97,20 +97,27 @@ def _show(place: places.Place) -> None:
 
 
 def _next(place: places.Place, release: str, tenant: str, seconds: float) -> str:
-    how = 'eval "$(make -s env)"      # kubectl, helm and moorage of this tree, on the testbed'
-    if place.context:
-        how = f"kubectl config use-context {place.context}"
-    return f"""
-Done in {seconds:.0f} s. What to try next:
-
-  {how}
-  kubectl get collectors
-  helm history {release} -n {tenant}                          # what moorage did, in Helm's own records
-  kubectl scale deployment/{release} -n {tenant} --replicas=3   # moorage puts it back; then:
-  moorage explain collector/{NAME}
-  kubectl delete -f {EXAMPLE}                # and nothing of it stays behind
-
-docs/quickstart.md goes on from here. {"`make down` takes the testbed away." if not place.context else ""}""".rstrip()
+    how = f"kubectl config use-context {place.context}" if place.context else 'eval "$(make -s env)"'
+    tries = (
+        (how, "" if place.context else "kubectl, helm and moorage of this tree, on the testbed"),
+        ("kubectl get collectors", ""),
+        (f"helm history {release} -n {tenant}", "what moorage did, in Helm's own records"),
+        (f"kubectl delete service {release} -n {tenant}", "moorage puts it back"),
+        (f"moorage explain collector/{NAME}", "every step, and why it stands where it does"),
+        (f"kubectl delete -f {EXAMPLE}", "and nothing of it stays behind"),
+    )
+    lines = [f"  {command:<50}{f'# {why}' if why else ''}".rstrip() for command, why in tries]
+    down = "" if place.context else " `make down` takes the testbed away."
+    return "\n".join(
+        [
+            "",
+            f"Done in {seconds:.0f} s. What to try next:",
+            "",
+            *lines,
+            "",
+            f"docs/quickstart.md goes on from here.{down}",
+        ]
+    )
 
 
 def _until(look: Callable[[], T], within: float, otherwise: Callable[[], str]) -> T:

@@ -1,4 +1,4 @@
-"""An API server: the one of $MOORAGE_TEST_KUBECONFIG, else of this tree's testbed, which is started when it is not there."""
+"""An API server: that of $MOORAGE_TEST_KUBECONFIG, else of this tree's testbed, which is started if need be."""
 
 from __future__ import annotations
 

@@ -10,6 +10,8 @@ from typing import Any
 import yaml
 
 Path = tuple[str | int, ...]
+KEYS = ("name", "port", "containerPort", "protocol", "mountPath")
+"""Fields by which elements of lists are told apart: another value makes another element."""
 
 IDENTITY = {("apiVersion",), ("kind",), ("metadata", "name"), ("metadata", "namespace")}
 """Not edited: another value of these is another object."""
@@ -40,19 +42,24 @@ OTHERS: dict[Any, Any] = {
 
 @dataclasses.dataclass(frozen=True)
 class Leaf:
-    """One field of one object. `path` is that of the live object, as JSON pointers count."""
+    """One field of one rendered object."""
 
     kind: str
     name: str
     path: Path
 
     @property
-    def pointer(self) -> str:
-        """As a JSON patch names it."""
-        return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in self.path)
+    def is_key(self) -> bool:
+        """An edit of it is an element gone and another come."""
+        return len(self.path) > 1 and isinstance(self.path[-2], int) and self.path[-1] in KEYS
 
     def __str__(self) -> str:
-        return f"{self.kind}/{self.name} {self.pointer}"
+        return f"{self.kind}/{self.name} {pointer(self.path)}"
+
+
+def pointer(path: Path) -> str:
+    """As a JSON patch names it."""
+    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in path)
 
 
 def objects(manifest: str) -> list[dict[str, Any]]:
@@ -74,6 +81,20 @@ def value_at(body: Any, path: Path) -> Any:
     return body
 
 
+def place(wanted: Any, live: Any, path: Path) -> Path:
+    """Where the leaf is in the live object, in which lists may have another order. Raises LookupError if it is not."""
+    found: list[str | int] = []
+    for part in path:
+        if isinstance(part, int) and isinstance(wanted[part], dict):
+            near = max(range(len(live)), key=lambda index, part=part: _alike(wanted[part], live[index]))
+            found.append(near)
+            wanted, live = wanted[part], live[near]
+        else:
+            found.append(part)
+            wanted, live = wanted[part], live[part]
+    return tuple(found)
+
+
 def another(leaf: Leaf, value: Any) -> list[Any]:
     """Values that differ from the leaf's; the first that the API takes will do."""
     if isinstance(value, bool):
@@ -89,6 +110,10 @@ def another(leaf: Leaf, value: Any) -> list[Any]:
     if value and value[0].isdigit():
         return ["1" + value, f"{value}x"]
     return [f"{value}x"]
+
+
+def _alike(wanted: dict[str, Any], live: dict[str, Any]) -> int:
+    return sum(str(live.get(name)) == str(value) for name, value in wanted.items())
 
 
 def _walk(node: Any, path: Path) -> Iterator[Path]:

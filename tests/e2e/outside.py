@@ -1,11 +1,13 @@
 """The operator as a process of this host, with the rights of its chart and no more, so that tests can kill it.
 
 The Deployment in the cluster is scaled down meanwhile. The process reads the same configuration, but with a short
-lease, and charts from the folder of these tests.
+lease, and charts from the folder of these tests. In a mount namespace of its own it finds its ServiceAccount where a
+pod does.
 """
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
 import os
@@ -17,6 +19,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import yaml
 
@@ -31,8 +34,8 @@ class Operator:
     def __init__(self, cluster: tools.Cluster, folder: Path, *, charts: Path, helm: str = "") -> None:
         """`folder` holds its files; its log of all lives is `folder`/log."""
         self._cluster, self._folder, self._helm = cluster, folder, helm or str(tools.BIN / "helm")
-        self._kubeconfig, self._config = folder / "kubeconfig", folder / "config.yaml"
-        self._kubeconfig.write_text(json.dumps(_kubeconfig(cluster)))
+        self._account, self._config = folder / "account", folder / "config.yaml"
+        self._environment = _become(cluster, self._account)
         self._config.write_text(yaml.safe_dump(_config(cluster, charts)))
         self._process: subprocess.Popen[str] | None = None
         self.lines: list[dict[str, Any]] = []
@@ -40,16 +43,10 @@ class Operator:
 
     def start(self) -> None:
         """Another life."""
-        command = [sys.executable, "-m", "moorage", "run", "--config", str(self._config)]
-        command += [
-            "--kubeconfig",
-            str(self._kubeconfig),
-            "--helm",
-            self._helm,
-            "--scratch",
-            str(self._folder / "scratch"),
-        ]
-        environment = os.environ | {"POD_NAMESPACE": tools.NAMESPACE, "POD_NAME": "outside"}
+        command = ["unshare", "--mount", "sh", "-c", _LIKE_A_POD, "sh", str(self._account), sys.executable]
+        command += ["-m", "moorage", "run", "--config", str(self._config)]
+        command += ["--helm", self._helm, "--scratch", str(self._folder / "scratch")]
+        environment = {k: v for k, v in os.environ.items() if k != "KUBECONFIG"} | self._environment
         self._process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
         self._reader = threading.Thread(target=self._read, args=(self._process,), daemon=True)
         self._reader.start()
@@ -148,13 +145,34 @@ class Watch:
         self._reader.join()
 
 
-def _kubeconfig(cluster: tools.Cluster) -> dict[str, Any]:
-    """The admin's, but with the token of the operator's ServiceAccount."""
+_LIKE_A_POD = """
+set -e
+mount -t tmpfs none /run
+mkdir -p /run/secrets/kubernetes.io
+cp -r "$1" /run/secrets/kubernetes.io/serviceaccount
+shift
+exec "$@"
+"""
+
+
+def _become(cluster: tools.Cluster, folder: Path) -> dict[str, str]:
+    """Put the token of the operator's ServiceAccount into the folder; returns the variables that a pod has."""
     deployment = cluster.get("deploy", "moorage", "-n", tools.NAMESPACE)
     account = deployment["spec"]["template"]["spec"]["serviceAccountName"]
-    token = cluster.kubectl("create", "token", account, "-n", tools.NAMESPACE, "--duration=4h").strip()
-    admin = json.loads(cluster.kubectl("config", "view", "--minify", "--flatten", "-o", "json"))
-    return {**admin, "users": [{"name": admin["users"][0]["name"], "user": {"token": token}}]}
+    admin = json.loads(cluster.kubectl("config", "view", "--minify", "--flatten", "--raw", "-o", "json"))
+    server = admin["clusters"][0]["cluster"]
+    folder.mkdir()
+    token = cluster.kubectl("create", "token", account, "-n", tools.NAMESPACE, "--duration=4h")
+    (folder / "token").write_text(token.strip())
+    (folder / "ca.crt").write_bytes(base64.b64decode(server["certificate-authority-data"]))
+    (folder / "namespace").write_text(tools.NAMESPACE)
+    address = urlsplit(server["server"])
+    return {
+        "KUBERNETES_SERVICE_HOST": str(address.hostname),
+        "KUBERNETES_SERVICE_PORT": str(address.port),
+        "POD_NAMESPACE": tools.NAMESPACE,
+        "POD_NAME": "outside",
+    }
 
 
 def _config(cluster: tools.Cluster, charts: Path) -> dict[str, Any]:
@@ -170,5 +188,5 @@ def _config(cluster: tools.Cluster, charts: Path) -> dict[str, Any]:
 def converged(what: str, condition: Callable[[], Any]) -> float:
     """Wait until it is true; returns the seconds that it took."""
     began = time.monotonic()
-    tools.wait(what, condition, every=0.1)
+    tools.wait(what, condition, every=0.5)  # each look costs as much as a pass of the operator
     return time.monotonic() - began

@@ -118,8 +118,8 @@ def test_a_failing_hook_is_not_tried_in_a_loop(collector: Make, moorage: tools.C
 
     message = one.wait_reason("UpgradeFailed")
 
-    assert message.startswith("HookFailed: helm upgrade: ")
-    assert "job tricky-main-hook failed: BackoffLimitExceeded" in message
+    failed = f"resource Job/{one.tenant}/tricky-main-hook not ready. status: Failed, message: Job Failed"
+    assert message.startswith(f"HookFailed: helm upgrade: failed pre-install: {failed}")
     assert "change the spec, or ask for a fresh try with the annotation moorage.dev/reconcile-at" in message
     assert one.condition("Stalled")["status"] == "True"
     trouble.looked_at_again(one)

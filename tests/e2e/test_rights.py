@@ -1,4 +1,4 @@
-"""What the operator may do, asked of the API server in the installed state, and what admission forbids it beyond that."""
+"""What the operator may do, asked of the API server in the installed state, and what admission forbids it."""
 
 from __future__ import annotations
 

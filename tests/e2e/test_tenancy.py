@@ -1,14 +1,18 @@
-"""Whose release it is and where: claims, admitted namespaces, adoption, pause, restore from a backup, and ways to leave."""
+"""Whose release it is and where: claims, admitted namespaces, adoption, pause, restore, and ways to leave."""
 
 from __future__ import annotations
 
+import itertools
 import json
+import os
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from . import conftest, tools
+
+_numbers = itertools.count(os.getpid() * 1000)
 
 
 def plain(make: conftest.Make, values: dict[str, Any] | None = None, **more: Any) -> tools.Collector:
@@ -19,7 +23,7 @@ def plain(make: conftest.Make, values: dict[str, Any] | None = None, **more: Any
 @pytest.fixture
 def namespace(moorage: tools.Cluster) -> Iterator[str]:
     """A namespace of somebody else, that admits nobody."""
-    name = "neighbour"
+    name = f"neighbour-{next(_numbers)}"
     moorage.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     yield name
     moorage.kubectl("delete", "namespace", name, "--ignore-not-found")
@@ -37,10 +41,11 @@ def stopped(moorage: tools.Cluster) -> Iterator[None]:
 
 def test_of_two_that_claim_one_release_the_second_is_blocked(collector: conftest.Make) -> None:
     """plain + two-x and plain-two + x are both the release plain-two-x. The second heals when the first goes."""
-    first = plain(collector, instance="two-x", tenant="Shared")
+    shared = f"Shared{next(_numbers)}"
+    first = plain(collector, instance="two-x", tenant=shared)
     first.wait_ready()
 
-    second = plain(collector, chart="plain-two", instance="x", tenant="Shared")
+    second = plain(collector, chart="plain-two", instance="x", tenant=shared)
 
     assert first.release == second.release
     message = second.wait_reason("Claimed")
@@ -55,9 +60,10 @@ def test_of_two_that_claim_one_release_the_second_is_blocked(collector: conftest
 
 def test_a_blocked_claimant_leaves_without_a_trace(collector: conftest.Make) -> None:
     """Its deletion leaves the owner's release and rights as they are."""
-    first = plain(collector, instance="two-x", tenant="Shared")
+    shared = f"Shared{next(_numbers)}"
+    first = plain(collector, instance="two-x", tenant=shared)
     first.wait_ready()
-    second = plain(collector, chart="plain-two", instance="x", tenant="Shared")
+    second = plain(collector, chart="plain-two", instance="x", tenant=shared)
     second.wait_reason("Claimed")
 
     second.delete()
@@ -235,7 +241,7 @@ def test_without_its_release_records_nothing_is_left_either(
 
 def test_a_namespace_deleted_with_everything_in_it_ends(collector: conftest.Make, moorage: tools.Cluster) -> None:
     """Collector and release in one namespace: neither waits for the other, and the rights go with them."""
-    name = "all-in-one"
+    name = f"all-in-one-{os.getpid()}"
     moorage.apply(
         {
             "apiVersion": "v1",

@@ -171,7 +171,9 @@ def configuration(values: dict[str, Any] | str) -> str:
 def audit(after: int = 0) -> list[dict[str, Any]]:
     """The audit log's entries from byte `after` on."""
     with (STATE / "audit.log").open("rb") as file:
-        file.seek(after)
+        if after:
+            file.seek(after - 1)
+            file.readline()  # a line that was being written then belongs to what was before
         return [json.loads(line) for line in file if line.endswith(b"\n")]
 
 

@@ -190,9 +190,9 @@ def _default(value: Any, schema: Schema) -> Any:
         return _struct_default(value, schema)
     if isinstance(value, enum.Enum):
         value = value.value
-    if isinstance(value, str | dict | list | tuple | set | frozenset) and not value:
+    if isinstance(value, str | bytes | dict | list | tuple | set | frozenset) and not value:
         return None
-    return msgspec.to_builtins(value, str_keys=True)
+    return msgspec.json.decode(msgspec.json.encode(value))
 
 
 def _struct_default(value: msgspec.Struct, schema: Schema) -> Any:

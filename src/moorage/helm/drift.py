@@ -24,12 +24,13 @@ from typing import Any
 
 import msgspec
 
-from moorage.helm import fieldsets, forms
+from moorage.helm import fieldsets, forms, takeover
 
-__all__ = ["Difference", "DifferenceKind", "desired", "differences", "restore_body"]
+__all__ = ["Difference", "DifferenceKind", "desired", "differences", "renamed", "restore_body"]
 
 Object = dict[str, Any]
 MANAGER = "helm"
+THE_OBJECT = "the object"  # the path of what is gone as a whole
 RELEASE_NAME = "meta.helm.sh/release-name"
 RELEASE_NAMESPACE = "meta.helm.sh/release-namespace"
 MANAGED_BY = "app.kubernetes.io/managed-by"
@@ -95,7 +96,7 @@ def restore_body(
     autoscaler has set. `scoped` is False for a cluster-scoped kind.
 
     The server refuses it (422) where a user has put one member of a union beside another, such as a hostPath into an
-    emptyDir volume: no apply takes away what another owns. Helm's upgrade is refused there too.
+    emptyDir volume: no apply takes away what another owns, see `takeover`. Helm's upgrade is refused there too.
     """
     out = desired(body, release, namespace)
     if scoped:
@@ -123,6 +124,13 @@ def differences(
     return tuple(sorted(set(compare.found)))
 
 
+def renamed(wanted: Mapping[str, Any], live: Mapping[str, Any]) -> tuple[takeover.Path, ...]:
+    """Elements of merged lists that differ from a missing one of `wanted` in their key alone: it was edited."""
+    compare = _Comparison(wanted, ())
+    compare.top(wanted, live)
+    return tuple(compare.renamed)
+
+
 class _Comparison:
     """One walk over a wanted object, beside the live one and its owners."""
 
@@ -131,6 +139,7 @@ class _Comparison:
         self.built_in = not group or group in _BUILT_IN or group.endswith(".k8s.io")
         self.settled = settled
         self.found: list[Difference] = []
+        self.renamed: list[takeover.Path] = []
         self.tracked = False
 
     def top(self, wanted: Mapping[str, Any], live: Mapping[str, Any]) -> None:
@@ -139,7 +148,7 @@ class _Comparison:
         for name, value in wanted.items():
             if name == "metadata":
                 kept = {k: v for k, v in (value or {}).items() if k in _META_KEPT}
-                self.node(_Place(("metadata",), "metadata"), kept, live.get("metadata") or {}, cursor.field("metadata"))
+                self.node(_Place().field("metadata"), kept, live.get("metadata") or {}, cursor.field("metadata"))
             elif name == "stringData":
                 self.string_data(value or {}, live.get("data") or {}, cursor.field("data"))
             elif name not in ("apiVersion", "kind", "status"):
@@ -199,10 +208,12 @@ class _Comparison:
         present = {fieldsets.element_key(_key(item, keys)): item for item in live}
         for item in wanted:
             key = _key(item, keys)
-            below, owners = place.element(f"{keys[0]}={key[keys[0]]}"), cursor.element(key)
+            noted = f"k:{fieldsets.element_key(key)}"
+            below, owners = place.element(f"{keys[0]}={key[keys[0]]}", noted=noted), cursor.element(key)
             found = present.get(fieldsets.element_key(key))
             if found is None:
                 self.report(below, DifferenceKind.MISSING, owners)
+                self.renamed.extend(_renamed(place, keys, item, wanted, live))
             else:
                 self.node(below, item, found, owners)
 
@@ -240,13 +251,35 @@ class _Place(msgspec.Struct, frozen=True):
     names: tuple[str, ...] = ()
     text: str = ""
     whole: bool = False  # inside a list that has one owner as a whole: fields below have none of their own
+    noted: takeover.Path = ()  # as managedFields have it
 
     def field(self, name: str) -> _Place:
         shown = f'["{name}"]' if "." in name or "/" in name else f".{name}" if self.text else name
-        return _Place((*self.names, name), self.text + shown, self.whole)
+        return _Place((*self.names, name), self.text + shown, self.whole, (*self.noted, f"f:{name}"))
 
-    def element(self, label: str, *, whole: bool = False) -> _Place:
-        return _Place(self.names, f"{self.text}[{label}]", self.whole or whole)
+    def element(self, label: str, *, whole: bool = False, noted: str = "") -> _Place:
+        return _Place(self.names, f"{self.text}[{label}]", self.whole or whole, (*self.noted, noted))
+
+
+def _renamed(
+    place: _Place, keys: Sequence[str], missing: Mapping[str, Any], wanted: list[Any], live: list[Any]
+) -> list[takeover.Path]:
+    rest = {name: value for name, value in missing.items() if name not in keys}
+    known = {fieldsets.element_key(_key(item, keys)) for item in wanted}
+    others = {fieldsets.element_key(_key(item, keys)): item for item in live}
+    alike = [key for key, item in others.items() if key not in known and rest and _holds(place, rest, item)]
+    return [(*place.noted, f"k:{key}") for key in alike]
+
+
+def _holds(place: _Place, wanted: Any, live: Any) -> bool:
+    """Whether `live` has all that `wanted` says; what it has beyond that are defaults."""
+    if isinstance(wanted, Mapping) and isinstance(live, Mapping):
+        return all(name in live and _holds(place.field(name), value, live[name]) for name, value in wanted.items())
+    if isinstance(wanted, list) and isinstance(live, list):
+        return len(wanted) == len(live) and all(
+            _holds(place, left, right) for left, right in zip(wanted, live, strict=True)
+        )
+    return _same(place, wanted, live)
 
 
 def _autoscaled(cursor: fieldsets.Cursor) -> bool:

@@ -7,6 +7,7 @@ alone. What must not be in an observation (values, manifests) stays here, by key
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Any
 
@@ -34,7 +35,6 @@ from . import (
 )
 
 Values = dict[str, Any]
-THE_OBJECT = "the object"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -243,8 +243,9 @@ class Engine:
     ) -> seen.ChildSeen:
         resource, live = cache.scope.resource, cache.get(ref.namespace, ref.name)
         if live is None:
-            absent = looks.confirm_absent(ref, resource)
-            return seen.ChildSeen(ref, False, "Missing", "it is not there", (THE_OBJECT,) if absent else ())
+            wrong = looks.confirm_unseen(ref, resource)
+            words = "it is not there" if wrong in ((), (drift.THE_OBJECT,)) else "it has lost the label it is seen by"
+            return seen.ChildSeen(ref, False, "Missing", words, wrong, self._refusal(looks, ref, ""))
         settled = self._runs.settled.get(ref, frozenset())
         if resource == kinds.SECRET:
             found = looks.confirm(ref, resource, live.metadata.resource_version)
@@ -254,12 +255,21 @@ class Engine:
         if _without(self._differences(looks, ref, live, version), settled):
             found = _without(looks.confirm(ref, resource, version), settled)
         judged = health.health(live, pods=_pods_of(live, view.pods.items(ref.namespace)))
+        refusal = self._refusal(looks, ref, version)
         if judged.ok:
-            return seen.ChildSeen(ref, True, drift=found)
+            return seen.ChildSeen(ref, True, drift=found, refusal=refusal)
         message = judged.message
         if judged.wants_log and (last := self._last_words(looks.request, view, *judged.wants_log)):
             message = f"{message}; its last words: {last}"
-        return seen.ChildSeen(ref, False, judged.reason, message, found)
+        return seen.ChildSeen(ref, False, judged.reason, message, found, refusal)
+
+    def _refusal(self, looks: _Looks, ref: meta.ObjectRef, version: str) -> str:
+        """Why the repair of this state of the object is not tried again."""
+        given_up = self._runs.given_up.get(ref)
+        if given_up is None or time.monotonic() >= given_up.until:
+            return ""
+        same = (given_up.version, given_up.record) == (version, looks.key.resource_version)
+        return given_up.words if same else ""
 
     def _differences(self, looks: _Looks, ref: meta.ObjectRef, live: dict[str, Any], version: str) -> tuple[str, ...]:
         """What differs as the watch has it; compared once per state of object and record."""
@@ -314,7 +324,7 @@ class _Looks:
     ) -> None:
         self._sources, self.request, self.key, self._loaded = sources, request, key, loaded
         self._drift: list[lookups.DriftKey] = []
-        self._absence: list[lookups.DriftKey] = []
+        self._unseen: list[lookups.DriftKey] = []
 
     def wanted(self, ref: meta.ObjectRef) -> dict[str, Any]:
         """The object as helm applied it."""
@@ -327,16 +337,16 @@ class _Looks:
         self._drift.append(asked)
         return observed.value_of(self._sources.drift.read(asked, self.request.key)) or ()
 
-    def confirm_absent(self, ref: meta.ObjectRef, resource: meta.Resource) -> bool:
-        """Whether a live read found no such object."""
-        asked = lookups.DriftKey(ref, resource, "", self.key, {})
-        self._absence.append(asked)
-        return observed.value_of(self._sources.absence.read(asked, self.request.key)) or False
+    def confirm_unseen(self, ref: meta.ObjectRef, resource: meta.Resource) -> tuple[str, ...]:
+        """What a live read found wrong with an object that the watch doesn't have; none until that is done."""
+        asked = lookups.DriftKey(ref, resource, "", self.key, self.wanted(ref))
+        self._unseen.append(asked)
+        return observed.value_of(self._sources.unseen.read(asked, self.request.key)) or ()
 
     def done(self) -> None:
         """What was not asked for in this pass is asked afresh the next time."""
         self._sources.drift.forget(self.request.key, keep=tuple(self._drift))
-        self._sources.absence.forget(self.request.key, keep=tuple(self._absence))
+        self._sources.unseen.forget(self.request.key, keep=tuple(self._unseen))
 
 
 def _released(request: Request) -> bool:

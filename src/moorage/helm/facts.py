@@ -29,7 +29,8 @@ def drifted(it: HasRelease) -> Fact:
     """Drifted: objects, or the release itself, were changed by hand and are not yet put right."""
     r = it.release
     record = observed.value_of(r.record)
-    changed = [str(c.ref) for c in observed.value_of(r.children) or () if c.drift]
+    differing = [c for c in observed.value_of(r.children) or () if c.drift]
+    changed = [f"{c.ref}: {c.refusal}" if c.refusal else str(c.ref) for c in differing]
     if record is not None and record.status == "deployed" and not r.is_ours:
         changed.insert(0, f"revision {record.revision} was made by hand")
     if changed:

@@ -109,7 +109,7 @@ class Lookups:
         self.rendered = source.Source("render", self._render, enqueue, deadline=60, concurrency=2)
         self.records = source.Source("record", self._record, enqueue)
         self.drift = source.Source("object", self._drift, enqueue)
-        self.absence = source.Source("object", self._is_absent, enqueue, every=ABSENCE_EVERY)
+        self.unseen = source.Source("object", self._unseen, enqueue, every=ABSENCE_EVERY)
         self.leftovers = source.Source("leftovers", self._leftovers, enqueue, every=LEFTOVERS_EVERY)
         self.kinds = source.Source("kind", self._kind, enqueue, backoff=(1.0, 30.0))
         self.capabilities = source.Source("capabilities", self._capabilities, enqueue, every=CAPABILITIES_EVERY)
@@ -124,7 +124,7 @@ class Lookups:
             self.rendered,
             self.records,
             self.drift,
-            self.absence,
+            self.unseen,
             self.leftovers,
             self.kinds,
             self.capabilities,
@@ -242,12 +242,13 @@ class Lookups:
             return ()  # the watch will tell
         return tuple(str(found.path) for found in drift.differences(key.wanted, live))
 
-    async def _is_absent(self, key: DriftKey) -> bool:
+    async def _unseen(self, key: DriftKey) -> tuple[str, ...]:
+        """What is wrong with an object that the watch doesn't have: it is gone, or has lost the label it is seen by."""
         try:
-            await self._client.get(key.resource, key.ref.namespace, key.ref.name, as_=meta.Partial, metadata_only=True)
+            live = await self._client.get(key.resource, key.ref.namespace, key.ref.name)
         except errors.NotFound:
-            return True
-        return False
+            return (drift.THE_OBJECT,)
+        return tuple(str(found.path) for found in drift.differences(key.wanted, live))
 
     async def _leftovers(self, key: LeftoverKey) -> tuple[seen.Leftover, ...]:
         found: list[seen.Leftover] = []

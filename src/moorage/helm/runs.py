@@ -5,6 +5,7 @@ It alone runs helm against a release, sets a dead record to failed, and repairs 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,10 @@ from moorage.kube import client as kube_client
 from moorage.kube import discovery, errors
 from moorage.runtime import decision, kind
 
-from . import binary, claim, drift, lookups, records, seen
+from . import binary, claim, drift, lookups, records, seen, takeover
 
 HELM_TIMEOUT = 300.0  # seconds; helm waits for hooks only
+TRY_AGAIN = 300.0  # seconds after which a refused repair is tried again though nothing has changed
 
 
 class Job(msgspec.Struct, frozen=True):
@@ -32,6 +34,15 @@ class Job(msgspec.Struct, frozen=True):
     record: lookups.Loaded | None
 
 
+class GivenUp(msgspec.Struct, frozen=True):
+    """A repair that the server refused for what it is, and the states of object and record that this holds for."""
+
+    version: str
+    record: str
+    words: str
+    until: float  # on the monotonic clock
+
+
 class Runs:
     """Operations and guards over one helm binary. `job` gives what is known of an object now."""
 
@@ -41,6 +52,7 @@ class Runs:
         self._discovery = discovery.Discovery(world.client)
         self.settled: dict[meta.ObjectRef, frozenset[str]] = {}
         """Field paths that a repair did not change: a webhook has the last word there."""
+        self.given_up: dict[meta.ObjectRef, GivenUp] = {}
         self.operations: dict[str, kind.Operation[Any]] = {
             "release.upgrade": self.upgrade,
             "release.rollback": self.rollback,
@@ -142,11 +154,56 @@ class Runs:
         wanted = drift.desired(body, job.target.release, job.target.namespace)
         if not drift.differences(wanted, live, settled=self.settled.get(ref, frozenset())):
             return decision.Ok()  # put right meanwhile
-        made = await self._apply(
-            resource, ref, drift.restore_body(body, job.target.release, job.target.namespace, live=live)
-        )
+        again = drift.restore_body(body, job.target.release, job.target.namespace, live=live)
+        if live is not None and (edited := drift.renamed(wanted, live)):
+            live = await self._take_over(resource, ref, live, edited) or live
+        try:
+            made = await self._apply(resource, ref, again)
+        except errors.Invalid as refusal:
+            # what somebody has put beside it can't be there with it
+            taken = await self._take_over(resource, ref, live, (takeover.SPEC,)) if live else None
+            if taken is None:
+                return self._given_up(ref, live, job.record, refusal)
+            try:
+                made = await self._apply(resource, ref, again)
+            except errors.Invalid as still:
+                return self._given_up(ref, taken, job.record, still)
+        self.given_up.pop(ref, None)
         self.settled[ref] = frozenset(found.path for found in drift.differences(wanted, made))
         return decision.Ok()
+
+    def _given_up(
+        self, ref: meta.ObjectRef, live: dict[str, Any] | None, record: lookups.Loaded, refusal: errors.Invalid
+    ) -> decision.Outcome:
+        """Refused for what it is: not tried again before something changed, so that all else goes on."""
+        version = str((live or {}).get("metadata", {}).get("resourceVersion", ""))
+        self.given_up[ref] = GivenUp(version, record.seen.resource_version, str(refusal), time.monotonic() + TRY_AGAIN)
+        return decision.Refused("Invalid", str(refusal))
+
+    async def _take_over(
+        self, resource: meta.Resource, ref: meta.ObjectRef, live: dict[str, Any], places: tuple[takeover.Path, ...]
+    ) -> dict[str, Any] | None:
+        """Make it helm's what others have set there, so that the next apply takes it away; None if there is none."""
+        noted = takeover.notes(live, drift.MANAGER, places)
+        if noted is None:
+            return None
+        ops: list[dict[str, Any]] = [
+            {"op": "test", "path": "/metadata/resourceVersion", "value": live["metadata"]["resourceVersion"]},
+            {"op": "replace", "path": "/metadata/managedFields", "value": noted},
+        ]
+        async with self._world.own_write(resource, ref.namespace, ref.name) as own:
+            made = await self._client.patch_json(
+                resource,
+                ref.namespace,
+                ref.name,
+                ops,
+                field_manager=drift.MANAGER,
+                as_=msgspec.Raw,
+                timeout=self._world.gate.timeout(15.0),
+            )
+            own.took(made)
+        decoded: dict[str, Any] = msgspec.json.decode(made)
+        return decoded
 
     async def _apply(self, resource: meta.Resource, ref: meta.ObjectRef, body: dict[str, Any]) -> dict[str, Any]:
         async with self._world.own_write(resource, ref.namespace, ref.name) as own:

@@ -121,6 +121,7 @@ class ChildSeen(msgspec.Struct, frozen=True):
     reason: str = ""
     message: str = ""
     drift: tuple[str, ...] = ()
+    refusal: str = ""  # the server's words, where it refuses the repair as it is
 
 
 class Leftover(msgspec.Struct, frozen=True):

@@ -146,12 +146,15 @@ def retry_is_heard(it: HasRelease) -> Verdict:
 
 
 def drift_is_undone(it: HasRelease) -> Verdict:
-    """Objects of a deployed release that differ from its record are put right, one write each."""
+    """Objects of a deployed release that differ from its record are put right, one write each.
+
+    One whose repair the server refuses keeps nothing else from being done; the fact Drifted tells of it.
+    """
     r = it.release
     record = observed.value_of(r.record)
     if record is None or record.status != "deployed" or not r.policy.enforce:
         return DONE
-    drifted = [child for child in observed.value_of(r.children) or () if child.drift]
+    drifted = [child for child in observed.value_of(r.children) or () if child.drift and not child.refusal]
     if not drifted:
         return DONE
     actions = tuple(

@@ -10,11 +10,11 @@ import asyncio
 import os
 import pathlib
 import ssl
+import tempfile
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
 
-from . import errors
+from . import errors, kubeconfig
 
 __all__ = ["SERVICE_ACCOUNT", "Credentials", "InCluster", "Kubeconfig", "discover", "from_kubeconfig", "in_cluster"]
 
@@ -107,78 +107,70 @@ class InCluster(Credentials):
 
 
 class Kubeconfig(Credentials):
-    """One context of a kubeconfig; exec plugins, OIDC and token files are renewed by the kubeconfig library."""
+    """One context of a kubeconfig. Read again each minute, as token files and plugins' tokens are renewed."""
 
-    def __init__(self, loader: Callable[[], Any], *, clock: Callable[[], float] = time.monotonic) -> None:
-        super().__init__("")
-        self._make_loader = loader
-        self._clock = clock
-        self._loader: Any = None
-        self._settings: Any = None
-        self._loaded_at = 0.0
-        self._lock = asyncio.Lock()
-
-    async def load(self, *, anew: bool = False) -> None:
-        """Read the files and run what has to be run. Raises CredentialsError."""
-        from kubernetes_asyncio.client import Configuration  # costs 300 ms and 60 MB, and pods never need it
-
-        try:
-            if anew or self._loader is None:
-                self._loader = self._make_loader()
-            settings = Configuration()
-            await self._loader.load_and_set(settings)
-        except Exception as error:  # the library and the plugins raise whatever they like
-            raise errors.CredentialsError(
-                f"kubeconfig can't be used: {error}; check the context and its user"
-            ) from error
+    def __init__(
+        self, reader: kubeconfig.Reader, settings: kubeconfig.Settings, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._reader = reader
         self._settings = settings
-        self._loaded_at = self._clock()
-        self.server = str(settings.host).rstrip("/")
-        self.server_name = settings.tls_server_name or ""
-        self.proxy = settings.proxy or ""
-        context: Any = self._loader.current_context or {}
-        self.namespace = context.get("context", {}).get("namespace") or "default"
-        if self._tls is not None:
-            self._load_client_certificate(self._tls)
+        self._clock = clock
+        self._read_at = clock()
+        self._lock = asyncio.Lock()
+        super().__init__(
+            settings.server,
+            namespace=settings.namespace,
+            server_name=settings.server_name,
+            proxy=settings.proxy,
+        )
 
     def _make_tls(self) -> ssl.SSLContext:
         try:
-            context = ssl.create_default_context(cafile=self._settings.ssl_ca_cert)
-        except (OSError, ssl.SSLError) as error:
+            context = ssl.create_default_context(cadata=self._settings.authority or None)
+        except ssl.SSLError as error:
             raise errors.CredentialsError(f"the cluster's CA can't be loaded: {error}") from error
-        if self._settings.verify_ssl is False:
+        if not self._settings.verify:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
-        self._load_client_certificate(context)
+        self._load_certificate(context)
         return context
 
-    def _load_client_certificate(self, context: ssl.SSLContext) -> None:
-        if not self._settings.cert_file:
+    def _load_certificate(self, context: ssl.SSLContext) -> None:
+        if not self._settings.certificate:
             return
-        try:
-            context.load_cert_chain(self._settings.cert_file, self._settings.key_file)
-        except (OSError, ssl.SSLError) as error:
-            raise errors.CredentialsError(f"the client certificate can't be loaded: {error}") from error
+        with tempfile.TemporaryDirectory() as folder:  # private; ssl takes a key only from a file
+            chain, key = pathlib.Path(folder, "chain"), pathlib.Path(folder, "key")
+            chain.write_text(self._settings.certificate, encoding="utf-8")
+            key.write_text(self._settings.key, encoding="utf-8")
+            try:
+                context.load_cert_chain(chain, key)
+            except (OSError, ssl.SSLError) as error:
+                raise errors.CredentialsError(f"the client certificate can't be loaded: {error}") from error
+
+    async def _read(self, *, anew: bool) -> None:
+        before = self._settings
+        self._settings = await self._reader.read(anew=anew)
+        self._read_at = self._clock()
+        renewed = (before.certificate, before.key) != (self._settings.certificate, self._settings.key)
+        if renewed and self._tls is not None:
+            self._load_certificate(self._tls)  # new connections use it
 
     async def headers(self) -> Mapping[str, str]:
-        """The bearer token if the user has one; each minute the loader may renew it."""
-        if self._clock() - self._loaded_at >= REREAD:
+        """The bearer token if the user has one, at most a minute old."""
+        if self._clock() - self._read_at >= REREAD:
             async with self._lock:
-                if self._clock() - self._loaded_at >= REREAD:
-                    await self.load()
-        token = (self._settings.api_key or {}).get("BearerToken", "")
-        return {"Authorization": str(token).strip()} if token else {}
+                if self._clock() - self._read_at >= REREAD:
+                    await self._read(anew=False)
+        value = self._settings.authorization
+        return {"Authorization": value} if value else {}
 
     async def refresh(self) -> bool:
-        """Runs the exec plugin or reads the files again; True when that gave another token or certificate."""
+        """True when reading anew, which runs an exec plugin again, gave another token or certificate."""
         refused = self._settings
         async with self._lock:
             if self._settings is refused:
-                await self.load(anew=True)
-        return bool(
-            self._settings.api_key != refused.api_key
-            or self._settings.cert_file != refused.cert_file  # temporary files are named by content
-        )
+                await self._read(anew=True)
+        return self._settings != refused
 
 
 def in_cluster(folder: pathlib.Path = SERVICE_ACCOUNT, environ: Mapping[str, str] | None = None) -> InCluster:
@@ -197,19 +189,9 @@ async def from_kubeconfig(path: str | os.PathLike[str] | None = None, context: s
 
     The current context when none is named. Raises CredentialsError.
     """
-    from kubernetes_asyncio import config  # costs 300 ms and 60 MB, and pods never need it
-
     files = os.fspath(path) if path else os.environ.get("KUBECONFIG") or "~/.kube/config"
-
-    def loader() -> Any:
-        merged = config.kube_config.KubeConfigMerger(files).config
-        if merged is None:
-            raise errors.CredentialsError(f"no kubeconfig at {files}")
-        return config.kube_config.KubeConfigLoader(config_dict=merged, config_base_path=None, active_context=context)
-
-    credentials = Kubeconfig(loader)
-    await credentials.load()
-    return credentials
+    reader = kubeconfig.Reader(files, context)
+    return Kubeconfig(reader, await reader.read())
 
 
 async def discover(kubeconfig: str | os.PathLike[str] | None = None, context: str | None = None) -> Credentials:

@@ -161,11 +161,11 @@ class Election:
         return True
 
     async def _try_create(self) -> bool:
-        """A missing lease may have been deleted under its holder: it is watched for a full duration, as another's is."""
+        """A missing lease may have been deleted under its holder: it is watched as long as another's is."""
         begun = self._clock()
         if self._missing_at is None:
             self._missing_at = begun
-            log.info("no lease yet; waiting in case its holder still works", lease=self._name, seconds=self._promised())
+            log.info("no lease, waiting lest its holder still works", lease=self._name, seconds=self._promised())
         if begun - self._missing_at < self._promised():
             return False
         body = {

@@ -11,10 +11,7 @@ from tests.api.runtime import operate, widget
 async def define(client: kube_client.Client, group: str = widget.GROUP) -> None:
     """Have the Widget's definition served."""
     body = widget.definition(group)
-    try:
-        await client.create(kinds.CRD, "", body, field_manager="test")
-    except errors.AlreadyExists:
-        await client.apply(kinds.CRD, "", body["metadata"]["name"], body, field_manager="test")
+    await client.apply(kinds.CRD, "", body["metadata"]["name"], body, field_manager="test")
 
     async def is_served() -> bool:
         try:

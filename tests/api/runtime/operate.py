@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -16,6 +16,7 @@ from moorage.kube import errors, transport
 from moorage.runtime import election, manager
 from tests.api.runtime import widget
 
+T = TypeVar("T")
 TIMING = election.Timing(duration=3, renew=2, retry=0.2)
 PATIENCE = 30.0
 
@@ -190,13 +191,13 @@ class User:
     async def delete(self, name: str, resource: meta.Resource | None = None) -> None:
         await self.client.delete(resource or self.resource, self.namespace, name, propagation="Background")
 
-    async def widget(self, name: str) -> widget.Widget | None:
+    async def look(self, name: str) -> widget.Widget | None:
         return await self._find(self.resource, name, widget.Widget)
 
     async def child(self, name: str) -> dict[str, Any] | None:
-        return await self._find(kinds.CONFIG_MAP, f"{name}-widget", dict)
+        return await self._find(kinds.CONFIG_MAP, f"{name}-widget", dict[str, Any])
 
-    async def _find(self, resource: meta.Resource, name: str, as_: Any) -> Any:
+    async def _find(self, resource: meta.Resource, name: str, as_: type[T]) -> T | None:
         try:
             return await self.client.get(resource, self.namespace, name, as_=as_)
         except errors.NotFound:
@@ -206,19 +207,20 @@ class User:
         """Wait until the latest generation is Ready."""
 
         async def is_ready() -> widget.Widget | None:
-            found = await self.widget(name)
+            found = await self.look(name)
             if found is None or found.status.observed_generation != found.metadata.generation:
                 return None
             ready = next((c for c in found.status.conditions if c.type == "Ready"), None)
             return found if ready is not None and ready.status == "True" else None
 
-        return await until(is_ready)
+        found: widget.Widget = await until(is_ready)
+        return found
 
     async def gone(self, name: str) -> None:
         """Wait until the Widget is gone."""
 
         async def is_gone() -> bool:
-            return await self.widget(name) is None
+            return await self.look(name) is None
 
         await until(is_gone)
 

@@ -1,4 +1,4 @@
-"""Two operators: handover after a stop and after a crash, a leader that sleeps past its lease, a Lease that is deleted."""
+"""Two operators: handover after a stop and a crash, a leader that sleeps past its lease, a Lease that is deleted."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ import contextlib
 import threading
 import time
 from collections.abc import AsyncIterator
-
-import pytest
 
 from moorage.api import kinds
 from moorage.kube import client as kube_client

@@ -28,6 +28,7 @@ async def test_each_change_costs_its_writes_and_no_more(client: kube_client.Clie
 
         await user.delete("one")
         await user.gone("one")
+        await operate.until(lambda: it.idle)
         assert it.wrote == BIRTH + CHANGE + DEATH
         assert await user.child("one") is None
         assert await it.stop() is True
@@ -98,7 +99,7 @@ async def test_paused_nothing_is_done_and_nothing_is_claimed(client: kube_client
         await user.change("one", {"metadata": {"annotations": {"moorage.dev/paused": "true"}}, "spec": {"text": "b"}})
 
         async def said() -> dict[str, str]:
-            found = await user.widget("one")
+            found = await user.look("one")
             assert found is not None
             if found.status.observed_generation != found.metadata.generation:
                 return {}

@@ -59,7 +59,7 @@ def definition(group: str = GROUP) -> dict[str, Any]:
     return crd.crd(group=group, version="v1", kind="Widget", plural="widgets", spec=Spec, status=Status, categories=())
 
 
-# --- facts and steps -----------------------------------------------------------------------------------------------------
+# --- facts and steps -------------------------------------------------------------------------------------------------
 
 
 def available(seen: Seen) -> Fact:

@@ -156,6 +156,18 @@ def test_rights_bound_again_by_an_interrupted_farewell_are_given_back() -> None:
     assert ("claim_is_known", ["Delete", "EditFinalizer"]) == leave(release=states.settled(claim=None))
 
 
+def test_a_collector_in_a_namespace_that_ends_with_it_does_not_wait_for_its_end() -> None:
+    ending = control.TenantSeen("ns-uid", True, ("acme",))
+    inside = meta.ObjectMeta(name="one", namespace="acme", uid="uid-1", finalizers=(types.FINALIZER,))
+
+    made = decision.decide(seen(tenant=ending, meta=inside, binding=None), steps=control.FAREWELL)
+
+    (finalizer,) = made.acts[0].actions
+    assert isinstance(finalizer, decision.EditFinalizer)
+    assert ["namespace_is_ending"] == [guard.check for guard in finalizer.require]
+    assert ("tenant_is_there", []) == leave(tenant=ending)
+
+
 def test_nothing_is_read_in_the_namespace_after_the_rights_went() -> None:
     made = decision.decide(seen(release=states.settled(claim=None)), steps=control.FAREWELL)
     unbind, finalizer = made.acts[0].actions

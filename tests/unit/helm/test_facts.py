@@ -44,6 +44,12 @@ def test_facts(release: seen.ReleaseSeen, fact: object, expected: tuple[bool | N
     assert expected == (found.status, str(found.reason))
 
 
+def test_drift_whose_repair_is_refused_tells_why() -> None:
+    child = states.child(drift=("spec.x",), refusal="422 Invalid: both can't be")
+
+    assert "both can't be" in facts.drifted(states.It(states.settled(children=(child,)))).message
+
+
 def test_an_own_rollback_is_no_drift() -> None:
     rolled = states.record(revision=3, description="Rollback to 1")
     given_up = status.HelmStatus(failed=status.FailedDigest("d2", rolled_back_to=1))

@@ -239,6 +239,18 @@ def test_drift_is_undone_object_by_object_and_the_steps_go_on() -> None:
     assert () == decide(states.settled(children=drifted, policy=seen.Policy(enforce=False))).acts
 
 
+def test_a_repair_that_the_server_refuses_keeps_nothing_else_from_being_done() -> None:
+    refused = states.child(states.DEPLOYMENT, drift=("spec.x",), refusal="422 Invalid: both can't be")
+    drifted = states.child(states.SERVICE, drift=("spec.ports",))
+
+    made = decide(states.settled(children=(refused, drifted)))
+
+    (restore,) = states.actions(made.acts[0])
+    assert isinstance(restore, decision.Call)
+    assert states.SERVICE == msgspec.convert(restore.args["ref"], meta.ObjectRef)
+    assert () == decide(states.settled(children=(refused,))).acts
+
+
 def test_a_failed_release_is_not_repaired_object_by_object() -> None:
     drifted = (states.child(drift=("spec.replicas",)),)
 

@@ -13,6 +13,7 @@ import msgspec
 from moorage.api.meta import ObjectMeta, Resource
 from moorage.kube import transport, watch
 
+NOTHING: transport.Query = {}
 BOX = Resource("test.moorage.dev", "v1", "Box", "boxes")
 
 
@@ -140,7 +141,7 @@ class FakeServer:
         method: str,
         path: str,
         *,
-        query: transport.Query = {},
+        query: transport.Query = NOTHING,
         body: bytes | None = None,
         content_type: str = "",
         accept: str = transport.JSON,
@@ -171,7 +172,7 @@ class FakeServer:
 
     @contextlib.asynccontextmanager
     async def stream(
-        self, method: str, path: str, *, query: transport.Query = {}, accept: str = transport.JSON, timeout: float
+        self, method: str, path: str, *, query: transport.Query = NOTHING, accept: str = transport.JSON, timeout: float
     ) -> AsyncIterator[transport.Stream]:
         self.calls["watch"] += 1
         self.requests.append(("WATCH", path, {**query, "accept": accept}, None))
@@ -212,7 +213,8 @@ class FakeServer:
                     yield text[: version % len(text)]
                     yield text[version % len(text) :]
             async with self._news:
-                await self._news.wait_for(lambda: self.version > since or cuts != self._cuts)
+                while self.version <= since and cuts == self._cuts:
+                    await self._news.wait()
 
     def socket(self, path: str, **_: Any) -> Any:
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""Whatever happens, in whatever order: the cache ends equal to the list, and is never behind an own write on the way."""
+"""Whatever happens, in whatever order: the cache ends equal to the list, and never is behind an own write."""
 
 from __future__ import annotations
 

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
+import base64
+import os
 import pathlib
+import shutil
+import subprocess
 import sys
+from typing import Any
 
 import pytest
 import yaml
 
 from moorage.kube import credentials, errors
+from moorage.kube import kubeconfig as reading
+
+
+def write(path: pathlib.Path, text: str) -> None:
+    path.write_text(text)
+
+
+def load(path: pathlib.Path) -> Any:
+    return yaml.safe_load(path.read_text())
 
 
 class Clock:
@@ -25,6 +40,30 @@ def account(tmp_path: pathlib.Path) -> pathlib.Path:
     (folder / "token").write_text("first\n")
     (folder / "namespace").write_text("harbour")
     return folder
+
+
+@pytest.fixture
+def certificate(tmp_path: pathlib.Path) -> tuple[str, str]:
+    """A self-signed certificate and its key."""
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("openssl is not installed")
+    chain, key = tmp_path / "chain.pem", tmp_path / "key.pem"
+    made = [
+        "req",
+        "-x509",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:prime256v1",
+        "-nodes",
+        "-days",
+        "2",
+        "-subj",
+        "/CN=test",
+    ]
+    subprocess.run([openssl, *made, "-keyout", str(key), "-out", str(chain)], check=True, capture_output=True)
+    return chain.read_text(), key.read_text()
 
 
 @pytest.fixture
@@ -131,14 +170,64 @@ async def test_an_exec_plugin_runs_again_when_refused(kubeconfig: pathlib.Path) 
     assert await found.headers() == {"Authorization": "Bearer plugin-2"}
 
 
-async def test_what_is_wrong_with_a_kubeconfig_is_said(kubeconfig: pathlib.Path, tmp_path: pathlib.Path) -> None:
-    with pytest.raises(errors.CredentialsError, match="nowhere"):
-        await credentials.from_kubeconfig(tmp_path / "nowhere")
-    with pytest.raises(errors.CredentialsError, match="context"):
-        await credentials.from_kubeconfig(kubeconfig, "no-such-context")
-    kubeconfig.write_text("{nonsense")
-    with pytest.raises(errors.CredentialsError):
-        await credentials.from_kubeconfig(kubeconfig)
+@pytest.mark.parametrize(
+    ("text", "context", "said"),
+    [
+        (None, None, "no kubeconfig at .*broken"),
+        ("{nonsense", None, "broken can't be used"),
+        ("contexts: []", "other", "no context named 'other'"),
+        (
+            "{contexts: [{name: a, context: {cluster: c}}], clusters: [], current-context: a}",
+            None,
+            "no cluster named 'c'",
+        ),
+    ],
+)
+async def test_what_is_wrong_is_said(tmp_path: pathlib.Path, text: str | None, context: str | None, said: str) -> None:
+    path = tmp_path / "broken"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(errors.CredentialsError, match=said):
+        await credentials.from_kubeconfig(path, context)
+
+
+async def test_a_plugin_that_fails(kubeconfig: pathlib.Path) -> None:
+    (kubeconfig.parent / "plugin.py").write_text("raise SystemExit('no login')")
+    with pytest.raises(errors.CredentialsError, match="can't be used"):
+        await credentials.from_kubeconfig(kubeconfig, "exec")
+
+
+async def test_several_files_are_merged(kubeconfig: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    other = tmp_path / "other"
+    context = {"name": "elsewhere", "context": {"cluster": "c", "user": "file"}}
+    other.write_text(yaml.safe_dump({"contexts": [context], "clusters": [], "users": []}))
+    found = await credentials.from_kubeconfig(f"{kubeconfig}{os.pathsep}{other}", "elsewhere")
+    assert await found.headers() == {"Authorization": "Bearer from-file"}
+
+
+async def test_both_readers_agree(kubeconfig: pathlib.Path, certificate: tuple[str, str]) -> None:
+    """What is read without the library is what the library reads."""
+    config = load(kubeconfig)
+    chain, key = (base64.b64encode(text.encode()).decode() for text in certificate)
+    config["clusters"][0]["cluster"] = {"server": "https://c.example:6443", "certificate-authority-data": chain}
+    config["users"][0]["user"] = {"client-certificate-data": chain, "client-key-data": key}
+    write(kubeconfig, yaml.safe_dump(config))
+    for context in ("plain", "file"):
+        reader = reading.Reader(str(kubeconfig), context)
+        assert await reader.read() == await reader._read_by_library(anew=True)
+    found = await credentials.from_kubeconfig(kubeconfig, "plain")
+    assert found.tls() is found.tls() is not None
+
+
+async def test_the_library_is_not_loaded_for_a_plain_file(kubeconfig: pathlib.Path) -> None:
+    """Its import would make each command of the CLI wait."""
+    code = (
+        "import asyncio, sys; from moorage.kube import credentials;"
+        f"asyncio.run(credentials.from_kubeconfig({str(kubeconfig)!r}));"
+        "assert 'kubernetes_asyncio' not in sys.modules"
+    )
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", code)
+    assert await process.wait() == 0
 
 
 async def test_order_of_discovery(

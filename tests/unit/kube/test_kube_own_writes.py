@@ -6,7 +6,7 @@ import asyncio
 
 import msgspec
 import pytest
-from kube_fakes import BOX, Box, Clock, FakeServer, box, body, until
+from kube_fakes import BOX, Box, Clock, FakeServer, body, box, until
 
 from moorage.kube import cache as kube_cache
 from moorage.kube import client as kube_client

@@ -202,11 +202,13 @@ async def test_streams_never_starve_requests(site: Site) -> None:
         return answer
 
     site.handler = stream
-    async with wire.stream("GET", "/x", query={"watch": "1"}, timeout=5) as one:
-        async with wire.stream("GET", "/x", query={"watch": "1"}, timeout=5) as two:
-            assert await anext(one.chunks()) == b"first\n"
-            assert await anext(two.chunks()) == b"first\n"
-            assert (await wire.request("GET", "/x", timeout=5)).body == b"done"
+    async with (
+        wire.stream("GET", "/x", query={"watch": "1"}, timeout=5) as one,
+        wire.stream("GET", "/x", query={"watch": "1"}, timeout=5) as two,
+    ):
+        assert await anext(one.chunks()) == b"first\n"
+        assert await anext(two.chunks()) == b"first\n"
+        assert (await wire.request("GET", "/x", timeout=5)).body == b"done"
     await wire.close()
 
 

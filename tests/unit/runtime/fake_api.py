@@ -13,6 +13,7 @@ import msgspec
 from moorage.kube import transport
 
 Object = dict[str, Any]
+NOTHING: transport.Query = {}
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -112,7 +113,7 @@ class FakeApi:
         method: str,
         path: str,
         *,
-        query: transport.Query = {},
+        query: transport.Query = NOTHING,
         body: bytes | None = None,
         content_type: str = "",
         accept: str = transport.JSON,
@@ -206,7 +207,7 @@ class FakeApi:
 
     @contextlib.asynccontextmanager
     async def stream(
-        self, method: str, path: str, *, query: transport.Query = {}, accept: str = transport.JSON, timeout: float
+        self, method: str, path: str, *, query: transport.Query = NOTHING, accept: str = transport.JSON, timeout: float
     ) -> AsyncIterator[transport.Stream]:
         yield _Stream(self._follow(Place.of(path), int(str(query["resourceVersion"]))))
 
@@ -218,7 +219,8 @@ class FakeApi:
                     if scope.covers(at):
                         yield msgspec.json.encode({"type": kind, "object": content}) + b"\n"
             async with self._news:
-                await self._news.wait_for(lambda: self.version > since)
+                while self.version <= since:
+                    await self._news.wait()
 
     def socket(self, path: str, **_: Any) -> Any:
         raise NotImplementedError

@@ -90,7 +90,7 @@ class Bench:
         self.world = kind.World(self.client, self.caches, self.gate, self.keys.add)  # type: ignore[arg-type]
         self.recorder = events.Recorder(self.client, self.gate, instance="test")
         self.notes: list[events.Note] = []
-        self.recorder.note = self.notes.append  # type: ignore[method-assign]
+        self.recorder.note = self.notes.append  # type: ignore[method-assign, assignment]
         self.passes = 0
         shared = lanes.Lanes()
         metrics = telemetry.Metrics()
@@ -114,7 +114,8 @@ class Bench:
 
     @property
     def status(self) -> Object:
-        return self.api.one("gadgets", "one").get("status", {})
+        found: Object = self.api.one("gadgets", "one").get("status", {})
+        return found
 
     @property
     def conditions(self) -> dict[str, tuple[str, str]]:

@@ -22,7 +22,7 @@ def _live(body: Any, version: str = "1", **data: str) -> dict[str, Any]:
 def test_a_digest_names_the_body_whatever_the_order_its_stamp_and_uid() -> None:
     shuffled = {k: BODY[k] for k in reversed(BODY)}
     stamped = apply.stamped(shuffled)
-    again = {**stamped, "metadata": {**stamped["metadata"], "uid": "u"}}  # type: ignore[dict-item]
+    again = {**stamped, "metadata": {**stamped["metadata"], "uid": "u"}}
     assert apply.digest(BODY) == apply.digest(stamped) == apply.digest(again)
     assert apply.digest({**BODY, "data": {"a": "2"}}) != apply.digest(BODY)
     assert apply.digest(BODY, key=b"k") != apply.digest(BODY)

@@ -205,6 +205,6 @@ async def test_a_key_of_no_kind_and_a_kind_that_will_not_close_end_nothing(api: 
 
 
 def test_two_kinds_of_one_name_are_refused(api: FakeApi) -> None:
+    settings = manager.Settings(identity="me", namespace="ns")
     with pytest.raises(ValueError, match="two kinds"):
-        Settings = manager.Settings(identity="me", namespace="ns")
-        manager.Manager(kube_client.Client(api), [GadgetKind(), GadgetKind()], Settings)
+        manager.Manager(kube_client.Client(api), [GadgetKind(), GadgetKind()], settings)

@@ -110,7 +110,7 @@ class Machine(RuleBasedStateMachine):
         for key in sorted(self.working):
             self.q.done(key)
         self.clock.now += 1000
-        came = set()
+        came: set[str] = set()
         while taken := self.q.take():
             came.update(taken)
             self.q.done(taken[0])

@@ -118,7 +118,7 @@ def rights_are_bound(seen: Seen) -> Verdict:
 
 
 def tenant_is_there(seen: Seen) -> Verdict:
-    """With the namespace all is gone; while it goes, it is waited for; without rights in it they are bound again."""
+    """With the namespace all is gone; while it goes, it is waited for, but not by a Collector inside it."""
     if isinstance(seen.tenant, observed.Failed):
         return decision.unknown(Reason.NAMESPACE_UNKNOWN, seen.tenant, "namespace")
     tenant, name = seen.tenant.value, seen.spec.namespace
@@ -126,6 +126,10 @@ def tenant_is_there(seen: Seen) -> Verdict:
         gone = decision.Guard("namespace_is_gone", {"name": name})
         action = decision.EditFinalizer(why=f"namespace {name} is gone", present=False, require=(gone,))
         return Act(Reason.LEAVING, f"namespace {name} is gone, and all that was in it", (action,))
+    if tenant.terminating and seen.meta.namespace == name:  # each would wait for the other
+        ending = decision.Guard("namespace_is_ending", {"name": name})
+        action = decision.EditFinalizer(why=f"all in namespace {name} ends with it", present=False, require=(ending,))
+        return Act(Reason.LEAVING, f"namespace {name} is being deleted with all that is in it", (action,))
     if tenant.terminating:
         return Wait(Reason.NAMESPACE_ENDING, f"namespace {name} is being deleted", on="namespace", within=10 * MINUTE)
     return DONE

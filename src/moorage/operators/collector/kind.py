@@ -96,6 +96,7 @@ class CollectorKind(kind.Kind[types.Collector, control.Seen]):
         self.guards = {
             **self._engine.guards,
             "namespace_is_gone": self._namespace_is_gone,
+            "namespace_is_ending": self._namespace_is_ending,
             "others_stay": self._others_stay,
         }
 
@@ -215,6 +216,13 @@ class CollectorKind(kind.Kind[types.Collector, control.Seen]):
             return ""
         return f"namespace {args['name']} is there"
 
+
+    async def _namespace_is_ending(self, _: types.Collector, args: dict[str, Any]) -> str:
+        try:
+            found = await self._world.client.get(kinds.NAMESPACE, "", str(args["name"]), as_=Namespace)
+        except errors.NotFound:
+            return ""
+        return "" if found.metadata.deleting else f"namespace {args['name']} stays"
 
     async def _others_stay(self, obj: types.Collector, _: dict[str, Any]) -> str:
         """Of two that leave at once, one must know that it is the last."""

@@ -1,0 +1,75 @@
+"""Where a repair must first take ownership over, as an apply takes away only what its own manager has set. Pure.
+
+A user who edits a key of a merged list (the port of a Service, the name of a variable) makes another element of it: the
+release's is missing, and the user's stays beside the one that an apply puts back, or has the apply refused. Two members
+of a union are the like. Once the notes in metadata.managedFields say that the element is helm's, the next apply, which
+doesn't hold it, takes it away. Only such elements are taken, so that what others have added survives.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from . import fieldsets
+
+__all__ = ["SPEC", "Path", "notes"]
+
+Path = tuple[str, ...]
+"""A place in managedFields, such as ("f:spec", "f:ports", 'k:{"port":80,"protocol":"TCP"}')."""
+
+SPEC: Path = ("f:spec",)
+
+
+def notes(live: Mapping[str, Any], manager: str, places: Iterable[Path]) -> list[dict[str, Any]] | None:
+    """managedFields in which `manager` owns by Apply what people own at the places; None if there is nothing to take.
+
+    Owners of a subresource, such as autoscalers and controllers that write status, keep what they have.
+    """
+    entries: list[dict[str, Any]] = copy.deepcopy((live.get("metadata") or {}).get("managedFields") or [])
+    mine = next((e for e in entries if (e.get("manager"), e.get("operation")) == (manager, "Apply")), None)
+    if mine is None or mine.get("subresource"):
+        return None
+    taken = False
+    for entry in entries:
+        if entry is mine or entry.get("subresource") or entry.get("apiVersion") != mine.get("apiVersion"):
+            continue
+        for place in places:
+            if (found := _pop(entry.get("fieldsV1") or {}, place)) is not None:
+                _put(mine["fieldsV1"], place, found)
+                taken = True
+    return [entry for entry in entries if entry.get("fieldsV1")] if taken else None
+
+
+def _pop(node: dict[str, Any], place: Path) -> dict[str, Any] | None:
+    """Remove and return what is noted at the place, and the maps that are empty without it."""
+    name = _entry(node, place[0])
+    if name is None:
+        return None
+    if len(place) == 1:
+        return dict(node.pop(name))
+    found = _pop(node[name], place[1:])
+    if found is not None and not node[name]:
+        del node[name]
+    return found
+
+
+def _put(node: dict[str, Any], place: Path, found: dict[str, Any]) -> None:
+    for part in place:
+        node = node.setdefault(_entry(node, part) or part, {})
+    _merge(node, found)
+
+
+def _merge(node: dict[str, Any], other: Mapping[str, Any]) -> None:
+    for name, below in other.items():
+        _merge(node.setdefault(_entry(node, name) or name, {}), below)
+
+
+def _entry(node: Mapping[str, Any], wanted: str) -> str | None:
+    """The name by which the node has it: the fields of a key may be written in any order."""
+    if wanted in node or not wanted.startswith("k:"):
+        return wanted if wanted in node else None
+    key = fieldsets.element_key(json.loads(wanted[2:]))
+    return next((n for n in node if n.startswith("k:") and fieldsets.element_key(json.loads(n[2:])) == key), None)
