@@ -46,7 +46,9 @@ class Operator:
         command = ["unshare", "--mount", "sh", "-c", _LIKE_A_POD, "sh", str(self._account), sys.executable]
         command += ["-m", "moorage", "run", "--config", str(self._config)]
         command += ["--helm", self._helm, "--scratch", str(self._folder / "scratch")]
-        environment = {k: v for k, v in os.environ.items() if k != "KUBECONFIG"} | self._environment
+        dropped = ("KUBECONFIG", "PYTHONDONTWRITEBYTECODE")
+        environment = {k: v for k, v in os.environ.items() if k not in dropped} | self._environment
+        environment["PYTHONPYCACHEPREFIX"] = str(self._folder / "bytecode")  # as in the image, it is compiled before
         self._process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
         self._reader = threading.Thread(target=self._read, args=(self._process,), daemon=True)
         self._reader.start()

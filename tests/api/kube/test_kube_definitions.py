@@ -55,7 +55,7 @@ class Spec(msgspec.Struct, rename="camel", frozen=True):
     )
 
 
-class Seen(status.Status, kw_only=True):
+class Seen(status.Status, frozen=True, kw_only=True):
     members: int = 0
     selector: str = ""
 

@@ -139,7 +139,7 @@ def test_what_can_not_be_said_names_its_path(struct: type[msgspec.Struct], path:
         schema.of(struct)
 
 
-class Seen(status.Status, kw_only=True):
+class Seen(status.Status, frozen=True, kw_only=True):
     members: int = 0
     name: str
 
