@@ -41,6 +41,7 @@ class Config(msgspec.Struct, frozen=True, rename="camel"):
     log_level: str = "info"
     workers: int = 8
     helm_runs: int = 4
+    drain_seconds: float = 40.0
 
     def section(self, name: str) -> Any:
         """One system's section, decoded. Raises ConfigError."""

@@ -229,12 +229,9 @@ class Moment:
                 "-o=custom-columns=" + ",".join(f"{label}:.metadata.labels.{label}" for label in ("status", "version")),
             )
         elif sign == "hook":
-            self._watch("jobs", "-n", one.tenant, "-o=custom-columns=U:.metadata.uid", "--output-watch-events")
+            self._watch("jobs", "-n", one.tenant, "--output-watch-events")
         elif sign in ("claim", "claim-gone"):
-            label = "-l=moorage.dev/claim"
-            self._watch(
-                "configmaps", "-n", one.tenant, label, "-o=custom-columns=N:.metadata.name", "--output-watch-events"
-            )
+            self._watch("configmaps", "-n", one.tenant, "-l=moorage.dev/claim", "--output-watch-events")
         else:
             raise ValueError(f"no way to notice {sign} {value}")
         return self

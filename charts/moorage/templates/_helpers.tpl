@@ -75,6 +75,8 @@ http:
 logLevel: {{ .Values.logLevel }}
 workers: {{ .Values.workers }}
 helmRuns: {{ .Values.helmRuns }}
+{{- /* Beyond the drain: events go out, the lease is released, connections close. */}}
+drainSeconds: {{ sub .Values.terminationGracePeriodSeconds 20 }}
 systems:
   {{- toYaml $systems | nindent 2 }}
 {{- end -}}

@@ -66,6 +66,7 @@ async def _operate(
         port=loaded.http.port,
         workers=loaded.workers,
         task_limit=loaded.helm_runs,
+        drain=loaded.drain_seconds,
     )
     async with connection.connected(kubeconfig, context) as reached:
         return await manager.Manager(reached.client, kinds, settings).run(stop)

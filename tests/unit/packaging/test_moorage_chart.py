@@ -38,6 +38,7 @@ def test_configuration_file(render: Any) -> None:
         "logLevel": "info",
         "workers": 8,
         "helmRuns": 4,
+        "drainSeconds": 40,
         "systems": {
             "collector": {
                 "namespaces": [],
@@ -260,3 +261,10 @@ def test_schema_names_what_is_wrong(refusal: Callable[[str, Values], str], value
 
 def test_an_account_of_ones_own_must_be_named(refusal: Callable[[str, Values], str]) -> None:
     assert "serviceAccount.name: name the account" in refusal("moorage", {"serviceAccount": {"create": False}})
+
+
+def test_the_lease_is_there_beforehand_and_nobodys(render: Any) -> None:
+    (lease,) = of_kind(render("moorage"), "Lease")
+
+    assert "moorage" == lease["metadata"]["name"]
+    assert "spec" not in lease

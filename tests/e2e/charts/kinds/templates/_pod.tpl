@@ -14,8 +14,12 @@ spec:
   containers:
     - name: main
       image: moorage.dev/collector:0.165.0
-      args: ["--config=yaml:receivers::nop:", "--config=yaml:exporters::nop:", "--version"]
+      args: ["--config=env:CONFIGURATION"]
       env:
+        - name: CONFIGURATION
+          value: >-
+            {receivers: {otlp: {protocols: {http: {endpoint: "127.0.0.1:4318"}}}}, exporters: {debug: {}},
+            service: {telemetry: {metrics: {level: none}}, pipelines: {logs: {receivers: [otlp], exporters: [debug]}}}}
         - name: WORD
           value: hello
       ports:
