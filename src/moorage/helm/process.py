@@ -113,8 +113,9 @@ async def _talk(child: asyncio.subprocess.Process, stdin: bytes) -> tuple[bytes,
 
 async def _feed(writer: asyncio.StreamWriter, stdin: bytes) -> None:
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-        writer.write(stdin)
-        await writer.drain()
+        if not writer.is_closing():  # the child may have ended already, and uvloop refuses to write to a closed pipe
+            writer.write(stdin)
+            await writer.drain()
     writer.close()
 
 

@@ -8,11 +8,12 @@ import signal
 import stat
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
-from moorage.helm import binary, failures, manifest
+from moorage.helm import binary, failures, manifest, process
 
 K = failures.FailureKind
 CAPABILITIES = binary.Capabilities("v1.31.0", ("apps/v1", "example.com/v1/Thing"))
@@ -204,3 +205,20 @@ def _nap() -> None:
     import time
 
     time.sleep(0.02)
+
+
+def test_a_child_that_ends_before_it_is_fed_is_no_fault():
+    """Seen under load: uvloop refuses to write to a pipe whose other end is gone."""
+    uvloop = pytest.importorskip("uvloop")
+
+    async def busy() -> None:
+        for _ in range(30):
+            await asyncio.sleep(0)
+            time.sleep(0.01)  # noqa: ASYNC251 - a loop that is held up
+
+    async def many() -> list[process.Ended]:
+        runs = [process.run(["/bin/true"], stdin=b"x", env={"TMPDIR": "/tmp"}, timeout=60, grace=1) for _ in range(8)]
+        return list((await asyncio.gather(busy(), *runs))[1:])
+
+    for _ in range(5):
+        assert [0] * 8 == [ended.code for ended in uvloop.run(many())]
