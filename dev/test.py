@@ -128,7 +128,7 @@ def _pytest(tier: str, seed: str, bed: Testbed, *, campaign: bool) -> Tally:
     else:
         command += [f"--hypothesis-seed={seed}", "-m", "campaign" if campaign else "not campaign"]
     print(f"\n── {tier} ──", flush=True)
-    environment = {**os.environ, **bed.environment(), "MOORAGE_SEED": seed, "PYTHONUNBUFFERED": "1"}
+    environment = {**os.environ, **bed.environment(), "MOORAGE_TEST_SEED": seed, "PYTHONUNBUFFERED": "1"}
     begun, counts = time.monotonic(), dict.fromkeys(COUNTED, 0)
     running = subprocess.Popen(
         command,

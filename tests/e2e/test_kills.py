@@ -153,7 +153,8 @@ class Life:
     # --- what is done
 
     def _apply(self, said: str) -> None:
-        values = trouble.pod(labels={"colour": "red" if said == "broken" else "blue"}) | {"data": {"said": said}}
+        pod = trouble.pod(f"{trouble.SLEEP}  # {said}", labels={"colour": "red" if said == "broken" else "blue"})
+        values = pod | {"data": {"said": said}}
         if self._hooked:
             values["hook"] = {"event": "post-install,post-upgrade,post-rollback", "run": HOOK}
         configuration = tools.configuration(values)

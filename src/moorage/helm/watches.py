@@ -1,8 +1,8 @@
 """The watches of each namespace that holds releases: opened with the first owner there, closed after the last.
 
-Claims and release records are always watched there (records by their metadata alone), pods too; the kinds of a release's
-objects as its inventory names them. Secrets are only ever watched by their metadata. Rights come per namespace, so
-the watches do as well.
+Claims and release records are always watched there (records by their metadata alone), pods too; the kinds of a
+release's objects as its inventory names them. Secrets are only ever watched by their metadata. Rights come per
+namespace, so the watches do as well.
 """
 
 from __future__ import annotations
