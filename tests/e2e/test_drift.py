@@ -104,7 +104,7 @@ def test_each_edited_leaf_is_put_right(
 ) -> None:
     """Each leaf that the API lets a user change, one by one; those that it doesn't are listed with its words.
 
-    One write each; two where the leaf is the key of a list's element, as what it was renamed to must be taken over first.
+    One write each; two where the leaf is the key of a list's element: what it was renamed to is taken over first.
     """
     values = {"serviceAccount": {"create": True}, "pdb": {"enabled": True}, "networkPolicy": {"enabled": True}}
     one = collector(values if chart == "collector" else {}, chart=chart, cluster=place)
@@ -222,7 +222,7 @@ def test_an_edited_secret_is_restored_though_its_data_is_not_watched(kinds: Rele
 
 
 def test_an_autoscaler_is_left_alone_and_a_person_is_not(collector: conftest.Make, account: str) -> None:
-    """Replicas that an autoscaler set stay, even through a repair of the same object; what a user scales is put right."""
+    """Replicas that an autoscaler set stay, even through a repair of the object; what a user scales is put right."""
     one = collector({"replicas": 1, "autoscale": True}, chart="kinds", cluster="registry")
     tools.wait("the release", lambda: one.history() and one.history()[-1]["status"] == "deployed")
     release = Release(one, account)

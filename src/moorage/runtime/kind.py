@@ -18,7 +18,7 @@ from moorage.api import status as api_status
 from moorage.kube import cache as kube_cache
 from moorage.kube import client as kube_client
 
-from . import decision, gate, tasks
+from . import decision, gate, pool
 
 
 class Reconciled(Protocol):
@@ -74,7 +74,7 @@ class World:
         self.client, self.caches, self.gate = client, caches, gate
         self._enqueue = enqueue
         self._told_of: Hashable = None
-        self.tasks = tasks.Tasks(enqueue, limit=task_limit)
+        self.tasks = pool.Tasks(enqueue, limit=task_limit)
 
     def enqueue(self, key: Hashable) -> None:
         """Have `key` looked at; nothing happens while subscribers are told of that key's own write (law 6)."""

@@ -1,25 +1,12 @@
-"""Long tasks (a helm run, a file copy) in a bounded pool, at most one per lane.
-
-Nothing waits for a task: `state` says what is known, and its end enqueues the key that started it. What a task was
-meant to do is written ahead in status, so a crash that empties this pool loses nothing.
-"""
+"""What is known of a long task: plain data that observations hold. `pool` runs them."""
 
 from __future__ import annotations
 
-import asyncio
-import functools
-import time
-from collections.abc import Awaitable, Callable, Hashable
 from typing import TypeAlias
 
 import msgspec
-import structlog
 
-from . import decision, failure, lifecycle
-
-log = structlog.get_logger(__name__)
-
-Work: TypeAlias = Callable[[], Awaitable[decision.Outcome]]
+from . import decision
 
 
 class Running(msgspec.Struct, frozen=True, tag="running"):
@@ -39,84 +26,3 @@ class Ended(msgspec.Struct, frozen=True, tag="ended"):
 
 
 TaskState: TypeAlias = Running | Ended | None
-
-
-class Tasks:
-    """The pool. `limit` tasks run side by side; the others wait their turn and count as running."""
-
-    def __init__(self, enqueue: Callable[[Hashable], None], *, limit: int = 4) -> None:
-        self._enqueue = enqueue
-        self._slots = asyncio.Semaphore(limit)
-        self._states: dict[str, TaskState] = {}
-        self._lanes_of: dict[Hashable, set[str]] = {}
-        self._handles: dict[str, asyncio.Task[decision.Outcome]] = {}
-        self._closed = False
-
-    def state(self, lane: str) -> TaskState:
-        """What runs in the lane, or how the last task in it ended, or None when this process has run none."""
-        return self._states.get(lane)
-
-    @property
-    def running(self) -> int:
-        """Tasks that have not ended."""
-        return len(self._handles)
-
-    def start(
-        self, lane: str, task: str, attempt: str, work: Work, *, key: Hashable, deadline: float
-    ) -> decision.Outcome:
-        """Start `work`, cancelled `deadline` seconds after its turn came. Conflict when the lane is taken."""
-        if self._closed:
-            return decision.Refused("Stopping", "the operator is stopping; its successor will look again")
-        if lane in self._handles:
-            return decision.Conflict(f"another task runs in {lane}")
-        self._states[lane] = Running(task, time.time())
-        self._lanes_of.setdefault(key, set()).add(lane)
-        handle = asyncio.get_running_loop().create_task(
-            self._run(lane, task, work, deadline), name=f"task:{lane}:{task}"
-        )
-        self._handles[lane] = handle
-        handle.add_done_callback(functools.partial(self._ended, lane, task, attempt, key))
-        return decision.Ok()
-
-    def forget(self, key: Hashable) -> None:
-        """The object is gone: drop the memory of its ended tasks."""
-        lanes = self._lanes_of.get(key, set())
-        for lane in lanes - self._handles.keys():
-            self._states.pop(lane, None)
-            lanes.discard(lane)
-        if not lanes:
-            self._lanes_of.pop(key, None)
-
-    def close(self) -> None:
-        """Start no more tasks."""
-        self._closed = True
-
-    async def ended(self, within: float) -> bool:
-        """Whether all tasks end by themselves within so many seconds."""
-        if self._handles:
-            await asyncio.wait(self._handles.values(), timeout=within)
-        return not self._handles
-
-    async def stop(self, within: float) -> bool:
-        """Cancel all tasks, and whether each has cleaned up (its processes are gone) within so many seconds."""
-        self.close()
-        return await lifecycle.cancel(*self._handles.values(), within=within)
-
-    async def _run(self, lane: str, task: str, work: Work, deadline: float) -> decision.Outcome:
-        try:
-            async with self._slots, asyncio.timeout(deadline) as alarm:
-                return await work()
-        except TimeoutError as error:
-            if alarm.expired():
-                return decision.Unknown(f"{task} did not end within {deadline:g} s and was stopped")
-            return decision.Unknown(f"{task} failed: {failure.words(error)}")
-        except Exception as error:
-            log.exception("task failed", lane=lane, task=task)
-            return decision.Unknown(f"{task} failed: {failure.words(error)}")
-
-    def _ended(self, lane: str, task: str, attempt: str, key: Hashable, handle: asyncio.Task[decision.Outcome]) -> None:
-        """Also for a task that was cancelled before its first step, which runs nothing of its own."""
-        del self._handles[lane]
-        outcome = decision.Unknown("cancelled") if handle.cancelled() else handle.result()
-        self._states[lane] = Ended(task, attempt, time.time(), outcome)
-        self._enqueue(key)

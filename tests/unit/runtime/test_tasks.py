@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from moorage.runtime import decision, tasks
+from moorage.runtime import pool as pools
 from tests.unit.runtime.fake_api import until
 
 
@@ -26,7 +27,7 @@ class Work:
         return decision.Ok("done")
 
 
-def start(pool: tasks.Tasks, work: Any, lane: str = "l", **more: Any) -> decision.Outcome:
+def start(pool: pools.Tasks, work: Any, lane: str = "l", **more: Any) -> decision.Outcome:
     return pool.start(lane, "helm", "a1", work, **{"key": ("K", "ns", lane), "deadline": 5.0, **more})
 
 
@@ -36,11 +37,11 @@ def woken() -> list[Any]:
 
 
 @pytest.fixture
-def pool(woken: list[Any]) -> tasks.Tasks:
-    return tasks.Tasks(woken.append, limit=2)
+def pool(woken: list[Any]) -> pools.Tasks:
+    return pools.Tasks(woken.append, limit=2)
 
 
-async def test_from_start_to_end(pool: tasks.Tasks, woken: list[Any]) -> None:
+async def test_from_start_to_end(pool: pools.Tasks, woken: list[Any]) -> None:
     work = Work()
     assert start(pool, work) == decision.Ok()
     assert isinstance(pool.state("l"), tasks.Running)
@@ -53,7 +54,7 @@ async def test_from_start_to_end(pool: tasks.Tasks, woken: list[Any]) -> None:
     assert pool.running == 0
 
 
-async def test_the_limit_holds_and_waiting_counts_as_running(pool: tasks.Tasks) -> None:
+async def test_the_limit_holds_and_waiting_counts_as_running(pool: pools.Tasks) -> None:
     works = [Work() for _ in range(3)]
     for n, work in enumerate(works):
         start(pool, work, f"l{n}", deadline=0.2 if n == 2 else 5.0)
@@ -65,7 +66,7 @@ async def test_the_limit_holds_and_waiting_counts_as_running(pool: tasks.Tasks) 
     await pool.stop(1)
 
 
-async def test_the_deadline_stops_it(pool: tasks.Tasks, woken: list[Any]) -> None:
+async def test_the_deadline_stops_it(pool: pools.Tasks, woken: list[Any]) -> None:
     work = Work()
     start(pool, work, deadline=0.01)
     await until(lambda: woken)
@@ -77,7 +78,7 @@ async def test_the_deadline_stops_it(pool: tasks.Tasks, woken: list[Any]) -> Non
 
 @pytest.mark.parametrize("error", [ValueError("hunter2"), TimeoutError("hunter2")])
 async def test_a_failure_is_unknown_and_keeps_its_words_to_the_log(
-    pool: tasks.Tasks, woken: list[Any], error: Exception
+    pool: pools.Tasks, woken: list[Any], error: Exception
 ) -> None:
     async def fail() -> decision.Outcome:
         raise error
@@ -91,7 +92,7 @@ async def test_a_failure_is_unknown_and_keeps_its_words_to_the_log(
     assert "within" not in str(ended)
 
 
-async def test_stop_cancels_cleans_up_and_starts_nothing_more(pool: tasks.Tasks, woken: list[Any]) -> None:
+async def test_stop_cancels_cleans_up_and_starts_nothing_more(pool: pools.Tasks, woken: list[Any]) -> None:
     begun, unbegun = Work(), Work()
     start(pool, begun, "a")
     await begun.begun.wait()
@@ -103,7 +104,7 @@ async def test_stop_cancels_cleans_up_and_starts_nothing_more(pool: tasks.Tasks,
     assert isinstance(start(pool, Work(), "c"), decision.Refused)
 
 
-async def test_stop_does_not_wait_for_ever(pool: tasks.Tasks) -> None:
+async def test_stop_does_not_wait_for_ever(pool: pools.Tasks) -> None:
     let_go = asyncio.Event()
 
     async def stubborn() -> decision.Outcome:
@@ -121,7 +122,7 @@ async def test_stop_does_not_wait_for_ever(pool: tasks.Tasks) -> None:
     assert await pool.ended(1)
 
 
-async def test_ended_waits_for_the_end(pool: tasks.Tasks) -> None:
+async def test_ended_waits_for_the_end(pool: pools.Tasks) -> None:
     work = Work()
     start(pool, work)
     assert not await pool.ended(0.01)
@@ -129,7 +130,7 @@ async def test_ended_waits_for_the_end(pool: tasks.Tasks) -> None:
     assert await pool.ended(1)
 
 
-async def test_memory_of_ended_tasks_goes_with_the_object(pool: tasks.Tasks, woken: list[Any]) -> None:
+async def test_memory_of_ended_tasks_goes_with_the_object(pool: pools.Tasks, woken: list[Any]) -> None:
     ended, running = Work(), Work()
     key = ("K", "ns", "one")
     start(pool, ended, "a", key=key)

@@ -216,7 +216,6 @@ class CollectorKind(kind.Kind[types.Collector, control.Seen]):
             return ""
         return f"namespace {args['name']} is there"
 
-
     async def _namespace_is_ending(self, _: types.Collector, args: dict[str, Any]) -> str:
         try:
             found = await self._world.client.get(kinds.NAMESPACE, "", str(args["name"]), as_=Namespace)
