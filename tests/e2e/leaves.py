@@ -35,6 +35,14 @@ OTHERS: dict[Any, Any] = {
     "0 0 1 1 *": "0 0 2 2 *",
     "10.0.0.0/8": "10.0.0.0/12",
     "10.1.0.0/16": "10.2.0.0/16",
+    "Ingress": "Egress",
+    "RollingUpdate": "OnDelete",
+    "ScheduleAnyway": "DoNotSchedule",
+    "16Mi": "17Mi",
+    "64Mi": "65Mi",
+    "spec.nodeName": "metadata.uid",
+    "metadata.name": "metadata.uid",
+    "metadata.namespace": "metadata.uid",
     "true": "false",
 }
 """Values of fields that take no arbitrary text."""

@@ -25,7 +25,7 @@ import yaml
 
 from . import tools
 
-LEASE = {"durationSeconds": 3, "renewSeconds": 2, "retrySeconds": 0.5}
+LEASE = {"durationSeconds": 4, "renewSeconds": 3, "retrySeconds": 0.5}
 
 
 class Operator:
@@ -38,11 +38,18 @@ class Operator:
         self._environment = _become(cluster, self._account)
         self._config.write_text(yaml.safe_dump(_config(cluster, charts)))
         self._process: subprocess.Popen[str] | None = None
+        self._wanted = False
+        self._changing = threading.Lock()
         self.lines: list[dict[str, Any]] = []
         self.on_line: Callable[[dict[str, Any]], None] = lambda _: None
 
     def start(self) -> None:
-        """Another life."""
+        """Another life. One that ends by itself, as after a lost lease, is followed by the next, as in a pod."""
+        with self._changing:
+            self._wanted = True
+            self._spawn()
+
+    def _spawn(self) -> None:
         command = ["unshare", "--mount", "sh", "-c", _LIKE_A_POD, "sh", str(self._account), sys.executable]
         command += ["-m", "moorage", "run", "--config", str(self._config)]
         command += ["--helm", self._helm, "--scratch", str(self._folder / "scratch")]
@@ -64,6 +71,10 @@ class Operator:
                     self.lines.append(said)
                     if process is self._process:
                         self.on_line(said)
+        process.wait()
+        with self._changing:
+            if self._wanted and process is self._process:
+                self._spawn()
 
     @property
     def log(self) -> str:
@@ -85,6 +96,7 @@ class Operator:
     def kill(self) -> list[int]:
         """kill -9, and nothing else; returns the children that it had."""
         assert self._process is not None
+        self._give_up()
         self._process.send_signal(signal.SIGSTOP)  # so that it starts none between the look and the kill
         children = self.children()
         self._process.kill()
@@ -92,8 +104,14 @@ class Operator:
         self._reader.join()
         return children
 
+    def _give_up(self) -> None:
+        """From now on its end is meant."""
+        with self._changing:
+            self._wanted = False
+
     def stop(self) -> int:
         """SIGTERM, and wait; returns the exit code."""
+        self._give_up()
         if self._process is None or self._process.poll() is not None:
             return 0
         self._process.terminate()

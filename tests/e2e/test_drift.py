@@ -221,7 +221,7 @@ def test_an_edited_secret_is_restored_though_its_data_is_not_watched(kinds: Rele
         assert "super-secret" not in told
 
 
-def test_an_autoscaler_is_left_alone_and_a_person_is_not(collector: conftest.Make, account: str) -> None:
+def test_an_autoscaler_is_left_alone(collector: conftest.Make, account: str) -> None:
     """Replicas that an autoscaler set stay, even through a repair of the object; what a user scales is put right."""
     one = collector({"replicas": 1, "autoscale": True}, chart="kinds", cluster="registry")
     tools.wait("the release", lambda: one.history() and one.history()[-1]["status"] == "deployed")

@@ -274,7 +274,10 @@ def _renamed(
 def _holds(place: _Place, wanted: Any, live: Any) -> bool:
     """Whether `live` has all that `wanted` says; what it has beyond that are defaults."""
     if isinstance(wanted, Mapping) and isinstance(live, Mapping):
-        return all(name in live and _holds(place.field(name), value, live[name]) for name, value in wanted.items())
+        return all(
+            _holds(place.field(name), value, live[name]) if name in live else _is_zero(value)
+            for name, value in wanted.items()
+        )
     if isinstance(wanted, list) and isinstance(live, list):
         return len(wanted) == len(live) and all(
             _holds(place, left, right) for left, right in zip(wanted, live, strict=True)

@@ -184,13 +184,10 @@ class Runs:
         self, resource: meta.Resource, ref: meta.ObjectRef, live: dict[str, Any], places: tuple[takeover.Path, ...]
     ) -> dict[str, Any] | None:
         """Make it helm's what others have set there, so that the next apply takes it away; None if there is none."""
-        noted = takeover.notes(live, drift.MANAGER, places)
-        if noted is None:
+        taking = takeover.ops(live, drift.MANAGER, places)
+        if not taking:
             return None
-        ops: list[dict[str, Any]] = [
-            {"op": "test", "path": "/metadata/resourceVersion", "value": live["metadata"]["resourceVersion"]},
-            {"op": "replace", "path": "/metadata/managedFields", "value": noted},
-        ]
+        ops = [{"op": "test", "path": "/metadata/uid", "value": live["metadata"]["uid"]}, *taking]
         async with self._world.own_write(resource, ref.namespace, ref.name) as own:
             made = await self._client.patch_json(
                 resource,

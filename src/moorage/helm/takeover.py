@@ -15,32 +15,38 @@ from typing import Any
 
 from . import fieldsets
 
-__all__ = ["SPEC", "Path", "notes"]
+__all__ = ["SPEC", "Path", "ops"]
 
 Path = tuple[str, ...]
 """A place in managedFields, such as ("f:spec", "f:ports", 'k:{"port":80,"protocol":"TCP"}')."""
 
 SPEC: Path = ("f:spec",)
+_NOTES = "/metadata/managedFields"
 
 
-def notes(live: Mapping[str, Any], manager: str, places: Iterable[Path]) -> list[dict[str, Any]] | None:
-    """managedFields in which `manager` owns by Apply what people own at the places; None if there is nothing to take.
+def ops(live: Mapping[str, Any], manager: str, places: Iterable[Path]) -> list[dict[str, Any]]:
+    """JSON patch by which `manager` owns by Apply what people own at the places; empty if there is nothing to take.
 
-    Owners of a subresource, such as autoscalers and controllers that write status, keep what they have.
+    It tests the notes that it changes, and not the whole object, whose status may move at any time. Owners of a
+    subresource, such as autoscalers and controllers that write status, keep what they have.
     """
-    entries: list[dict[str, Any]] = copy.deepcopy((live.get("metadata") or {}).get("managedFields") or [])
-    mine = next((e for e in entries if (e.get("manager"), e.get("operation")) == (manager, "Apply")), None)
-    if mine is None or mine.get("subresource"):
-        return None
-    taken = False
-    for entry in entries:
-        if entry is mine or entry.get("subresource") or entry.get("apiVersion") != mine.get("apiVersion"):
+    entries: list[dict[str, Any]] = (live.get("metadata") or {}).get("managedFields") or []
+    mine = next((i for i, e in enumerate(entries) if (e.get("manager"), e.get("operation")) == (manager, "Apply")), -1)
+    if mine < 0 or entries[mine].get("subresource"):
+        return []
+    after = copy.deepcopy(entries)
+    for entry in after:
+        if entry is after[mine] or entry.get("subresource") or entry.get("apiVersion") != after[mine]["apiVersion"]:
             continue
         for place in places:
             if (found := _pop(entry.get("fieldsV1") or {}, place)) is not None:
-                _put(mine["fieldsV1"], place, found)
-                taken = True
-    return [entry for entry in entries if entry.get("fieldsV1")] if taken else None
+                _put(after[mine]["fieldsV1"], place, found)
+    changed = [index for index, entry in enumerate(entries) if entry != after[index]]
+    tests = [{"op": "test", "path": f"{_NOTES}/{index}", "value": entries[index]} for index in changed]
+    kept = [i for i in changed if after[i]["fieldsV1"]]
+    replaced = [{"op": "replace", "path": f"{_NOTES}/{i}/fieldsV1", "value": after[i]["fieldsV1"]} for i in kept]
+    removed = [{"op": "remove", "path": f"{_NOTES}/{i}"} for i in reversed(changed) if i not in kept]
+    return [*tests, *replaced, *removed]
 
 
 def _pop(node: dict[str, Any], place: Path) -> dict[str, Any] | None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+
 import pytest
 
 from moorage.api import kinds
@@ -24,7 +26,9 @@ async def define(client: kube_client.Client, group: str = widget.GROUP) -> None:
 
 
 @pytest.fixture
-async def user(client: kube_client.Client, namespace: str) -> operate.User:
+async def user(client: kube_client.Client, namespace: str) -> AsyncIterator[operate.User]:
     """Somebody who makes Widgets, in a namespace of their own."""
     await define(client)
-    return operate.User(client, namespace)
+    one = operate.User(client, namespace)
+    yield one
+    await one.leave()

@@ -191,6 +191,12 @@ class User:
     async def delete(self, name: str, resource: meta.Resource | None = None) -> None:
         await self.client.delete(resource or self.resource, self.namespace, name, propagation="Background")
 
+    async def leave(self) -> None:
+        """Let go of what no operator will clean up any more, or its namespace would be terminating for ever."""
+        for left in (await self.client.list(self.resource, self.namespace, as_=meta.Partial)).items:
+            with contextlib.suppress(errors.NotFound):
+                await self.change(left.metadata.name, {"metadata": {"finalizers": None}})
+
     async def look(self, name: str) -> widget.Widget | None:
         return await self._find(self.resource, name, widget.Widget)
 

@@ -134,6 +134,7 @@ async def test_a_definition_that_goes_and_comes_back(client: kube_client.Client,
             passes = it.passes
             assert passes < 20, "not hot while it was away"
     finally:
+        await user.leave()
         await client.delete(kinds.CRD, "", name, propagation="Background")
 
 

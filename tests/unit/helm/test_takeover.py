@@ -45,14 +45,27 @@ def test_nothing_is_renamed_while_all_is_there() -> None:
     assert () == drift.renamed(wanted(), wanted())
 
 
-def test_what_is_taken_over_is_helms_and_the_rest_stays_whose_it_is() -> None:
-    noted = takeover.notes(live(), "helm", [(*PORTS, EDITED)])
+def test_an_element_is_alike_though_the_server_left_out_what_is_empty() -> None:
+    rendered = wanted()
+    rendered["spec"]["ports"][0]["appProtocol"] = ""
 
-    assert noted is not None
-    owned = {entry["manager"]: entry["fieldsV1"] for entry in noted}
-    assert {"helm", "person"} == set(owned)  # the one who owns nothing else is gone
-    assert {KEPT, EDITED} == set(owned["helm"]["f:spec"]["f:ports"])
-    assert FOREIGN in owned["person"]["f:spec"]["f:ports"]
+    assert ((*PORTS, EDITED),) == drift.renamed(rendered, live())
+
+
+def test_what_is_taken_over_is_helms_and_the_rest_stays_whose_it_is() -> None:
+    *tests, replace, remove = takeover.ops(live(), "helm", [(*PORTS, EDITED)])
+
+    assert ["/metadata/managedFields/0", "/metadata/managedFields/1"] == [op["path"] for op in tests]
+    assert ("replace", "/metadata/managedFields/0/fieldsV1") == (replace["op"], replace["path"])
+    assert {KEPT, EDITED} == set(replace["value"]["f:spec"]["f:ports"])
+    assert {"op": "remove", "path": "/metadata/managedFields/1"} == remove  # it owned nothing else
+
+
+def test_one_who_owns_more_keeps_the_rest() -> None:
+    *_, mine, theirs = takeover.ops(live(), "helm", [(*PORTS, FOREIGN)])
+
+    assert {KEPT, FOREIGN} == set(mine["value"]["f:spec"]["f:ports"])
+    assert {"f:metadata": {"f:labels": {}}} == theirs["value"]
 
 
 def test_owners_of_a_subresource_and_of_another_version_keep_what_they_have() -> None:
@@ -60,11 +73,11 @@ def test_owners_of_a_subresource_and_of_another_version_keep_what_they_have() ->
     found["metadata"]["managedFields"][1]["subresource"] = "scale"
     found["metadata"]["managedFields"][2]["apiVersion"] = "v2"
 
-    assert takeover.notes(found, "helm", [takeover.SPEC]) is None
+    assert [] == takeover.ops(found, "helm", [takeover.SPEC])
 
 
 def test_an_object_that_helm_did_not_apply_is_left_alone() -> None:
     found = live()
     del found["metadata"]["managedFields"][0]
 
-    assert takeover.notes(found, "helm", [takeover.SPEC]) is None
+    assert [] == takeover.ops(found, "helm", [takeover.SPEC])
