@@ -119,12 +119,13 @@ def test_a_chart_that_is_not_there_is_named_and_its_publication_heals(
     collector: Make, moorage: tools.Cluster, registry: str, tmp_path: Path
 ) -> None:
     """No edit and no restart: the source is asked again."""
-    one = collector(chart="unpublished", cluster="registry")
+    name = trouble.own("unpublished")  # what was pushed stays as long as the testbed
+    one = collector(chart=name, cluster="registry")
 
     message = one.wait_reason("ChartNotFound")
 
-    assert f"oci://{registry}/charts has no chart unpublished" in message
-    push(moorage, registry, tmp_path, "unpublished", "1.0.0", "there now")
+    assert f"oci://{registry}/charts has no chart {name}" in message
+    push(moorage, registry, tmp_path, name, "1.0.0", "there now")
     one.wait_ready()
 
 

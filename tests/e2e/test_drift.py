@@ -46,8 +46,9 @@ class Release:
         return json.loads(self.cluster.kubectl("patch", kind.lower(), name, *where, "-p", json.dumps(ops)))
 
     def writes(self, mark: int) -> list[str]:
-        """What the operator wrote since, Collectors and events aside."""
-        return tools.told(tools.outside(tools.writes(tools.audit(mark), self.account)))
+        """What the operator wrote since, Collectors and events aside, and what was refused as it came too late."""
+        accepted = [entry for entry in tools.audit(mark) if entry["responseStatus"]["code"] < 400]
+        return tools.told(tools.outside(tools.writes(accepted, self.account)))
 
     def settle(self) -> int:
         """Wait until the operator is at rest."""

@@ -259,7 +259,7 @@ class Engine:
         if judged.ok:
             return seen.ChildSeen(ref, True, drift=found, refusal=refusal)
         message = judged.message
-        if judged.wants_log and (last := self._last_words(looks.request, view, *judged.wants_log)):
+        if judged.wants_log and (last := looks.last_words(view, *judged.wants_log)):
             message = f"{message}; its last words: {last}"
         return seen.ChildSeen(ref, False, judged.reason, message, found, refusal)
 
@@ -279,16 +279,6 @@ class Engine:
             found = tuple(each.path for each in drift.differences(looks.wanted(ref), live))
             before = self._compared[ref] = (*states, found)
         return before[2]
-
-    def _last_words(self, request: Request, view: watches.NamespaceView, pod: str, container: str) -> str:
-        """The last line of a container's log, asked for once per restart."""
-        found = view.pods.get(request.target.namespace, pod)
-        if found is None:
-            return ""
-        statuses = found.get("status", {}).get("containerStatuses") or ()
-        restarts = next((s.get("restartCount", 0) for s in statuses if s.get("name") == container), 0)
-        words = self._lookups.last_words.read((request.target.namespace, pod, container, restarts), request.key)
-        return observed.value_of(words) or ""
 
     def _leftovers(
         self,
@@ -317,7 +307,7 @@ class Engine:
 
 
 class _Looks:
-    """Live looks for one pass over a release's objects: drift is only what a live read confirms."""
+    """Live looks for one pass over a release's objects: drift is only what a live read confirms; last words of containers."""
 
     def __init__(
         self, sources: lookups.Lookups, request: Request, key: lookups.RecordKey, loaded: lookups.Loaded
@@ -325,6 +315,7 @@ class _Looks:
         self._sources, self.request, self.key, self._loaded = sources, request, key, loaded
         self._drift: list[lookups.DriftKey] = []
         self._unseen: list[lookups.DriftKey] = []
+        self._logs: list[tuple[str, str, str, int]] = []
 
     def wanted(self, ref: meta.ObjectRef) -> dict[str, Any]:
         """The object as helm applied it."""
@@ -343,10 +334,22 @@ class _Looks:
         self._unseen.append(asked)
         return observed.value_of(self._sources.unseen.read(asked, self.request.key)) or ()
 
+    def last_words(self, view: watches.NamespaceView, pod: str, container: str) -> str:
+        """The last line of a container's log, asked for once per restart."""
+        found = view.pods.get(view.namespace, pod)
+        if found is None:
+            return ""
+        statuses = found.get("status", {}).get("containerStatuses") or ()
+        restarts = next((s.get("restartCount", 0) for s in statuses if s.get("name") == container), 0)
+        asked = (view.namespace, pod, container, restarts)
+        self._logs.append(asked)
+        return observed.value_of(self._sources.last_words.read(asked, self.request.key)) or ""
+
     def done(self) -> None:
         """What was not asked for in this pass is asked afresh the next time."""
         self._sources.drift.forget(self.request.key, keep=tuple(self._drift))
         self._sources.unseen.forget(self.request.key, keep=tuple(self._unseen))
+        self._sources.last_words.forget(self.request.key, keep=tuple(self._logs))
 
 
 def _released(request: Request) -> bool:

@@ -54,7 +54,8 @@ class WorkQueue(Generic[K]):
         self._resting: dict[K, float] = {}
         self._closed = False
         self._waiters: collections.deque[asyncio.Future[None]] = collections.deque()
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: asyncio.Handle | None = None  # uvloop's knows no time where it is due at once
+        self._rings_at = 0.0  # on the loop's clock
 
     def __len__(self) -> int:
         return len(self._queued)
@@ -198,10 +199,10 @@ class WorkQueue(Generic[K]):
             return
         loop, due = asyncio.get_running_loop(), self._delayed[0][0]
         at = loop.time() + max(0.0, due - self._clock())
-        if self._timer is None or at < self._timer.when():
+        if self._timer is None or at < self._rings_at:
             if self._timer:
                 self._timer.cancel()
-            self._timer = loop.call_at(at, self._ring)
+            self._timer, self._rings_at = loop.call_at(at, self._ring), at
 
     def _ring(self) -> None:
         self._timer = None

@@ -184,6 +184,22 @@ async def test_an_earlier_delay_moves_the_alarm_forward() -> None:
         assert await waiting == "soon"
 
 
+def test_alarms_that_are_due_at_once_end_no_worker_on_uvloop() -> None:
+    """Its handle of such a call knows no time. A worker that ended over it took the next wake-up along."""
+    uvloop = pytest.importorskip("uvloop")
+
+    async def work() -> None:
+        keys: queue.WorkQueue[str] = queue.WorkQueue()
+        workers = [asyncio.create_task(keys.get()) for _ in range(3)]
+        await asyncio.sleep(0)
+        for key in "abc":
+            keys.add_after(key, 0.0001)
+        async with asyncio.timeout(5):
+            assert {"a", "b", "c"} == set(await asyncio.gather(*workers))
+
+    uvloop.run(work())
+
+
 def test_news_goes_before_the_backlog_which_does_not_starve() -> None:
     keys: queue.WorkQueue[int] = queue.WorkQueue()
     for key in range(100):
