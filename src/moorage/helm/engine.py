@@ -307,7 +307,7 @@ class Engine:
 
 
 class _Looks:
-    """Live looks for one pass over a release's objects: drift is only what a live read confirms; last words of containers."""
+    """Live looks for one pass over a release: what confirms drift, and the last words of containers."""
 
     def __init__(
         self, sources: lookups.Lookups, request: Request, key: lookups.RecordKey, loaded: lookups.Loaded
