@@ -3,6 +3,8 @@
 It is made beforehand in each hierarchy, so that two kubelets on one machine never see each other's pods.
 """
 
+import errno
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +12,7 @@ from tb.settings import Settings
 
 ROOT = Path("/sys/fs/cgroup")
 CONTROLLERS = ("cpuset", "cpu", "io", "memory", "hugetlb", "pids")
+RELEASE = 10.0  # seconds
 
 
 def up(settings: Settings) -> None:
@@ -43,8 +46,24 @@ def remove(settings: Settings) -> None:
     for folder in _folders(settings):
         # Deepest first: a cgroup with children cannot be removed.
         for child in sorted((path for path in folder.rglob("*") if path.is_dir()), reverse=True):
-            child.rmdir()
-        folder.rmdir()
+            _remove(child)
+        _remove(folder)
+
+
+def _remove(folder: Path) -> None:
+    """The kernel holds a cgroup for a moment after its last process has ended. Raises OSError if it never lets go."""
+    end = time.monotonic() + RELEASE
+    while True:
+        try:
+            folder.rmdir()
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            if error.errno != errno.EBUSY or time.monotonic() > end:
+                raise
+            time.sleep(0.05)  # the pace of asking
+        else:
+            return
 
 
 def _hierarchies() -> Iterator[Path]:

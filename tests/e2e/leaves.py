@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 Path = tuple[str | int, ...]
-KEYS = ("name", "port", "containerPort", "protocol", "mountPath")
+KEYS = ("name", "port", "containerPort", "protocol", "mountPath", "topologyKey", "whenUnsatisfiable")
 """Fields by which elements of lists are told apart: another value makes another element."""
 
 IDENTITY = {("apiVersion",), ("kind",), ("metadata", "name"), ("metadata", "namespace")}
