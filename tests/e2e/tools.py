@@ -105,8 +105,7 @@ class Collector:
 
     def condition(self, kind: str) -> dict[str, Any]:
         """One condition, empty when it is not there."""
-        status = (self.object() or {}).get("status", {})
-        return next((c for c in status.get("conditions", []) if c["type"] == kind), {})
+        return _condition(self.object(), kind)
 
     def wait_ready(self, within: float = PATIENCE) -> Any:
         """Ready=True for the latest generation; returns the object."""
@@ -115,7 +114,7 @@ class Collector:
             found = self.object()
             if not found or found["status"].get("observedGeneration") != found["metadata"]["generation"]:
                 return None
-            return found if self.condition("Ready").get("status") == "True" else None
+            return found if _condition(found, "Ready").get("status") == "True" else None
 
         return wait(f"Ready=True of {self.name}", lambda: ready() or self._not_yet(), within=within)
 
@@ -160,6 +159,11 @@ class Collector:
         found = self.cluster.items(f"{kinds},rolebindings", "-n", self.tenant)
         names = [f"{each['kind']}/{each['metadata']['name']}" for each in found]
         return [name for name in names if name not in ("ConfigMap/kube-root-ca.crt", "ServiceAccount/default")]
+
+
+def _condition(found: Any, kind: str) -> dict[str, Any]:
+    status = (found or {}).get("status", {})
+    return next((each for each in status.get("conditions", []) if each["type"] == kind), {})
 
 
 def configuration(values: dict[str, Any] | str) -> str:
