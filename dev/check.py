@@ -21,7 +21,7 @@ FOREIGN = (
     r"(pypi|pythonhosted|golang|npmjs|debian|docker|quay|ghcr|github)\.(org|io|com)/(simple|packages|debian|v2)\b"
     r"|proxy\.golang\.org|deb\.debian\.org|files\.pythonhosted\.org|registry\.npmjs\.org|--index-url"
 )
-MACHINE = r"(^|[^A-Za-z0-9_.-])(/work/|/root/|/home/[a-z])"
+MACHINE = r"(^|[^A-Za-z0-9_.-])/((work|root)/|home/[a-z])"
 
 
 def _tool(*words: str) -> Callable[[stage.Stage], None]:

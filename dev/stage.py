@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -60,18 +60,8 @@ class Stage:
         path = LOGS / f"{re.sub(r'[^a-z0-9]+', '-', self.title.lower()).strip('-')}.log"
         words = [str(word) for word in command]
         with path.open("w") as log:
-            running = subprocess.Popen(
-                words,
-                cwd=folder,
-                env={**os.environ, **(environment or {})},
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                errors="replace",
-            )
-            assert running.stdout is not None
-            for line in running.stdout:
+            running, lines = spawn(words, environment or {}, folder)
+            for line in lines:
                 log.write(line)
                 log.flush()
                 if shown := _ESCAPES.sub("", line).strip():
@@ -125,6 +115,24 @@ def stage(title: str) -> Iterator[Stage]:
         made.end(failed=True)
         raise
     made.end(failed=False)
+
+
+def spawn(
+    words: Sequence[str], environment: Mapping[str, str], folder: Path = ROOT
+) -> tuple[subprocess.Popen[str], Iterable[str]]:
+    """Start a command; returns it with the lines of both its outputs as they come."""
+    running = subprocess.Popen(
+        words,
+        cwd=folder,
+        env={**os.environ, **environment},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    )
+    assert running.stdout is not None
+    return running, running.stdout
 
 
 def tail(text: str, lines: int = TAIL) -> str:

@@ -13,7 +13,6 @@ import dataclasses
 import os
 import random
 import re
-import subprocess
 import sys
 import threading
 import time
@@ -138,20 +137,10 @@ def _pytest(
     else:
         command += [f"--hypothesis-seed={seed}", "-m", "campaign" if campaign else "not campaign"]
     print(f"\n── {tier} ──", flush=True)
-    environment = {**os.environ, **bed.environment(), "MOORAGE_TEST_SEED": seed, "PYTHONUNBUFFERED": "1"}
+    environment = {**bed.environment(), "MOORAGE_TEST_SEED": seed, "PYTHONUNBUFFERED": "1"}
     begun, counts = time.monotonic(), dict.fromkeys(COUNTED, 0)
-    running = subprocess.Popen(
-        command,
-        cwd=ROOT,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-    )
-    assert running.stdout is not None
-    for line in running.stdout:
+    running, lines = stage.spawn(command, environment)
+    for line in lines:
         print(line, end="", flush=True)
         if re.search(r"\d+ (passed|failed|skipped|errors?|deselected)\b.* in [\d.]+s", line):
             counts = {word: _count(word, line) for word in COUNTED}

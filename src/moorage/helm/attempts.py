@@ -61,13 +61,11 @@ def begin(r: ReleaseSeen, action: str, digest: str, revision: int) -> status.Att
     )
 
 
-def run(
-    r: ReleaseSeen, task: str, attempt: status.Attempt, args: dict[str, object], *guards: decision.Guard
-) -> decision.Run:
+def run(r: ReleaseSeen, task: str, attempt: status.Attempt, args: dict[str, object]) -> decision.Run:
     """The action that starts the attempt; nobody but the claim's owner may."""
     return decision.Run(
         why=f"{verb(task)} {r.target.release}",
-        require=guards or (decision.Guard("claim_is_mine", {"uid": r.owner.uid}),),
+        require=(decision.Guard("claim_is_mine", {"uid": r.owner.uid}),),
         task=task,
         lane=r.target.lane,
         args={"attempt": attempt.id, **args},

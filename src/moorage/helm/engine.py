@@ -15,6 +15,7 @@ import msgspec
 
 from moorage.api import conditions, kinds, meta
 from moorage.kube import cache as kube_cache
+from moorage.kube import discovery
 from moorage.runtime import kind, observed
 
 from . import (
@@ -68,8 +69,9 @@ class Engine:
     ) -> None:
         self._world, self._request = world, request
         self._watches = watches.Watches(world)
-        self._lookups = lookups.Lookups(world.client, helm, store, chart_source, world.enqueue)
-        self._runs = runs.Runs(world, helm, self.job)
+        served = discovery.Discovery(world.client)
+        self._lookups = lookups.Lookups(world.client, served, helm, store, chart_source, world.enqueue)
+        self._runs = runs.Runs(world, served, helm, self.job)
         self.operations, self.guards = self._runs.operations, self._runs.guards
         self._compared: dict[meta.ObjectRef, tuple[str, str, tuple[str, ...]]] = {}
 
@@ -132,7 +134,7 @@ class Engine:
         if view is None:
             return observed.Failed(seen.NO_RIGHTS, f"no rights in namespace {request.target.namespace} yet")
         if not view.claims.synced:
-            return _unsynced(view.claims, "claims")
+            return observed.unsynced(view.claims.error, "claims")
         found = view.claims.get(request.target.namespace, claim.name(request.target.release))
         if found is None:
             return observed.Fresh(None)
@@ -200,7 +202,7 @@ class Engine:
         if view is None:
             return observed.Failed(seen.NO_RIGHTS, f"no rights in namespace {request.target.namespace} yet")
         if not view.records.synced:
-            return _unsynced(view.records, "release records")
+            return observed.unsynced(view.records.error, "release records")
         if key is None:
             self._lookups.records.forget(request.key)
             return observed.Fresh(None)
@@ -228,9 +230,9 @@ class Engine:
                 continue
             caches[kind_key] = cache = view.children(resource.value)
             if not cache.synced:
-                missing = _unsynced(cache, f"{kind_key[1]} objects")
+                missing = observed.unsynced(cache.error, f"{kind_key[1]} objects")
         if missing is None and not view.pods.synced:
-            missing = _unsynced(view.pods, "pods")
+            missing = observed.unsynced(view.pods.error, "pods")
         if missing is not None:
             return missing
         looks = _Looks(self._lookups, request, key, loaded.value)
@@ -361,11 +363,6 @@ def _released(request: Request) -> bool:
 def _without(paths: tuple[str, ...], settled: frozenset[str]) -> tuple[str, ...]:
     """Paths that a repair can put right."""
     return tuple(path for path in paths if path not in settled)
-
-
-def _unsynced(cache: kube_cache.Cache[Any], what: str) -> observed.Failed:
-    """Not looked at yet, or why that does not succeed."""
-    return observed.Failed("Unavailable", cache.error) if cache.error else observed.not_yet(what)
 
 
 def _pods_of(workload: dict[str, Any], pods: list[dict[str, Any]]) -> list[dict[str, Any]]:

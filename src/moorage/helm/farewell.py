@@ -52,7 +52,7 @@ def release_is_uninstalled(it: HasRelease) -> Verdict:
     if wait := attempts.wait_for_retry(r, "uninstall"):
         return wait
     attempt = attempts.begin(r, "uninstall", record.digest, record.revision)
-    run = attempts.run(r, "release.uninstall", attempt, {}, decision.Guard("claim_is_mine", {"uid": r.owner.uid}))
+    run = attempts.run(r, "release.uninstall", attempt, {})
     return Act(
         Reason.UNINSTALLING,
         f"release {r.target.release} (revision {record.revision}) is uninstalled",

@@ -97,13 +97,14 @@ class Lookups:
     def __init__(
         self,
         client: kube_client.Client,
+        served: discovery.Discovery,
         helm: binary.Helm,
         store: charts.Charts,
         chart_source: Callable[[str], Awaitable[charts.ChartSource]],
         enqueue: Callable[[Hashable], None],
     ) -> None:
         self._client, self._helm, self._store, self._chart_source = client, helm, store, chart_source
-        self._discovery = discovery.Discovery(client)
+        self._discovery = served
         self.chosen = source.Source("chart", self._choose, enqueue, deadline=120)
         self.pinned = source.Source("chart", self._fetch, enqueue, deadline=120)
         self.rendered = source.Source("render", self._render, enqueue, deadline=60, concurrency=2)

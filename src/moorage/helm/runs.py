@@ -5,8 +5,9 @@ It alone runs helm against a release, sets a dead record to failed, and repairs 
 
 from __future__ import annotations
 
+import functools
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -46,10 +47,12 @@ class GivenUp(msgspec.Struct, frozen=True):
 class Runs:
     """Operations and guards over one helm binary. `job` gives what is known of an object now."""
 
-    def __init__(self, world: kind.World, helm: binary.Helm, job: Callable[[Any], Job]) -> None:
+    def __init__(
+        self, world: kind.World, served: discovery.Discovery, helm: binary.Helm, job: Callable[[Any], Job]
+    ) -> None:
         self._world, self._helm, self._job = world, helm, job
         self._client: kube_client.Client = world.client
-        self._discovery = discovery.Discovery(world.client)
+        self._discovery = served
         self.settled: dict[meta.ObjectRef, frozenset[str]] = {}
         """Field paths that a repair did not change: a webhook has the last word there."""
         self.given_up: dict[meta.ObjectRef, GivenUp] = {}
@@ -188,31 +191,19 @@ class Runs:
         if not taking:
             return None
         ops = [{"op": "test", "path": "/metadata/uid", "value": live["metadata"]["uid"]}, *taking]
-        async with self._world.own_write(resource, ref.namespace, ref.name) as own:
-            made = await self._client.patch_json(
-                resource,
-                ref.namespace,
-                ref.name,
-                ops,
-                field_manager=drift.MANAGER,
-                as_=msgspec.Raw,
-                timeout=self._world.gate.timeout(15.0),
-            )
-            own.took(made)
-        decoded: dict[str, Any] = msgspec.json.decode(made)
-        return decoded
+        write = functools.partial(self._client.patch_json, resource, ref.namespace, ref.name, ops)
+        return await self._write(resource, ref, write)
 
     async def _apply(self, resource: meta.Resource, ref: meta.ObjectRef, body: dict[str, Any]) -> dict[str, Any]:
+        write = functools.partial(self._client.apply, resource, ref.namespace, ref.name, body)
+        return await self._write(resource, ref, write)
+
+    async def _write(
+        self, resource: meta.Resource, ref: meta.ObjectRef, write: Callable[..., Awaitable[msgspec.Raw]]
+    ) -> dict[str, Any]:
+        """One write in helm's name; returns the object as the server now has it."""
         async with self._world.own_write(resource, ref.namespace, ref.name) as own:
-            made = await self._client.apply(
-                resource,
-                ref.namespace,
-                ref.name,
-                body,
-                field_manager=drift.MANAGER,
-                as_=msgspec.Raw,
-                timeout=self._world.gate.timeout(15.0),
-            )
+            made = await write(field_manager=drift.MANAGER, as_=msgspec.Raw, timeout=self._world.gate.timeout(15.0))
             own.took(made)
         decoded: dict[str, Any] = msgspec.json.decode(made)
         return decoded

@@ -43,6 +43,11 @@ def not_yet(what: str) -> Failed:
     return Failed(NOT_YET, f"{what} not looked at yet")
 
 
+def unsynced(error: str, what: str) -> Failed:
+    """A watch of `what` that is not filled yet; `error` says why that does not succeed, if it does not."""
+    return Failed("Unavailable", error) if error else not_yet(what)
+
+
 def value_of(fact: Observed[T]) -> T | None:
     """The value, however old, or None when nothing is known."""
     return None if isinstance(fact, Failed) else fact.value

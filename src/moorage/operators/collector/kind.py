@@ -166,7 +166,7 @@ class CollectorKind(kind.Kind[types.Collector, control.Seen]):
 
     def _tenant(self, obj: types.Collector) -> observed.Observed[control.TenantSeen | None]:
         if not self._tenants.synced:
-            return _unsynced(self._tenants, "namespaces")
+            return observed.unsynced(self._tenants.error, "namespaces")
         found = self._tenants.get("", obj.spec.namespace)
         if found is None:
             return observed.Fresh(None)
@@ -175,7 +175,7 @@ class CollectorKind(kind.Kind[types.Collector, control.Seen]):
 
     def _binding(self, obj: types.Collector) -> observed.Observed[control.BindingSeen | None]:
         if not self._bindings.synced:
-            return _unsynced(self._bindings, "rights")
+            return observed.unsynced(self._bindings.error, "rights")
         found = self._bindings.get(obj.spec.namespace, build.BINDING)
         if found is None:
             return observed.Fresh(None)
@@ -210,18 +210,17 @@ class CollectorKind(kind.Kind[types.Collector, control.Seen]):
             self._world.enqueue(self.key(*obj.metadata.key))
 
     async def _namespace_is_gone(self, _: types.Collector, args: dict[str, Any]) -> str:
-        try:
-            await self._world.client.get(kinds.NAMESPACE, "", str(args["name"]), as_=Namespace)
-        except errors.NotFound:
-            return ""
-        return f"namespace {args['name']} is there"
+        return f"namespace {args['name']} is there" if await self._live_namespace(args) else ""
 
     async def _namespace_is_ending(self, _: types.Collector, args: dict[str, Any]) -> str:
+        found = await self._live_namespace(args)
+        return f"namespace {args['name']} stays" if found and not found.metadata.deleting else ""
+
+    async def _live_namespace(self, args: dict[str, Any]) -> Namespace | None:
         try:
-            found = await self._world.client.get(kinds.NAMESPACE, "", str(args["name"]), as_=Namespace)
+            return await self._world.client.get(kinds.NAMESPACE, "", str(args["name"]), as_=Namespace)
         except errors.NotFound:
-            return ""
-        return "" if found.metadata.deleting else f"namespace {args['name']} stays"
+            return None
 
     async def _others_stay(self, obj: types.Collector, _: dict[str, Any]) -> str:
         """Of two that leave at once, one must know that it is the last."""
@@ -229,10 +228,6 @@ class CollectorKind(kind.Kind[types.Collector, control.Seen]):
             return "it has become the last one of its tenant"
         self._leaving.add(obj.metadata.uid)
         return ""
-
-
-def _unsynced(cache: kube_cache.Cache[Any], what: str) -> observed.Failed:
-    return observed.Failed("Unavailable", cache.error) if cache.error else observed.not_yet(what)
 
 
 def _fault(configuration: str) -> str:
