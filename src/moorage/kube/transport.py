@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import sys
 import urllib.parse
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -125,7 +126,13 @@ class AiohttpTransport:
             trace.on_request_headers_sent.append(_headers_sent)
             self._session = aiohttp.ClientSession(
                 # below the API server's own 90 s, so that it is never the server that closes an idle connection
-                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=30, ssl=True if tls is None else tls),
+                connector=aiohttp.TCPConnector(
+                    limit=0,
+                    keepalive_timeout=30,
+                    ssl=True if tls is None else tls,
+                    # an abandoned request says farewell by TLS; a server that hangs would hold its socket for 30 s
+                    enable_cleanup_closed=sys.version_info < (3, 12, 8),
+                ),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 # gzip would cost both ends more CPU than a cluster's network is worth
                 headers={"User-Agent": self._agent, "Accept-Encoding": "identity"},

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import pathlib
+import shutil
+import subprocess
 from collections.abc import AsyncIterator
 
 import kube_fakes
@@ -30,3 +33,27 @@ async def cache(
     )
     yield made
     await made.stop()
+
+
+@pytest.fixture
+def certificate(tmp_path: pathlib.Path) -> tuple[str, str]:
+    """A self-signed certificate and its key."""
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("openssl is not installed")
+    chain, key = tmp_path / "chain.pem", tmp_path / "key.pem"
+    made = [
+        "req",
+        "-x509",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:prime256v1",
+        "-nodes",
+        "-days",
+        "2",
+        "-subj",
+        "/CN=test",
+    ]
+    subprocess.run([openssl, *made, "-keyout", str(key), "-out", str(chain)], check=True, capture_output=True)
+    return chain.read_text(), key.read_text()

@@ -6,8 +6,6 @@ import asyncio
 import base64
 import os
 import pathlib
-import shutil
-import subprocess
 import sys
 from typing import Any
 
@@ -40,30 +38,6 @@ def account(tmp_path: pathlib.Path) -> pathlib.Path:
     (folder / "token").write_text("first\n")
     (folder / "namespace").write_text("harbour")
     return folder
-
-
-@pytest.fixture
-def certificate(tmp_path: pathlib.Path) -> tuple[str, str]:
-    """A self-signed certificate and its key."""
-    openssl = shutil.which("openssl")
-    if openssl is None:
-        pytest.skip("openssl is not installed")
-    chain, key = tmp_path / "chain.pem", tmp_path / "key.pem"
-    made = [
-        "req",
-        "-x509",
-        "-newkey",
-        "ec",
-        "-pkeyopt",
-        "ec_paramgen_curve:prime256v1",
-        "-nodes",
-        "-days",
-        "2",
-        "-subj",
-        "/CN=test",
-    ]
-    subprocess.run([openssl, *made, "-keyout", str(key), "-out", str(chain)], check=True, capture_output=True)
-    return chain.read_text(), key.read_text()
 
 
 @pytest.fixture

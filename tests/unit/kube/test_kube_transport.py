@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import pathlib
 import socket
+import ssl
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
 import aiohttp
@@ -165,6 +168,53 @@ async def test_a_connection_that_breaks_is_maybe_applied(site: Site, wire: trans
     with pytest.raises(errors.TransportError, match="the connection broke") as caught:
         await wire.request("POST", "/x", body=b"{}", timeout=5)
     assert caught.value.sent
+
+
+class Unverified(credentials.Credentials):
+    """Whatever certificate the server shows will do."""
+
+    def _make_tls(self) -> ssl.SSLContext:
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        return context
+
+
+async def test_closing_leaves_no_socket_to_a_server_that_hangs(
+    certificate: tuple[str, str], tmp_path: pathlib.Path
+) -> None:
+    """An abandoned request must not wait for a farewell of TLS that never comes."""
+    (tmp_path / "both.pem").write_text("".join(certificate))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "both.pem")
+    heard, dropped = asyncio.Event(), threading.Event()
+    loop = asyncio.get_running_loop()
+
+    def hang(listener: socket.socket) -> bool:
+        """Reads the request, then nothing until told; whether the other end is gone by then."""
+        with context.wrap_socket(listener.accept()[0], server_side=True) as peer:
+            peer.recv(1 << 16)
+            loop.call_soon_threadsafe(heard.set)
+            dropped.wait(10)
+            peer.settimeout(2)
+            try:
+                while socket.socket.recv(peer, 1 << 16):
+                    pass
+            except ConnectionResetError:
+                return True
+            except TimeoutError:
+                return False
+            return True
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        gone = loop.run_in_executor(None, hang, listener)
+        wire = transport.AiohttpTransport(Unverified(f"https://127.0.0.1:{listener.getsockname()[1]}"))
+        request = asyncio.create_task(wire.request("GET", "/x", timeout=10))
+        await heard.wait()
+        request.cancel()
+        await asyncio.gather(request, return_exceptions=True)
+        await wire.close()
+        dropped.set()
+        assert await gone
 
 
 async def test_waiting_for_a_slot_is_not_sending(site: Site) -> None:
