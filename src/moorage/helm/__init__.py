@@ -4,7 +4,7 @@ Nothing here knows a resource of moorage's own. Modules, from the ground up (an 
 
     binary, charts        I/O: the helm process, chart folders and registries, the chart cache
     health                are the children well, and if not, why (pure)
-    drift, records        what the cluster holds, against what was released (pure)
+    drift, records        what a release wants the cluster to hold, and helm's record of it (pure)
     manifest              rendered text -> objects, hooks, inventory, problems (pure)
     chart, values         archives and values as bytes and mappings (pure)
     failures, documents   helm's words -> typed failures; YAML exactly as helm reads it (pure)

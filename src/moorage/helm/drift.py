@@ -1,79 +1,24 @@
-"""What in a live object is no longer as the release made it. Pure.
+"""What a release wants of a live object: with what to compare it, and what to apply when it differs. Pure.
 
-Only what the manifest says is compared: defaults of the server and fields of others don't count. A leaf that differs is
-no drift in three cases, all read from metadata.managedFields (see `fieldsets`):
-
-- an autoscaler set it: through the scale subresource, or a vertical one by its name;
-- helm still owns it: the value was changed, or dropped, while helm wrote it, by a webhook or by the server itself, and
-  would be again at every repair;
-- nobody can tell, for the object carries no managedFields and the value is one that the server leaves out (false, 0,
-"").
-
-A user's edit moves the leaf to the user's manager, and a removal takes it from helm: both are drift. The manifest
-must be that of the release record, as helm owns what it wrote last: after a `helm upgrade` by hand nothing here
-differs, and it is `records.content_digest` that tells. Differences are paths, never values: they may be secret.
+The manifest must be that of the release record, as helm owns what it wrote last: after a `helm upgrade` by hand nothing
+differs, and it is `records.content_digest` that tells.
 """
 
 from __future__ import annotations
 
-import base64
 import copy
-import enum
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Mapping
 from typing import Any
 
-import msgspec
+from moorage.api import comparison, fieldsets
 
-from moorage.helm import fieldsets, forms, takeover
-
-__all__ = ["Difference", "DifferenceKind", "desired", "differences", "renamed", "restore_body"]
+__all__ = ["MANAGER", "RELEASE_NAME", "RELEASE_NAMESPACE", "desired", "differing", "restore_body"]
 
 Object = dict[str, Any]
-MANAGER = "helm"
-THE_OBJECT = "the object"  # the path of what is gone as a whole
+MANAGER = "helm"  # the field manager, as the helm binary names itself
 RELEASE_NAME = "meta.helm.sh/release-name"
 RELEASE_NAMESPACE = "meta.helm.sh/release-namespace"
 MANAGED_BY = "app.kubernetes.io/managed-by"
-
-_MERGE_KEYS: dict[str, tuple[str, ...]] = {
-    "containers": ("name",),
-    "initContainers": ("name",),
-    "ephemeralContainers": ("name",),
-    "volumes": ("name",),
-    "env": ("name",),
-    "imagePullSecrets": ("name",),
-    "volumeMounts": ("mountPath",),
-    "volumeDevices": ("devicePath",),
-    "hostAliases": ("ip",),
-    "topologySpreadConstraints": ("topologyKey", "whenUnsatisfiable"),
-    "resourceClaims": ("name",),
-    "webhooks": ("name",),
-    "ownerReferences": ("uid",),
-    "conditions": ("type",),
-}
-_PORT_KEYS = (("containerPort", "protocol"), ("port", "protocol"))
-_DEFAULT_KEY = {"protocol": "TCP"}  # a key field that may be left out, and what the server then takes
-_SETS = frozenset(["finalizers"])
-_BUILT_IN = ("apps", "batch", "autoscaling", "policy")  # and every group that ends in .k8s.io, and the core group
-_SERVER_CHOOSES_IF_EMPTY = frozenset([("spec", "clusterIP"), ("spec", "ports", "nodePort"), ("spec", "volumeName")])
-_META_KEPT = ("labels", "annotations", "finalizers", "ownerReferences")
-
-
-class DifferenceKind(enum.Enum):
-    """How a leaf differs."""
-
-    MISSING = "missing"
-    CHANGED = "changed"
-
-
-class Difference(msgspec.Struct, frozen=True, order=True):
-    """One leaf, or the whole object when `path` is empty. A path reads `spec.containers[name=web].image`."""
-
-    path: str
-    kind: str  # the value of a DifferenceKind
-
-    def __str__(self) -> str:
-        return f"{self.path or 'the object'} {self.kind}"
 
 
 def desired(body: Mapping[str, Any], release: str, namespace: str) -> Object:
@@ -84,6 +29,14 @@ def desired(body: Mapping[str, Any], release: str, namespace: str) -> Object:
     marks = {RELEASE_NAME: release, RELEASE_NAMESPACE: namespace}
     metadata["annotations"] = {**(metadata.get("annotations") or {}), **marks}
     return {**out, "metadata": metadata}
+
+
+def differing(
+    wanted: Mapping[str, Any], live: Mapping[str, Any] | None, *, settled: Container[str] = ()
+) -> tuple[str, ...]:
+    """The paths at which `live` is no longer as helm made it of `wanted` (see `desired`); THE_OBJECT if it is gone."""
+    found = comparison.differences(wanted, live, manager=MANAGER, settled=settled)
+    return tuple(each.path or comparison.THE_OBJECT for each in found)
 
 
 def restore_body(
@@ -104,214 +57,6 @@ def restore_body(
     if live is not None:
         if uid := (live.get("metadata") or {}).get("uid"):
             out["metadata"]["uid"] = uid
-        if _autoscaled(fieldsets.root(live).field("spec").field("replicas")):
+        if comparison.autoscaled(fieldsets.root(live).field("spec").field("replicas")):
             out["spec"] = {k: v for k, v in out["spec"].items() if k != "replicas"}
     return out
-
-
-def differences(
-    wanted: Mapping[str, Any], live: Mapping[str, Any] | None, *, settled: Container[str] = ()
-) -> tuple[Difference, ...]:
-    """The leaves of `wanted` (see `desired`) that `live` doesn't hold, sorted by path.
-
-    `live` is the raw object with its managedFields, or None if there is none. `settled` are paths that a repair did not
-    cure: they are left out, so that no repair is repeated for ever.
-    """
-    if live is None:
-        return (Difference("", DifferenceKind.MISSING.value),)
-    compare = _Comparison(wanted, settled)
-    compare.top(wanted, live)
-    return tuple(sorted(set(compare.found)))
-
-
-def renamed(wanted: Mapping[str, Any], live: Mapping[str, Any]) -> tuple[takeover.Path, ...]:
-    """Elements of merged lists that differ from a missing one of `wanted` in their key alone: it was edited."""
-    compare = _Comparison(wanted, ())
-    compare.top(wanted, live)
-    return tuple(compare.renamed)
-
-
-class _Comparison:
-    """One walk over a wanted object, beside the live one and its owners."""
-
-    def __init__(self, wanted: Mapping[str, Any], settled: Container[str]) -> None:
-        group = str(wanted.get("apiVersion", "")).rpartition("/")[0]
-        self.built_in = not group or group in _BUILT_IN or group.endswith(".k8s.io")
-        self.settled = settled
-        self.found: list[Difference] = []
-        self.renamed: list[takeover.Path] = []
-        self.tracked = False
-
-    def top(self, wanted: Mapping[str, Any], live: Mapping[str, Any]) -> None:
-        cursor = fieldsets.root(live)
-        self.tracked = any(owner.manager == MANAGER and owner.operation == "Apply" for owner, _ in cursor.nodes)
-        for name, value in wanted.items():
-            if name == "metadata":
-                kept = {k: v for k, v in (value or {}).items() if k in _META_KEPT}
-                self.node(_Place().field("metadata"), kept, live.get("metadata") or {}, cursor.field("metadata"))
-            elif name == "stringData":
-                self.string_data(value or {}, live.get("data") or {}, cursor.field("data"))
-            elif name not in ("apiVersion", "kind", "status"):
-                if name == "data" and "stringData" in wanted:  # the server lets stringData win
-                    value = {k: v for k, v in (value or {}).items() if k not in (wanted["stringData"] or {})}
-                self.child(_Place(), name, value, live, cursor)
-
-    def child(self, place: _Place, name: str, value: Any, live: Mapping[str, Any], cursor: fieldsets.Cursor) -> None:
-        below, owners = place.field(name), cursor.field(name)
-        if name in live and live[name] is not None:
-            self.node(below, value, live[name], owners)
-        elif value is not None and value != []:  # nobody owns an empty list, and the server doesn't store it
-            self.absent(below, value, owners)
-
-    def absent(self, place: _Place, value: Any, cursor: fieldsets.Cursor) -> None:
-        """Nothing is there. Maps are entered, so that the leaf is named and its owner asked."""
-        if isinstance(value, Mapping) and value and cursor.nodes and not cursor.whole().nodes:
-            for name, inner in value.items():
-                self.child(place, name, inner, {}, cursor)
-        elif (self.tracked and not place.whole) or not _is_zero(value):
-            self.report(place, DifferenceKind.MISSING, cursor)
-
-    def node(self, place: _Place, wanted: Any, live: Any, cursor: fieldsets.Cursor) -> None:
-        if wanted is None:
-            return  # the server takes its default
-        if isinstance(wanted, Mapping) and isinstance(live, Mapping):
-            for name, value in wanted.items():
-                self.child(place, name, value, live, cursor)
-        elif isinstance(wanted, list) and isinstance(live, list):
-            self.sequence(place, wanted, live, cursor)
-        elif not self.server_chose(place, wanted) and not _same(place, wanted, live):
-            self.report(place, DifferenceKind.CHANGED, cursor)
-
-    def server_chose(self, place: _Place, wanted: Any) -> bool:
-        """An empty text in the spec asks for the server's default, of which nobody knows who changed it."""
-        if wanted == "" and not self.tracked and place.names[0] == "spec":
-            return True
-        return wanted in ("", 0) and not isinstance(wanted, bool) and place.names in _SERVER_CHOOSES_IF_EMPTY
-
-    def sequence(self, place: _Place, wanted: list[Any], live: list[Any], cursor: fieldsets.Cursor) -> None:
-        keys = self.keys(place, wanted, live, cursor)
-        if keys:
-            self.merged(place, keys, wanted, live, cursor)
-        elif cursor.is_set() or (place.names and place.names[-1] in _SETS):
-            for value in wanted:
-                if value not in live:
-                    self.report(place.element(str(value)), DifferenceKind.MISSING, fieldsets.Cursor())
-        elif len(wanted) != len(live):
-            self.report(place, DifferenceKind.CHANGED, cursor)
-        else:
-            for index, (left, right) in enumerate(zip(wanted, live, strict=True)):
-                self.node(place.element(str(index), whole=True), left, right, cursor.whole())
-
-    def merged(
-        self, place: _Place, keys: Sequence[str], wanted: list[Any], live: list[Any], cursor: fieldsets.Cursor
-    ) -> None:
-        present = {fieldsets.element_key(_key(item, keys)): item for item in live}
-        for item in wanted:
-            key = _key(item, keys)
-            noted = f"k:{fieldsets.element_key(key)}"
-            below, owners = place.element(f"{keys[0]}={key[keys[0]]}", noted=noted), cursor.element(key)
-            found = present.get(fieldsets.element_key(key))
-            if found is None:
-                self.report(below, DifferenceKind.MISSING, owners)
-                self.renamed.extend(_renamed(place, keys, item, wanted, live))
-            else:
-                self.node(below, item, found, owners)
-
-    def keys(
-        self, place: _Place, wanted: list[Any], live: list[Any], cursor: fieldsets.Cursor
-    ) -> tuple[str, ...] | None:
-        """The merge keys of this list, if every element has them and no two are alike."""
-        name = place.names[-1] if place.names else ""
-        candidates = [found] if (found := cursor.merge_keys()) else []
-        if self.built_in and not cursor.whole().nodes:
-            candidates += [_MERGE_KEYS[name]] if name in _MERGE_KEYS else list(_PORT_KEYS) if name == "ports" else []
-        for keys in candidates:
-            if _distinguish(wanted, keys) and _distinguish(live, keys):
-                return keys
-        return None
-
-    def string_data(self, wanted: Mapping[str, Any], live: Mapping[str, Any], cursor: fieldsets.Cursor) -> None:
-        """helm owns f:stringData whatever happens; a change by another shows as an owner of f:data."""
-        for name, value in wanted.items():
-            place = _Place(("stringData",), "stringData").field(name)
-            if name not in live:
-                self.report(place, DifferenceKind.MISSING, fieldsets.Cursor())
-            elif base64.b64encode(str(value).encode()).decode() != live[name] and cursor.field(name).nodes:
-                self.report(place, DifferenceKind.CHANGED, cursor.field(name))
-
-    def report(self, place: _Place, kind: DifferenceKind, cursor: fieldsets.Cursor) -> None:
-        owned_by_helm = any(owner.manager == MANAGER for owner in cursor.owners())
-        if not owned_by_helm and not _autoscaled(cursor) and place.text not in self.settled:
-            self.found.append(Difference(place.text, kind.value))
-
-
-class _Place(msgspec.Struct, frozen=True):
-    """Where in an object: by field names alone, for rules, and as a text, for people."""
-
-    names: tuple[str, ...] = ()
-    text: str = ""
-    whole: bool = False  # inside a list that has one owner as a whole: fields below have none of their own
-    noted: takeover.Path = ()  # as managedFields have it
-
-    def field(self, name: str) -> _Place:
-        shown = f'["{name}"]' if "." in name or "/" in name else f".{name}" if self.text else name
-        return _Place((*self.names, name), self.text + shown, self.whole, (*self.noted, f"f:{name}"))
-
-    def element(self, label: str, *, whole: bool = False, noted: str = "") -> _Place:
-        return _Place(self.names, f"{self.text}[{label}]", self.whole or whole, (*self.noted, noted))
-
-
-def _renamed(
-    place: _Place, keys: Sequence[str], missing: Mapping[str, Any], wanted: list[Any], live: list[Any]
-) -> list[takeover.Path]:
-    rest = {name: value for name, value in missing.items() if name not in keys}
-    known = {fieldsets.element_key(_key(item, keys)) for item in wanted}
-    others = {fieldsets.element_key(_key(item, keys)): item for item in live}
-    alike = [key for key, item in others.items() if key not in known and rest and _holds(place, rest, item)]
-    return [(*place.noted, f"k:{key}") for key in alike]
-
-
-def _holds(place: _Place, wanted: Any, live: Any) -> bool:
-    """Whether `live` has all that `wanted` says; what it has beyond that are defaults."""
-    if isinstance(wanted, Mapping) and isinstance(live, Mapping):
-        return all(
-            _holds(place.field(name), value, live[name]) if name in live else _is_zero(value)
-            for name, value in wanted.items()
-        )
-    if isinstance(wanted, list) and isinstance(live, list):
-        return len(wanted) == len(live) and all(
-            _holds(place, left, right) for left, right in zip(wanted, live, strict=True)
-        )
-    return _same(place, wanted, live)
-
-
-def _autoscaled(cursor: fieldsets.Cursor) -> bool:
-    return any(
-        (owner.subresource == "scale" and owner.manager == "kube-controller-manager")
-        or owner.manager.startswith("vpa-")
-        for owner in cursor.owners()
-    )
-
-
-def _same(place: _Place, wanted: Any, live: Any) -> bool:
-    containers = isinstance(wanted, Mapping | list) or isinstance(live, Mapping | list)
-    return not containers and forms.same(place.names, wanted, live)
-
-
-def _key(item: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:
-    return {name: item.get(name, _DEFAULT_KEY.get(name)) for name in keys}
-
-
-def _distinguish(items: list[Any], keys: Sequence[str]) -> bool:
-    if not all(isinstance(item, Mapping) for item in items):
-        return False
-    found = [_key(item, keys) for item in items]
-    complete = all(value is not None for key in found for value in key.values())
-    return complete and len({fieldsets.element_key(key) for key in found}) == len(items)
-
-
-def _is_zero(value: Any) -> bool:
-    """What the server may leave out of a stored object without a change of meaning."""
-    if isinstance(value, Mapping):
-        return all(_is_zero(inner) for inner in value.values())
-    return value is None or value in ("", 0, False, [])

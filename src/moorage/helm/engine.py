@@ -13,10 +13,11 @@ from typing import Any
 
 import msgspec
 
-from moorage.api import conditions, kinds, meta
+from moorage.api import comparison, conditions, kinds, meta
 from moorage.kube import cache as kube_cache
 from moorage.kube import discovery
 from moorage.runtime import kind, observed
+from moorage.runtime import watches as runtime_watches
 
 from . import (
     binary,
@@ -68,7 +69,7 @@ class Engine:
         request: Callable[[Any], Request],
     ) -> None:
         self._world, self._request = world, request
-        self._watches = watches.Watches(world)
+        self._watches = runtime_watches.Watches(lambda namespace: watches.NamespaceView(world, namespace))
         served = discovery.Discovery(world.client)
         self._lookups = lookups.Lookups(world.client, served, helm, store, chart_source, world.enqueue)
         self._runs = runs.Runs(world, served, helm, self.job)
@@ -246,7 +247,8 @@ class Engine:
         resource, live = cache.scope.resource, cache.get(ref.namespace, ref.name)
         if live is None:
             wrong = looks.confirm_unseen(ref, resource)
-            words = "it is not there" if wrong in ((), (drift.THE_OBJECT,)) else "it has lost the label it is seen by"
+            gone = wrong in ((), (comparison.THE_OBJECT,))
+            words = "it is not there" if gone else "it has lost the label it is seen by"
             return seen.ChildSeen(ref, False, "Missing", words, wrong, self._refusal(looks, ref, ""))
         settled = self._runs.settled.get(ref, frozenset())
         if resource == kinds.SECRET:
@@ -278,7 +280,7 @@ class Engine:
         before = self._compared.get(ref)
         states = (version, looks.key.resource_version)
         if before is None or before[:2] != states:
-            found = tuple(each.path for each in drift.differences(looks.wanted(ref), live))
+            found = drift.differing(looks.wanted(ref), live)
             before = self._compared[ref] = (*states, found)
         return before[2]
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from moorage.api import conditions, kinds, meta
+from moorage.api import comparison, conditions, kinds, meta
 from moorage.kube import client as kube_client
 from moorage.kube import discovery, errors
 from moorage.runtime import source
@@ -241,15 +241,15 @@ class Lookups:
             live = await self._client.get(key.resource, key.ref.namespace, key.ref.name)
         except errors.NotFound:
             return ()  # the watch will tell
-        return tuple(str(found.path) for found in drift.differences(key.wanted, live))
+        return drift.differing(key.wanted, live)
 
     async def _unseen(self, key: DriftKey) -> tuple[str, ...]:
         """What is wrong with an object that the watch doesn't have: it is gone, or has lost the label it is seen by."""
         try:
             live = await self._client.get(key.resource, key.ref.namespace, key.ref.name)
         except errors.NotFound:
-            return (drift.THE_OBJECT,)
-        return tuple(str(found.path) for found in drift.differences(key.wanted, live))
+            return (comparison.THE_OBJECT,)
+        return drift.differing(key.wanted, live)
 
     async def _leftovers(self, key: LeftoverKey) -> tuple[seen.Leftover, ...]:
         found: list[seen.Leftover] = []

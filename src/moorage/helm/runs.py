@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from moorage.api import kinds, meta
+from moorage.api import comparison, fieldsets, kinds, meta
 from moorage.kube import client as kube_client
 from moorage.kube import discovery, errors
 from moorage.runtime import decision, kind
@@ -155,10 +155,10 @@ class Runs:
         except errors.NotFound:
             live = None
         wanted = drift.desired(body, job.target.release, job.target.namespace)
-        if not drift.differences(wanted, live, settled=self.settled.get(ref, frozenset())):
+        if not drift.differing(wanted, live, settled=self.settled.get(ref, frozenset())):
             return decision.Ok()  # put right meanwhile
         again = drift.restore_body(body, job.target.release, job.target.namespace, live=live)
-        if live is not None and (edited := drift.renamed(wanted, live)):
+        if live is not None and (edited := comparison.renamed(wanted, live, manager=drift.MANAGER)):
             live = await self._take_over(resource, ref, live, edited) or live
         try:
             made = await self._apply(resource, ref, again)
@@ -172,7 +172,7 @@ class Runs:
             except errors.Invalid as still:
                 return self._given_up(ref, taken, job.record, still)
         self.given_up.pop(ref, None)
-        self.settled[ref] = frozenset(found.path for found in drift.differences(wanted, made))
+        self.settled[ref] = frozenset(drift.differing(wanted, made))
         return decision.Ok()
 
     def _given_up(
@@ -184,7 +184,7 @@ class Runs:
         return decision.Refused("Invalid", str(refusal))
 
     async def _take_over(
-        self, resource: meta.Resource, ref: meta.ObjectRef, live: dict[str, Any], places: tuple[takeover.Path, ...]
+        self, resource: meta.Resource, ref: meta.ObjectRef, live: dict[str, Any], places: tuple[fieldsets.Path, ...]
     ) -> dict[str, Any] | None:
         """Make it helm's what others have set there, so that the next apply takes it away; None if there is none."""
         taking = takeover.ops(live, drift.MANAGER, places)

@@ -13,18 +13,15 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from . import fieldsets
+from moorage.api import fieldsets
 
-__all__ = ["SPEC", "Path", "ops"]
+__all__ = ["SPEC", "ops"]
 
-Path = tuple[str, ...]
-"""A place in managedFields, such as ("f:spec", "f:ports", 'k:{"port":80,"protocol":"TCP"}')."""
-
-SPEC: Path = ("f:spec",)
+SPEC: fieldsets.Path = ("f:spec",)
 _NOTES = "/metadata/managedFields"
 
 
-def ops(live: Mapping[str, Any], manager: str, places: Iterable[Path]) -> list[dict[str, Any]]:
+def ops(live: Mapping[str, Any], manager: str, places: Iterable[fieldsets.Path]) -> list[dict[str, Any]]:
     """JSON patch by which `manager` owns by Apply what people own at the places; empty if there is nothing to take.
 
     It tests the notes that it changes, and not the whole object, whose status may move at any time. Owners of a
@@ -49,7 +46,7 @@ def ops(live: Mapping[str, Any], manager: str, places: Iterable[Path]) -> list[d
     return [*tests, *replaced, *removed]
 
 
-def _pop(node: dict[str, Any], place: Path) -> dict[str, Any] | None:
+def _pop(node: dict[str, Any], place: fieldsets.Path) -> dict[str, Any] | None:
     """Remove and return what is noted at the place, and the maps that are empty without it."""
     name = _entry(node, place[0])
     if name is None:
@@ -62,7 +59,7 @@ def _pop(node: dict[str, Any], place: Path) -> dict[str, Any] | None:
     return found
 
 
-def _put(node: dict[str, Any], place: Path, found: dict[str, Any]) -> None:
+def _put(node: dict[str, Any], place: fieldsets.Path, found: dict[str, Any]) -> None:
     for part in place:
         node = node.setdefault(_entry(node, part) or part, {})
     _merge(node, found)

@@ -2,7 +2,7 @@
 
 The digest of the last applied body is on the object, as the annotation `moorage.dev/applied`. Together with the
 object's resourceVersion it is a pair: once a pair was compared and found good, it is not compared again. When either
-moved, the owned fields are compared, and what differs costs exactly one write.
+moved, the owned fields are compared (`moorage.api.comparison`), and what differs costs exactly one write.
 
     observe:  seen.child = children.look(body, live)            body made by `stamped`
     step:     if not seen.child.good: return Act(..., (apply.write(resource, body, seen.child, why=...),))
@@ -11,20 +11,18 @@ moved, the owned fields are compared, and what differs costs exactly one write.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 import msgspec
 
-from moorage.api import meta
+from moorage.api import comparison, meta
 
 from . import decision
 
 STAMP = "moorage.dev/applied"
 
 Body: TypeAlias = Mapping[str, Any]
-Compare: TypeAlias = Callable[[Body, Body], Sequence[str]]
-"""Paths of the leaves of the wanted body that the live object does not hold."""
 
 
 class Child(msgspec.Struct, frozen=True):
@@ -71,14 +69,14 @@ def write(
 
 
 class Children:
-    """Compares, and remembers what was compared: a memory that only saves work."""
+    """Compares, and remembers what was compared: a memory that only saves work. `manager` is who applies the bodies."""
 
-    def __init__(self, compare: Compare) -> None:
-        self._compare = compare
+    def __init__(self, manager: str = decision.FIELD_MANAGER) -> None:
+        self._manager = manager
         self._verified: dict[str, tuple[str, str]] = {}  # uid -> (digest, resourceVersion)
 
     def look(self, body: Body, live: Body | None) -> Child:
-        """The live object beside the stamped body that is wanted."""
+        """The live object, raw with its managedFields, beside the stamped body that is wanted."""
         if live is None:
             return Child()
         there = live["metadata"]
@@ -89,7 +87,7 @@ class Children:
         pair = (wanted, there["resourceVersion"])
         if self._verified.get(there["uid"]) == pair:
             return Child(there["uid"], deleting)
-        differs = tuple(self._compare(body, live))
+        differs = tuple(each.path for each in comparison.differences(body, live, manager=self._manager))
         if not differs:
             self._verified[there["uid"]] = pair
         return Child(there["uid"], deleting, differs)

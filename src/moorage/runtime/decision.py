@@ -25,6 +25,9 @@ from . import observed
 
 S = TypeVar("S")
 
+FIELD_MANAGER = "moorage"
+"""In whose name actions write, so that metadata.managedFields tell what is moorage's own."""
+
 
 class Reason(str, enum.Enum):  # noqa: UP042 - a member carries its documentation too
     """Base of each system's reasons. Reasons are API: documented, stable, CamelCase.
@@ -122,12 +125,12 @@ class SetPodCondition(Action, frozen=True, kw_only=True):
 class Call(Action, frozen=True, kw_only=True):
     """One named operation of the system's own API, short enough to be awaited (see `executor.ACTION_LIMIT`).
 
-    Its Ok value may go to a status field.
+    With `keep` its Ok value is a mapping of status fields, which is merged at once.
     """
 
     operation: str
     args: dict[str, Any] = {}
-    into: str = ""
+    keep: bool = False
 
 
 class Run(Action, frozen=True, kw_only=True):

@@ -21,8 +21,6 @@ from . import decision, failure, gate, kind, status
 
 log = structlog.get_logger(__name__)
 
-FIELD_MANAGER = "moorage"
-
 ACTION_LIMIT = 30.0
 """Seconds that one action with its guards may take; one request of it 15 s."""
 
@@ -71,7 +69,7 @@ class Executor(Generic[kind.O]):
                 name,
                 body,
                 subresource="status",
-                field_manager=FIELD_MANAGER,
+                field_manager=decision.FIELD_MANAGER,
                 as_=msgspec.Raw,
                 timeout=self._world.gate.timeout(15.0),
             )
@@ -158,7 +156,7 @@ class Executor(Generic[kind.O]):
                 namespace,
                 name,
                 ops,
-                field_manager=FIELD_MANAGER,
+                field_manager=decision.FIELD_MANAGER,
                 as_=msgspec.Raw,
                 timeout=self._world.gate.timeout(15.0),
             )
@@ -187,7 +185,7 @@ class Executor(Generic[kind.O]):
                 action.resource,
                 namespace,
                 action.body,
-                field_manager=FIELD_MANAGER,
+                field_manager=decision.FIELD_MANAGER,
                 as_=msgspec.Raw,
                 timeout=self._world.gate.timeout(15.0),
             )
@@ -196,7 +194,7 @@ class Executor(Generic[kind.O]):
 
     async def _apply(self, action: decision.Apply) -> decision.Outcome:
         body = await self._kind.fillers[action.fill](self._obj, action.body) if action.fill else action.body
-        await self._server_side_apply(action.resource, body, FIELD_MANAGER)
+        await self._server_side_apply(action.resource, body, decision.FIELD_MANAGER)
         return decision.Ok()
 
     async def _server_side_apply(
@@ -225,7 +223,7 @@ class Executor(Generic[kind.O]):
                 ref.namespace,
                 ref.name,
                 [*tests, *action.ops],
-                field_manager=FIELD_MANAGER,
+                field_manager=decision.FIELD_MANAGER,
                 as_=msgspec.Raw,
                 timeout=self._world.gate.timeout(15.0),
             )
@@ -274,15 +272,15 @@ class Executor(Generic[kind.O]):
             "metadata": {"name": action.ref.name, "namespace": action.ref.namespace, "uid": action.ref.uid},
             "status": {"conditions": [condition]},
         }
-        await self._server_side_apply(kinds.POD, body, f"{FIELD_MANAGER}-{action.type}"[:128], "status")
+        await self._server_side_apply(kinds.POD, body, f"{decision.FIELD_MANAGER}-{action.type}"[:128], "status")
         return decision.Ok()
 
     # --- the system's own operations -----------------------------------------------------------------------------
 
     async def _call(self, action: decision.Call) -> decision.Outcome:
         outcome = await self._kind.operations[action.operation](self._obj, action.args)
-        if action.into and isinstance(outcome, decision.Ok):
-            await self.write_status({action.into: outcome.value})
+        if action.keep and isinstance(outcome, decision.Ok):
+            await self.write_status(outcome.value)
         return outcome
 
     def _run(self, action: decision.Run) -> decision.Outcome:

@@ -41,10 +41,11 @@ class _Entry(Generic[V]):
         self.fetch: asyncio.Task[None] | None = None
         self.timer: asyncio.TimerHandle | None = None
         self.wanted_again = False
+        self.outdated = ""  # why what is known no longer counts as fresh
 
 
 class Source(Generic[K, V]):
-    """Values by key. `every` seconds a value is fetched again (None: only on `refresh`)."""
+    """Values by key. `every` seconds a value is fetched again (None: only on `refresh`); it may depend on the key."""
 
     def __init__(
         self,
@@ -52,7 +53,7 @@ class Source(Generic[K, V]):
         fetch: Callable[[K], Awaitable[V]],
         enqueue: Enqueue,
         *,
-        every: float | None = None,
+        every: float | Callable[[K], float] | None = None,
         deadline: float = 60.0,
         concurrency: int = 4,
         backoff: tuple[float, float] = (1.0, 300.0),
@@ -79,6 +80,19 @@ class Source(Generic[K, V]):
         entry = self._entries.get(key)
         if entry is not None:
             self._begin(key, entry)
+
+    def outdate(self, key: K, why: str) -> None:
+        """What is known was read before `why` happened: it is Stale until it is read anew, which begins now.
+
+        This is law 6 for what is outside the API server: nothing is decided on an answer older than one's own write.
+        """
+        entry = self._entries.get(key)
+        if entry is None:
+            return
+        if isinstance(entry.fact, observed.Fresh):
+            entry.fact = observed.Stale(entry.fact.value, entry.fact.at, why)
+        entry.outdated = why
+        self._begin(key, entry)
 
     def forget(self, reader: Hashable, *, keep: tuple[K, ...] = ()) -> None:
         """`reader` no longer needs any key but `keep`; keys without readers are dropped."""
@@ -121,11 +135,13 @@ class Source(Generic[K, V]):
     async def _look(self, key: K, entry: _Entry[V]) -> None:
         before = entry.fact
         async with self._slots:
-            entry.wanted_again = False
+            entry.wanted_again, entry.outdated = False, ""
             try:
                 async with asyncio.timeout(self._deadline):
                     value = await self._fetch(key)
-                entry.fact, entry.failures = observed.Fresh(value, time.time()), 0
+                at, entry.failures = time.time(), 0
+                outdated = entry.outdated
+                entry.fact = observed.Stale(value, at, outdated) if outdated else observed.Fresh(value, at)
             except (Exception, asyncio.CancelledError) as error:
                 current = asyncio.current_task()
                 if isinstance(error, asyncio.CancelledError) and current and current.cancelling():
@@ -135,7 +151,7 @@ class Source(Generic[K, V]):
         if not _same(before, entry.fact):
             for reader in tuple(entry.readers):
                 self._enqueue(reader)
-        again = 0.0 if entry.wanted_again else self._again_in(entry)
+        again = 0.0 if entry.wanted_again else self._again_in(key, entry)
         if again is not None:
             entry.timer = asyncio.get_running_loop().call_later(again, self._on_timer, key, entry)
 
@@ -159,11 +175,12 @@ class Source(Generic[K, V]):
         at = before.at if isinstance(before, observed.Fresh | observed.Stale) else 0.0
         return observed.Stale(last, at, failed.message)
 
-    def _again_in(self, entry: _Entry[V]) -> float | None:
+    def _again_in(self, key: K, entry: _Entry[V]) -> float | None:
         jitter = random.uniform(0.8, 1.2)  # noqa: S311 - spreads load, protects nothing
         if entry.failures:
             return float(min(self._cap, self._base * 2 ** min(entry.failures - 1, 20))) * jitter
-        return None if self._every is None else self._every * jitter
+        every = self._every(key) if callable(self._every) else self._every
+        return None if every is None else every * jitter
 
 
 def _same(before: observed.Observed[V], after: observed.Observed[V]) -> bool:

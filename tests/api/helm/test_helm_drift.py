@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 from aiohttp import web
 
+from moorage.api import comparison
 from moorage.helm import binary, drift, failures, manifest, records
 
 pytestmark = pytest.mark.api
@@ -177,7 +178,8 @@ class Release:
         live = await self.api.get(self.path(kind))
         if not tracked:
             live["metadata"].pop("managedFields")
-        return [str(d) for d in drift.differences(drift.desired(self.wanted[kind], "r", self.namespace), live)]
+        wanted = drift.desired(self.wanted[kind], "r", self.namespace)
+        return [str(d) for d in comparison.differences(wanted, live, manager=drift.MANAGER)]
 
     async def restore(self, kind: str) -> None:
         live = await self.api.get(self.path(kind))
@@ -331,7 +333,7 @@ async def test_helm_itself_takes_replicas_back_from_an_autoscaler(release):
 async def test_a_deleted_object_is_missing_and_comes_back_with_no_drift(release):
     await release.api.call("DELETE", release.path("Service"))
     wanted = drift.desired(release.wanted["Service"], "r", release.namespace)
-    assert [str(d) for d in drift.differences(wanted, None)] == ["the object missing"]
+    assert drift.differing(wanted, None) == (comparison.THE_OBJECT,)
     body = drift.restore_body(release.wanted["Service"], "r", release.namespace)
     await release.api.apply(release.path("Service"), body, drift.MANAGER)
     assert await release.drift("Service") == []

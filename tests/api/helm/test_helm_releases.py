@@ -220,7 +220,7 @@ async def test_an_object_that_was_deleted_is_restored_in_the_form_that_helm_acce
     (body,) = manifest.parse(record.manifest).objects
     await api.apply(path, drift.restore_body(body, "r", namespace), drift.MANAGER)
     live = await api.get(path)
-    assert drift.differences(drift.desired(body, "r", namespace), live) == ()
+    assert drift.differing(drift.desired(body, "r", namespace), live) == ()
     await helm.upgrade_install("r", namespace, chart, {"v": 2})
     assert (await api.get(path))["data"] == {"v": "2"}
 

@@ -10,7 +10,6 @@ import msgspec
 
 from moorage.api import crd, kinds, meta
 from moorage.api import status as api_status
-from moorage.helm import drift
 from moorage.kube import cache as kube_cache
 from moorage.kube import errors
 from moorage.runtime import apply, decision, kind, observed, tasks
@@ -139,7 +138,7 @@ class WidgetKind(kind.Kind[Widget, Seen]):
         self.on_observe: Callable[[], None] = lambda: None
         self.operations = {"work": self._work}
         self.guards = {"child_is_gone": self._child_is_gone}
-        self._compared = apply.Children(lambda wanted, live: [d.path for d in drift.differences(wanted, live)])
+        self._compared = apply.Children()
 
     async def start(self, world: kind.World) -> None:
         self._world = world

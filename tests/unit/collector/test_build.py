@@ -7,6 +7,7 @@ import base64
 import pytest
 
 from moorage.helm import chart, values
+from moorage.operators import access
 from moorage.operators.collector import build, types
 
 
@@ -88,16 +89,18 @@ def test_release_and_namespace_follow_from_the_spec() -> None:
 @pytest.mark.parametrize(
     ("role", "subjects", "right"),
     [
-        (build.RoleRef("tenant", "ClusterRole"), (build.Subject("ServiceAccount", "m", "s"),), True),
-        (build.RoleRef("admin", "ClusterRole"), (build.Subject("ServiceAccount", "m", "s"),), False),
-        (build.RoleRef("tenant", "Role"), (build.Subject("ServiceAccount", "m", "s"),), False),
-        (build.RoleRef("tenant", "ClusterRole"), (), False),
+        (access.RoleRef("tenant", "ClusterRole"), (access.Subject("ServiceAccount", "m", "s"),), True),
+        (access.RoleRef("admin", "ClusterRole"), (access.Subject("ServiceAccount", "m", "s"),), False),
+        (access.RoleRef("tenant", "Role"), (access.Subject("ServiceAccount", "m", "s"),), False),
+        (access.RoleRef("tenant", "ClusterRole"), (), False),
         (
-            build.RoleRef("tenant", "ClusterRole"),
-            (build.Subject("ServiceAccount", "m", "s"), build.Subject("User", "eve")),
+            access.RoleRef("tenant", "ClusterRole"),
+            (access.Subject("ServiceAccount", "m", "s"), access.Subject("User", "eve")),
             False,
         ),
     ],
 )
-def test_only_the_exact_binding_is_right(role: build.RoleRef, subjects: tuple[build.Subject, ...], right: bool) -> None:
-    assert right is build.binds(role, subjects, build.Rights("m", "s", "tenant"))
+def test_only_the_exact_binding_is_right(
+    role: access.RoleRef, subjects: tuple[access.Subject, ...], right: bool
+) -> None:
+    assert right is access.binds(role, subjects, access.Rights("m", "s", "tenant", "b"))

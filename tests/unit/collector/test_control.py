@@ -10,13 +10,14 @@ import pytest
 from moorage.api import meta
 from moorage.helm import seen as helm_seen
 from moorage.helm import status as helm_status
+from moorage.operators import access
 from moorage.operators.collector import build, control, types
 from moorage.runtime import decision, observed
 from tests.unit.helm import release_states as states
 
-RIGHTS = build.Rights("moorage", "moorage-system", "moorage-collector-tenant")
+RIGHTS = access.Rights("moorage", "moorage-system", "moorage-collector-tenant", build.BINDING)
 TENANT = control.TenantSeen("ns-uid", False, ("default",))
-BINDING = control.BindingSeen("rb-uid", "5", True)
+BINDING = access.BindingSeen("rb-uid", "5", True)
 FACTS = ("tenant", "binding")
 
 
@@ -96,8 +97,8 @@ def test_nothing_is_made_in_a_namespace_that_is_ending() -> None:
     assert ("tenant_admits", "NamespaceEnding", []) == (step, reason, actions)
 
 
-@pytest.mark.parametrize("binding", [None, control.BindingSeen("rb-uid", "5", False)])
-def test_missing_or_altered_rights_are_bound(binding: control.BindingSeen | None) -> None:
+@pytest.mark.parametrize("binding", [None, access.BindingSeen("rb-uid", "5", False)])
+def test_missing_or_altered_rights_are_bound(binding: access.BindingSeen | None) -> None:
     step, _, (apply,) = outcome(seen(binding=binding))
 
     assert "rights_are_bound" == step

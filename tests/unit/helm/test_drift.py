@@ -1,195 +1,37 @@
-"""Drift, without a server: the rules on forms and lists. Facts about managedFields are in tests/api/helm."""
+"""What a release wants of a live object. The rules of the comparison are in tests/unit/api."""
 
 from __future__ import annotations
 
-import copy
-import json
-
-import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
-
-from moorage.helm import drift, forms
+from moorage.api import comparison
+from moorage.helm import drift
 
 WANTED = {
     "apiVersion": "apps/v1",
     "kind": "Deployment",
     "metadata": {"name": "d", "labels": {"a": "1"}},
-    "spec": {
-        "replicas": 2,
-        "template": {
-            "spec": {
-                "hostNetwork": False,
-                "nodeSelector": {},
-                "containers": [
-                    {
-                        "name": "c",
-                        "image": "i:1",
-                        "args": ["1h"],
-                        "env": [{"name": "A", "value": "60m"}, {"name": "B", "value": ""}],
-                        "ports": [{"containerPort": 80}, {"containerPort": 80, "protocol": "UDP"}],
-                        "resources": {"limits": {"cpu": "1000m", "memory": "1024Mi"}},
-                    },
-                    {"name": "d", "image": "i:2"},
-                ],
-                "tolerations": [{"key": "x", "effect": ""}],
-            }
-        },
-    },
-}
-LIVE = {
-    "apiVersion": "apps/v1",
-    "kind": "Deployment",
-    "metadata": {"name": "d", "namespace": "n", "uid": "u", "labels": {"a": "1", "b": "2"}, "annotations": {"r": "1"}},
-    "spec": {
-        "replicas": 2,
-        "strategy": {"type": "RollingUpdate"},
-        "template": {
-            "spec": {
-                "dnsPolicy": "ClusterFirst",
-                "containers": [
-                    {"name": "sidecar", "image": "s"},
-                    {"name": "d", "image": "i:2", "imagePullPolicy": "IfNotPresent"},
-                    {
-                        "name": "c",
-                        "image": "i:1",
-                        "args": ["1h"],
-                        "env": [{"name": "B"}, {"name": "A", "value": "60m"}],
-                        "ports": [{"containerPort": 80, "protocol": "UDP"}, {"containerPort": 80, "protocol": "TCP"}],
-                        "resources": {"limits": {"cpu": "1", "memory": "1Gi"}},
-                    },
-                ],
-                "tolerations": [{"key": "x"}],
-            }
-        },
-    },
-    "status": {"replicas": 1},
+    "spec": {"replicas": 2},
 }
 
 
-def found(wanted, live, **more) -> list[str]:
-    return [str(d) for d in drift.differences(wanted, live, **more)]
+def scaled(manager: str, operation: str, subresource: str = "") -> dict:
+    """As live, with five replicas that `manager` has set."""
+    entry = {"manager": manager, "operation": operation, "fieldsV1": {"f:spec": {"f:replicas": {}}}}
+    notes = [{**entry, "subresource": subresource} if subresource else entry]
+    return {**WANTED, "metadata": {**WANTED["metadata"], "managedFields": notes}, "spec": {"replicas": 5}}
 
 
-def test_defaults_order_and_forms_are_no_drift():
-    assert found(WANTED, LIVE) == []
+def test_it_differs_where_helm_is_not_the_owner_any_more():
+    assert ("spec.replicas",) == drift.differing(WANTED, scaled("kubectl-edit", "Update"))
+    assert () == drift.differing(WANTED, scaled("kubectl-edit", "Update"), settled={"spec.replicas"})
+    assert () == drift.differing(WANTED, scaled("helm", "Apply"))
+    assert (comparison.THE_OBJECT,) == drift.differing(WANTED, None)
 
 
-def leaves(node, path=()):
-    items = node.items() if isinstance(node, dict) else enumerate(node)
-    for key, value in items:
-        if isinstance(value, dict | list) and value:
-            yield from leaves(value, (*path, key))
-        elif value not in ({}, [], "", False):
-            yield (*path, key)
+def test_a_repair_leaves_an_autoscaler_s_replicas_alone():
+    live = scaled("kube-controller-manager", "Update", "scale")
 
-
-def is_key(path) -> bool:
-    return path[-1] in ("name", "containerPort", "protocol") or path[0] in ("apiVersion", "kind")
-
-
-LEAVES = [path for path in leaves(WANTED) if not is_key(path)]
-
-
-def twin(wanted):
-    """What a server without defaults would hold."""
-    return copy.deepcopy(wanted)
-
-
-@given(st.sampled_from(LEAVES), st.booleans())
-def test_any_changed_or_removed_leaf_is_found(path, remove):
-    live = twin(WANTED)
-    node = live
-    for step in path[:-1]:
-        node = node[step]
-    if remove and isinstance(node, dict):
-        del node[path[-1]]
-    elif remove:
-        node.pop(path[-1])
-    else:
-        node[path[-1]] = 77 if isinstance(node[path[-1]], int) else f"{node[path[-1]]}x"
-    assert len(found(WANTED, live)) == 1
-
-
-KEYS = st.text("abc", min_size=1, max_size=2)
-VALUES = st.recursive(
-    st.integers(1, 9) | st.text("xyz", min_size=1, max_size=3) | st.just(True),
-    lambda inner: st.dictionaries(KEYS, inner, min_size=1, max_size=3) | st.lists(inner, min_size=1, max_size=3),
-    max_leaves=12,
-)
-
-
-def defaulted(node, extra):
-    """The same with fields added everywhere, as a server does."""
-    if isinstance(node, dict):
-        return {**{f"default-{k}": v for k, v in extra.items()}, **{k: defaulted(v, extra) for k, v in node.items()}}
-    return [defaulted(v, extra) for v in node] if isinstance(node, list) else node
-
-
-@given(st.dictionaries(KEYS, VALUES, min_size=1, max_size=3), st.dictionaries(KEYS, VALUES, max_size=2))
-def test_a_custom_object_with_added_fields_has_no_drift(spec, extra):
-    wanted = {"apiVersion": "x.example/v1", "kind": "Thing", "metadata": {"name": "t"}, "spec": spec}
-    assert found(wanted, {**wanted, "spec": defaulted(spec, extra)}) == []
-
-
-@given(st.dictionaries(KEYS, VALUES, min_size=1, max_size=3), st.data())
-def test_any_changed_leaf_of_a_custom_object_is_found(spec, data):
-    wanted = {"apiVersion": "x.example/v1", "kind": "Thing", "metadata": {"name": "t"}, "spec": spec}
-    live = json.loads(json.dumps(wanted))
-    paths = list(leaves(spec))
-    assume(paths)
-    *above, last = data.draw(st.sampled_from(paths))
-    node = live["spec"]
-    for step in above:
-        node = node[step]
-    node[last] = "changed"
-    assert len(found(wanted, live)) == 1
-
-
-def managed(live, *entries):
-    fields = [
-        {"manager": m, "operation": op, "fieldsV1": f, **({"subresource": s} if s else {})} for m, op, s, f in entries
-    ]
-    return {**live, "metadata": {**live["metadata"], "managedFields": fields}}
-
-
-def test_owners_decide():
-    wanted = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}, "spec": {"replicas": 2}}
-    live = {**wanted, "spec": {"replicas": 5}}
-    replicas = {"f:spec": {"f:replicas": {}}}
-    helm = ("helm", "Apply", "", {"f:metadata": {}})
-    assert found(wanted, managed(live, helm, ("kube-controller-manager", "Update", "scale", replicas))) == []
-    assert found(wanted, managed(live, helm, ("vpa-updater", "Update", "", replicas))) == []
-    assert found(wanted, managed(live, ("helm", "Apply", "", replicas))) == []
-    for other in (
-        ("kubectl", "Update", "scale"),
-        ("kube-controller-manager", "Update", ""),
-        ("kubectl-edit", "Update", ""),
-    ):
-        assert found(wanted, managed(live, helm, (*other, replicas))) == ["spec.replicas changed"]
-    body = drift.restore_body(
-        wanted, "r", "n", live=managed(live, ("kube-controller-manager", "Update", "scale", replicas))
-    )
-    assert "replicas" not in body["spec"]
-    assert drift.restore_body(wanted, "r", "n", live=live)["spec"] == {"replicas": 2}
-
-
-def test_settled_paths_are_left_out():
-    live = {**WANTED, "spec": {**WANTED["spec"], "replicas": 9}}
-    assert found(WANTED, live, settled={"spec.replicas"}) == []
-
-
-def test_lists_of_custom_kinds_are_merged_where_managed_fields_say_so():
-    wanted = {
-        "apiVersion": "x.example/v1",
-        "kind": "T",
-        "metadata": {"name": "t"},
-        "spec": {"l": [{"id": "a", "v": 1}]},
-    }
-    live = {**wanted, "spec": {"l": [{"id": "b", "v": 9}, {"id": "a", "v": 1}]}}
-    assert found(wanted, live) == ["spec.l changed"]
-    entry = {"f:spec": {"f:l": {'k:{"id":"b"}': {".": {}, "f:id": {}, "f:v": {}}}}}
-    assert found(wanted, managed(live, ("other", "Apply", "", entry))) == []
+    assert "replicas" not in drift.restore_body(WANTED, "r", "n", live=live)["spec"]
+    assert {"replicas": 2} == drift.restore_body(WANTED, "r", "n", live=scaled("kubectl-edit", "Update"))["spec"]
 
 
 def test_the_restored_form_has_the_marks_of_helm():
@@ -203,42 +45,3 @@ def test_the_restored_form_has_the_marks_of_helm():
     }
     assert "status" not in body
     assert "namespace" not in drift.restore_body(WANTED, "rel", "ns", scoped=False)["metadata"]
-
-
-def test_nothing_secret_is_in_a_difference():
-    wanted = {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {"name": "s"},
-        "data": {"a": "c2VjcmV0"},
-        "stringData": {"b": "pw"},
-    }
-    live = {**wanted, "data": {"a": "b3RoZXI=", "b": "cHc="}}
-    assert found(wanted, live) == ["data.a changed"]
-    assert found(wanted, {**live, "data": {}}) == ["data.a missing", "stringData.b missing"]
-
-
-@pytest.mark.parametrize(
-    ("path", "left", "right", "same"),
-    [
-        (("spec", "resources", "limits", "cpu"), "1000m", "1", True),
-        (("spec", "resources", "limits", "cpu"), 1, "1", True),
-        (("spec", "resources", "limits", "memory"), "1Gi", "1024Mi", True),
-        (("spec", "resources", "limits", "memory"), "1e3", "1k", True),
-        (("spec", "resources", "limits", "memory"), "1G", "1Gi", False),
-        (("spec", "ports", "targetPort"), "80", 80, True),
-        (("spec", "ports", "targetPort"), "http", 80, False),
-        (("spec", "interval"), "60m", "1h0m0s", True),
-        (("spec", "x"), 1, 1.0, True),
-        (("spec", "x"), True, 1, False),
-        (("spec", "x"), "true", True, False),
-        (("data", "x"), "60m", "1h", False),
-        (("data", "x"), "YQ==", "Y Q==", False),
-        (("data", "x"), "Y Q==", "YQ==", True),
-        (("metadata", "annotations", "x"), "60m", "1h", False),
-        (("spec", "containers", "args"), "60m", "1h", False),
-        (("spec", "containers", "env", "value"), "1000m", "1", False),
-    ],
-)
-def test_forms(path, left, right, same):
-    assert forms.same(path, left, right) is same

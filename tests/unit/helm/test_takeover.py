@@ -1,11 +1,11 @@
-"""Edited keys of merged lists: found by what else is alike, and taken over so that an apply takes them away."""
+"""Edited keys of merged lists are taken over, so that an apply takes them away."""
 
 from __future__ import annotations
 
 import copy
 from typing import Any
 
-from moorage.helm import drift, takeover
+from moorage.helm import takeover
 
 PORTS = ("f:spec", "f:ports")
 EDITED = 'k:{"port":90,"protocol":"TCP"}'
@@ -35,21 +35,6 @@ def live() -> dict[str, Any]:
 
 def _entry(manager: str, operation: str, fields: dict[str, Any]) -> dict[str, Any]:
     return {"manager": manager, "operation": operation, "apiVersion": "v1", "fieldsV1": copy.deepcopy(fields)}
-
-
-def test_an_edited_key_is_told_from_an_added_element() -> None:
-    assert ((*PORTS, EDITED),) == drift.renamed(wanted(), live())
-
-
-def test_nothing_is_renamed_while_all_is_there() -> None:
-    assert () == drift.renamed(wanted(), wanted())
-
-
-def test_an_element_is_alike_though_the_server_left_out_what_is_empty() -> None:
-    rendered = wanted()
-    rendered["spec"]["ports"][0]["appProtocol"] = ""
-
-    assert ((*PORTS, EDITED),) == drift.renamed(rendered, live())
 
 
 def test_what_is_taken_over_is_helms_and_the_rest_stays_whose_it_is() -> None:

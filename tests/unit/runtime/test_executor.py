@@ -256,13 +256,13 @@ async def test_a_filler_completes_the_body_outside_the_decision(api: FakeApi) ->
 
 async def test_a_call_puts_its_value_into_status_and_a_patch_tests_the_uid(api: FakeApi) -> None:
     async def begin(_: Any, args: dict[str, Any]) -> decision.Outcome:
-        return decision.Ok(f"task-{args['n']}")
+        return decision.Ok({"intent": f"task-{args['n']}"})
 
     await api.put("gadgets", "one")
     made = await api.put("configmaps", "c", child("c", a="1"))
     async with bench(api, GadgetKind(operations={"begin": begin})) as it:
-        call = decision.Call(why="w", operation="begin", args={"n": 7}, into="intent")
-        assert await _carry_out(it, call) == [decision.Ok("task-7")]
+        call = decision.Call(why="w", operation="begin", args={"n": 7}, keep=True)
+        assert await _carry_out(it, call) == [decision.Ok({"intent": "task-7"})]
         assert api.one("gadgets", "one")["status"]["intent"] == "task-7"
         ops = ({"op": "replace", "path": "/data/a", "value": "2"},)
         for uid, outcome in (("other", decision.Conflict), (made["metadata"]["uid"], decision.Ok)):

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from moorage.helm import reasons as helm_reasons
-from moorage.operators import system
+from moorage.operators import access, system
 from moorage.runtime import kind as runtime_kind
 
 from . import build, config, control, kind, reasons, types
@@ -20,7 +20,7 @@ def _kinds(settings: config.Config, environment: system.Environment) -> Sequence
     return (
         kind.CollectorKind(
             kind.Settings(
-                rights=build.Rights(account.name, account.namespace, settings.tenant_cluster_role),
+                rights=access.Rights(account.name, account.namespace, settings.tenant_cluster_role, build.BINDING),
                 charts=settings.charts,
                 namespace_labels=settings.namespace_labels,
                 image_repository=settings.image_repository,

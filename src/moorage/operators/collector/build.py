@@ -1,4 +1,4 @@
-"""From a Collector's spec to what is made of it: the chart's values, the tenant's namespace, moorage's rights there.
+"""From a Collector's spec to what is made of it: the chart's values, and the tenant's namespace.
 
 Pure. What can go wrong is the configuration: `helm.values.ValuesError` says where.
 """
@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
-
-import msgspec
 
 from moorage.api import kinds
 from moorage.helm import chart, values
@@ -20,29 +18,6 @@ ADMITS = "moorage.dev/collectors-from"
 
 TENANT = "moorage.dev/tenant"
 BINDING = "moorage-collector"
-
-
-class Rights(msgspec.Struct, frozen=True, rename="camel"):
-    """Who the operator is, and the one ClusterRole it binds itself to in tenants' namespaces."""
-
-    service_account: str
-    namespace: str
-    cluster_role: str
-
-
-class RoleRef(msgspec.Struct, frozen=True, rename="camel"):
-    """roleRef of a RoleBinding."""
-
-    name: str = ""
-    kind: str = ""
-
-
-class Subject(msgspec.Struct, frozen=True):
-    """One subject of a RoleBinding."""
-
-    kind: str = ""
-    name: str = ""
-    namespace: str = ""
 
 
 def chart_values(spec: types.CollectorSpec, contents: chart.Contents, image_repository: str) -> dict[str, Any]:
@@ -69,27 +44,6 @@ def namespace(spec: types.CollectorSpec, admits: str, labels: Mapping[str, str])
         "kind": kinds.NAMESPACE.kind,
         "metadata": {"name": spec.namespace, "labels": {**labels, **tenant}, "annotations": {ADMITS: admits}},
     }
-
-
-def binding(namespace: str, rights: Rights) -> dict[str, Any]:
-    """The RoleBinding by which the operator works in the tenant's namespace."""
-    return {
-        "apiVersion": kinds.ROLE_BINDING.api_version,
-        "kind": kinds.ROLE_BINDING.kind,
-        "metadata": {
-            "name": BINDING,
-            "namespace": namespace,
-            "labels": {"app.kubernetes.io/managed-by": "moorage"},
-        },
-        "roleRef": {"apiGroup": kinds.ROLE_BINDING.group, "kind": "ClusterRole", "name": rights.cluster_role},
-        "subjects": [{"kind": "ServiceAccount", "name": rights.service_account, "namespace": rights.namespace}],
-    }
-
-
-def binds(role: RoleRef, subjects: tuple[Subject, ...], rights: Rights) -> bool:
-    """Whether a RoleBinding gives exactly these rights."""
-    wanted = Subject("ServiceAccount", rights.service_account, rights.namespace)
-    return (role.kind, role.name) == ("ClusterRole", rights.cluster_role) and subjects == (wanted,)
 
 
 def admitted(annotation: str) -> tuple[str, ...]:

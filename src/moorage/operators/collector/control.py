@@ -15,6 +15,7 @@ from moorage.helm import facts as helm_facts
 from moorage.helm import farewell as helm_farewell
 from moorage.helm import seen as helm_seen
 from moorage.helm import steps as helm_steps
+from moorage.operators import access
 from moorage.runtime import decision, observed
 from moorage.runtime.decision import DONE, Act, Blocked, Fact, Verdict, Wait
 
@@ -32,24 +33,16 @@ class TenantSeen(msgspec.Struct, frozen=True):
     admits: tuple[str, ...]
 
 
-class BindingSeen(msgspec.Struct, frozen=True):
-    """The operator's RoleBinding in the tenant's namespace."""
-
-    uid: str
-    resource_version: str
-    right: bool  # it gives what it should
-
-
 class Seen(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that is decided on. The configuration is left out, as it may hold secrets: only its fault is seen."""
 
     meta: meta.ObjectMeta
     spec: types.CollectorSpec
-    rights: build.Rights
+    rights: access.Rights
     namespace_labels: dict[str, str]
     configuration_fault: str
     tenant: observed.Observed[TenantSeen | None]
-    binding: observed.Observed[BindingSeen | None]
+    binding: observed.Observed[access.BindingSeen | None]
     neighbours: int  # other Collectors in the same tenant's namespace
     release: helm_seen.ReleaseSeen
 
@@ -109,7 +102,7 @@ def rights_are_bound(seen: Seen) -> Verdict:
         return decision.unknown(Reason.BINDING, seen.binding, "binding")
     if seen.binding.value is not None and seen.binding.value.right:
         return DONE
-    body = build.binding(seen.spec.namespace, seen.rights)
+    body = access.binding(seen.spec.namespace, seen.rights)
     apply = decision.Apply(why="helm works with the operator's rights", resource=kinds.ROLE_BINDING, body=body)
     return Act(Reason.BINDING, f"the operator's rights in {seen.spec.namespace} are bound", (apply,))
 

@@ -17,7 +17,7 @@ from moorage.helm import binary, chart, charts, engine, facts, values
 from moorage.helm import seen as helm_seen
 from moorage.kube import cache as kube_cache
 from moorage.kube import errors
-from moorage.operators import system
+from moorage.operators import access, system
 from moorage.runtime import kind, observed
 
 from . import build, config, control, places, types
@@ -32,19 +32,11 @@ class Namespace(msgspec.Struct, frozen=True):
     metadata: meta.ObjectMeta
 
 
-class RoleBinding(msgspec.Struct, frozen=True, rename="camel"):
-    """A RoleBinding."""
-
-    metadata: meta.ObjectMeta
-    role_ref: build.RoleRef = build.RoleRef()
-    subjects: tuple[build.Subject, ...] = ()
-
-
 @dataclasses.dataclass(frozen=True)
 class Settings:
     """What the operator's configuration says about Collectors."""
 
-    rights: build.Rights
+    rights: access.Rights
     charts: config.Charts
     namespace_labels: dict[str, str]
     image_repository: str
@@ -66,7 +58,7 @@ class CollectorKind(kind.Kind[types.Collector, control.Seen]):
 
     _engine: engine.Engine
     _tenants: kube_cache.Cache[Namespace]
-    _bindings: kube_cache.Cache[RoleBinding]
+    _bindings: kube_cache.Cache[access.RoleBinding]
     _world: kind.World
 
     def __init__(self, settings: Settings) -> None:
@@ -79,7 +71,7 @@ class CollectorKind(kind.Kind[types.Collector, control.Seen]):
         self._world = world
         self._tenants = world.caches.watch(kinds.NAMESPACE, Namespace)
         self._tenants.subscribe(self._on_tenant)
-        self._bindings = world.caches.watch(kinds.ROLE_BINDING, RoleBinding, name=build.BINDING)
+        self._bindings = world.caches.watch(kinds.ROLE_BINDING, access.RoleBinding, name=build.BINDING)
         self._bindings.subscribe(self._on_binding)
         self._synced = asyncio.create_task(self._announce())
         around = self._settings.environment
@@ -173,14 +165,11 @@ class CollectorKind(kind.Kind[types.Collector, control.Seen]):
         admits = build.admitted(found.metadata.annotations.get(build.ADMITS, ""))
         return observed.Fresh(control.TenantSeen(found.metadata.uid, found.metadata.deleting, admits))
 
-    def _binding(self, obj: types.Collector) -> observed.Observed[control.BindingSeen | None]:
+    def _binding(self, obj: types.Collector) -> observed.Observed[access.BindingSeen | None]:
         if not self._bindings.synced:
             return observed.unsynced(self._bindings.error, "rights")
         found = self._bindings.get(obj.spec.namespace, build.BINDING)
-        if found is None:
-            return observed.Fresh(None)
-        right = build.binds(found.role_ref, found.subjects, self._settings.rights)
-        return observed.Fresh(control.BindingSeen(found.metadata.uid, found.metadata.resource_version, right))
+        return observed.Fresh(access.look(found, self._settings.rights))
 
     def _neighbours(self, obj: types.Collector) -> int:
         gone = {obj.metadata.uid, *self._leaving}
@@ -193,7 +182,7 @@ class CollectorKind(kind.Kind[types.Collector, control.Seen]):
         if found is not None:
             self._wake(found.metadata.name)
 
-    def _on_binding(self, change: kube_cache.Change[RoleBinding]) -> None:
+    def _on_binding(self, change: kube_cache.Change[access.RoleBinding]) -> None:
         found = change.new or change.old
         if found is not None:
             self._wake(found.metadata.namespace)

@@ -15,9 +15,11 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["Cursor", "Owner", "element_key", "root"]
+__all__ = ["Cursor", "Owner", "Path", "element_key", "root"]
 
 Object = Mapping[str, Any]
+Path = tuple[str, ...]
+"""A place in managedFields, such as ("f:spec", "f:ports", 'k:{"port":80,"protocol":"TCP"}')."""
 
 
 class Owner(msgspec.Struct, frozen=True):

@@ -1,0 +1,1 @@
+"""The XsldCache: a group of members, each a pod with a volume."""

@@ -1,0 +1,317 @@
+"""From an XsldCache's spec to the objects that are made of it. Pure.
+
+All of them carry `LABEL`, are owned by the cache, and are applied whole. What is secret is filled in by the executor.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from importlib import resources
+from typing import Any
+
+import msgspec
+
+from moorage.api import kinds, meta
+from moorage.operators.xsld import names
+from moorage.operators.xsld.group import dialect as dialects
+from moorage.runtime import apply
+
+from . import types
+
+LABEL = f"{names.GROUP}/cache"
+GATE = f"{names.GROUP}/member-online"
+SCRIPTS_HASH = f"{names.GROUP}/scripts"
+CREDENTIALS = ("adminPwd", "secretKey")
+SCRIPTS = "/moorage"
+START_PERIOD = 5
+"""Seconds between probes of a member that starts."""
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """What the bodies are made from."""
+
+    namespace: str
+    name: str
+    uid: str
+    spec: types.XsldCacheSpec
+    said: dialects.Dialect
+    entrypoint: str | None = None  # the user's own script, if the spec names one
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """On every object."""
+        return {**self.selector, "app.kubernetes.io/name": "xsld", "app.kubernetes.io/managed-by": "moorage"}
+
+    @property
+    def selector(self) -> dict[str, str]:
+        """Of the pods."""
+        return {names.APP: self.name, LABEL: self.name}
+
+    @property
+    def credentials(self) -> tuple[str, str, str]:
+        """Name of the Secret, and its keys for the password and the secret key."""
+        if ref := self.spec.credentials_secret_ref:
+            return ref.name, ref.admin_pwd_key, ref.secret_key_key
+        return (f"{self.name}-credentials", *CREDENTIALS)
+
+
+class Child(msgspec.Struct, frozen=True):
+    """One object to be had: its kind and its stamped body. `fill` completes it with what is secret."""
+
+    resource: meta.Resource
+    body: dict[str, Any]
+    fill: str = ""
+
+    @property
+    def name(self) -> str:
+        """The object's name."""
+        return str(self.body["metadata"]["name"])
+
+    @property
+    def id(self) -> str:
+        """Names it within the cache."""
+        return f"{self.resource.kind}/{self.name}"
+
+
+def children(wanted: Wanted, *, primary: str, pods: int) -> tuple[Child, ...]:
+    """All but the StatefulSet, for a group with so many pods. The admin Service selects the primary's pod."""
+    made = [_scripts(wanted), _headless(wanted), _client(wanted), _admin(wanted, primary)]
+    if wanted.spec.credentials_secret_ref is None:
+        made.append(_credentials(wanted))
+    if wanted.spec.pod_disruption_budget.enabled and wanted.spec.size >= 2:
+        made.append(_budget(wanted))
+    if wanted.spec.debug_node_ports:
+        made += [_debug(wanted, ordinal) for ordinal in range(pods)]
+    return tuple(made)
+
+
+def _object(
+    resource: meta.Resource, wanted: Wanted, name: str, rest: dict[str, Any], annotations: dict[str, str] | None = None
+) -> dict[str, Any]:
+    owner = {
+        "apiVersion": names.CACHE.api_version,
+        "kind": names.CACHE.kind,
+        "name": wanted.name,
+        "uid": wanted.uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+    body = {
+        "apiVersion": resource.api_version,
+        "kind": resource.kind,
+        "metadata": {
+            "name": name,
+            "namespace": wanted.namespace,
+            "labels": wanted.labels,
+            "annotations": annotations or {},
+            "ownerReferences": [owner],
+        },
+        **rest,
+    }
+    return apply.stamped(body)
+
+
+def _credentials(wanted: Wanted) -> Child:
+    name = wanted.credentials[0]
+    return Child(kinds.SECRET, _object(kinds.SECRET, wanted, name, {}), fill="credentials")
+
+
+def scripts(wanted: Wanted) -> dict[str, str]:
+    """The scripts by name; the user's own entrypoint replaces ours."""
+    folder = resources.files(__package__) / "scripts"
+    found = {name: (folder / name).read_text() for name in ("entrypoint.sh", "prestop.sh", "probe.sh")}
+    if wanted.entrypoint is not None:
+        found["entrypoint.sh"] = wanted.entrypoint
+    return found
+
+
+def _scripts(wanted: Wanted) -> Child:
+    body = _object(kinds.CONFIG_MAP, wanted, f"{wanted.name}-scripts", {"data": scripts(wanted)})
+    return Child(kinds.CONFIG_MAP, body)
+
+
+def _ports(said: dialects.Ports, *which: str) -> list[dict[str, Any]]:
+    return [{"name": name, "port": getattr(said, name), "protocol": "TCP"} for name in which]
+
+
+def _service(wanted: Wanted, name: str, spec: dict[str, Any], annotations: dict[str, str] | None = None) -> Child:
+    return Child(kinds.SERVICE, _object(kinds.SERVICE, wanted, name, {"spec": spec}, annotations))
+
+
+def _headless(wanted: Wanted) -> Child:
+    """A member needs its own name before it is ready."""
+    ports = _ports(wanted.said.ports, "ui", "data", "admin", "catalog")
+    spec = {"clusterIP": "None", "publishNotReadyAddresses": True, "selector": wanted.selector, "ports": ports}
+    return _service(wanted, wanted.name, spec)
+
+
+def _client(wanted: Wanted) -> Child:
+    service = wanted.spec.service
+    ports = _ports(wanted.said.ports, "ui", "data", "catalog")
+    spec = {"type": service.type, "selector": wanted.selector, "ports": ports}
+    return _service(wanted, f"{wanted.name}-client", spec, dict(service.annotations))
+
+
+def _admin(wanted: Wanted, primary: str) -> Child:
+    selector = {**wanted.selector, "statefulset.kubernetes.io/pod-name": primary}
+    spec = {"type": "ClusterIP", "selector": selector, "ports": _ports(wanted.said.ports, "ui", "admin")}
+    return _service(wanted, f"{wanted.name}-admin", spec)
+
+
+def _debug(wanted: Wanted, ordinal: int) -> Child:
+    pod = names.pod(wanted.name, ordinal)
+    selector = {**wanted.selector, "statefulset.kubernetes.io/pod-name": pod}
+    ports = _ports(wanted.said.ports, "ui", "data", "admin", "catalog")
+    return _service(wanted, f"{pod}-debug", {"type": "NodePort", "selector": selector, "ports": ports})
+
+
+def _budget(wanted: Wanted) -> Child:
+    spec = {
+        "maxUnavailable": 1,
+        "selector": {"matchLabels": wanted.selector},
+        "unhealthyPodEvictionPolicy": "AlwaysAllow",  # a member that never came up must not hold up a drain
+    }
+    body = _object(kinds.DISRUPTION_BUDGET, wanted, wanted.name, {"spec": spec})
+    return Child(kinds.DISRUPTION_BUDGET, body)
+
+
+# --- the StatefulSet ---------------------------------------------------------------------------------------------
+
+
+def workload(wanted: Wanted, replicas: int) -> Child:
+    """The StatefulSet. Pods start together, as after a full outage they must; their replacement is ours to order."""
+    spec: dict[str, Any] = {
+        "replicas": replicas,
+        "serviceName": wanted.name,
+        "podManagementPolicy": "Parallel",
+        "updateStrategy": {"type": "OnDelete"},
+        "selector": {"matchLabels": wanted.selector},
+        "template": _template(wanted),
+        "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Retain", "whenScaled": "Retain"},
+    }
+    if not wanted.spec.storage.ephemeral:
+        spec["volumeClaimTemplates"] = [_claim(wanted)]
+    return Child(kinds.STATEFUL_SET, _object(kinds.STATEFUL_SET, wanted, wanted.name, {"spec": spec}))
+
+
+def _claim(wanted: Wanted) -> dict[str, Any]:
+    storage = wanted.spec.storage
+    spec: dict[str, Any] = {
+        "accessModes": list(storage.access_modes),
+        "resources": {"requests": {"storage": storage.size}},
+    }
+    if storage.storage_class_name is not None:
+        spec["storageClassName"] = storage.storage_class_name
+    return {"metadata": {"name": names.VOLUME, "labels": wanted.labels}, "spec": spec}
+
+
+def _template(wanted: Wanted) -> dict[str, Any]:
+    pod = wanted.spec.pod
+    digest = hashlib.blake2b(msgspec.json.encode(scripts(wanted), order="deterministic"), digest_size=8).hexdigest()
+    spec: dict[str, Any] = {
+        "containers": [_container(wanted)],
+        "terminationGracePeriodSeconds": pod.termination_grace_period_seconds,
+        "enableServiceLinks": False,
+        "automountServiceAccountToken": False,
+        "securityContext": pod.security_context or {"seccompProfile": {"type": "RuntimeDefault"}},
+        "volumes": [
+            {"name": "scripts", "configMap": {"name": f"{wanted.name}-scripts", "defaultMode": 0o755}},
+            *([{"name": names.VOLUME, "emptyDir": {}}] if wanted.spec.storage.ephemeral else []),
+        ],
+    }
+    optional = {
+        "serviceAccountName": pod.service_account_name,
+        "imagePullSecrets": list(pod.image_pull_secrets),
+        "nodeSelector": pod.node_selector,
+        "tolerations": list(pod.tolerations),
+        "affinity": _affinity(wanted),
+        "topologySpreadConstraints": list(pod.topology_spread_constraints),
+        "priorityClassName": pod.priority_class_name,
+        "readinessGates": [{"conditionType": GATE}] if wanted.spec.readiness_gate else [],
+    }
+    spec |= {key: value for key, value in optional.items() if value}
+    metadata = {
+        "labels": {**pod.labels, **wanted.labels},
+        "annotations": {**pod.annotations, SCRIPTS_HASH: digest},
+    }
+    return {"metadata": metadata, "spec": spec}
+
+
+def _affinity(wanted: Wanted) -> dict[str, Any]:
+    """The user's, and the rule of the spec unless the user has one of that kind."""
+    given, how = dict(wanted.spec.pod.affinity), wanted.spec.pod.anti_affinity
+    if how == "None" or "podAntiAffinity" in given:
+        return given
+    term = {"labelSelector": {"matchLabels": wanted.selector}, "topologyKey": "kubernetes.io/hostname"}
+    if how == "Required":
+        rule: dict[str, Any] = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+    else:
+        weighed = {"weight": 100, "podAffinityTerm": term}
+        rule = {"preferredDuringSchedulingIgnoredDuringExecution": [weighed]}
+    return {**given, "podAntiAffinity": rule}
+
+
+def _container(wanted: Wanted) -> dict[str, Any]:
+    spec, ports = wanted.spec, wanted.said.ports
+    probe = {"tcpSocket": {"port": ports.admin}, "timeoutSeconds": 5}
+    container: dict[str, Any] = {
+        "name": "xsld",
+        "image": spec.image,
+        "command": [f"{SCRIPTS}/entrypoint.sh"],
+        "env": _env(wanted),
+        "ports": [
+            {"name": name, "containerPort": getattr(ports, name), "protocol": "TCP"}
+            for name in ("ui", "data", "admin", "catalog")
+        ],
+        "volumeMounts": [
+            {"name": names.VOLUME, "mountPath": wanted.said.container.volume},
+            {"name": "scripts", "mountPath": SCRIPTS, "readOnly": True},
+        ],
+        "startupProbe": {
+            **probe,
+            "periodSeconds": START_PERIOD,
+            "failureThreshold": max(3, int(types.seconds(spec.timeouts.startup) // START_PERIOD)),
+        },
+        "readinessProbe": {
+            "exec": {"command": [f"{SCRIPTS}/probe.sh"]},
+            "periodSeconds": 5,
+            "timeoutSeconds": 5,
+            "failureThreshold": 3,
+        },
+        "livenessProbe": {**probe, "periodSeconds": 20, "failureThreshold": 15},
+        "lifecycle": {"preStop": {"exec": {"command": [f"{SCRIPTS}/prestop.sh"]}}},
+        "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+    }
+    optional = {"imagePullPolicy": spec.pod.image_pull_policy, "resources": spec.pod.resources}
+    return container | {key: value for key, value in optional.items() if value}
+
+
+def _env(wanted: Wanted) -> list[dict[str, Any]]:
+    secret, admin_key, secret_key = wanted.credentials
+    inside = wanted.said.container
+    stop = max(5, wanted.spec.pod.termination_grace_period_seconds // 2 - 10)
+    plain = {
+        "LICENSE": wanted.spec.license,
+        "CACHE_GROUP": wanted.spec.group,
+        "MEMBER_CAP": str(wanted.spec.capacity),
+        "XSLD_ENTRYPOINT": inside.entrypoint,
+        "XSLD_HOME": inside.home,
+        "XSLD_STOP_SECONDS": str(stop),
+        "XSLD_SQL_TOOL": inside.sql_tool,
+        "XSLD_SQL_CONNECT": inside.sql_connect,
+        "XSLD_ADDRESS_TRIES": str(int(types.seconds(wanted.spec.timeouts.startup) // 2)),
+    }
+    filled = {"member": "$(MEMBER_NAME)", "address": "$(POD_IP)"}
+    made: list[dict[str, Any]] = [
+        {"name": "MEMBER_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
+        {"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
+        {"name": "XSADMIN_PWD", "valueFrom": {"secretKeyRef": {"name": secret, "key": admin_key}}},
+        {"name": "SECRET_KEY", "valueFrom": {"secretKeyRef": {"name": secret, "key": secret_key}}},
+        *({"name": name, "value": value} for name, value in plain.items()),
+        {"name": "XSLD_SQL_READ", "value": inside.sql_read_address.format(**filled)},
+        {"name": "XSLD_SQL_COUNT", "value": inside.sql_count_members},
+        {"name": "XSLD_SQL_WRITE", "value": inside.sql_write_address.format(**filled)},
+        *({"name": name, "value": value} for name, value in inside.env.items()),
+    ]
+    own = {entry["name"] for entry in made}
+    return made + [dict(entry) for entry in wanted.spec.pod.env if entry.get("name") not in own]

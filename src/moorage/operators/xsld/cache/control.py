@@ -1,0 +1,223 @@
+"""What moorage does for an XsldCache, step by step. Pure: read top to bottom.
+
+First the objects in the cluster (`objects`), which need nobody's answer, so that a repair is never behind what it
+repairs. Then the group: one task at a time (`tasks`), the primary (`replication`), who joins and who leaves (here), and
+only then updates (`rolling`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from moorage.api import status as api_status
+from moorage.operators.xsld import names
+from moorage.operators.xsld.group import answers
+from moorage.operators.xsld.reasons import Reason
+from moorage.runtime import decision, observed
+from moorage.runtime.decision import DONE, Act, Blocked, Verdict, Wait
+
+from . import farewell, objects, replication, rolling, tasks
+from .seen import Seen
+
+
+def retry_is_honoured(seen: Seen) -> Verdict:
+    """A new value of moorage.dev/reconcile-at forgets what failed."""
+    asked = seen.meta.annotations.get(api_status.RECONCILE_AT, "")
+    if asked == seen.status.reconciled_at:
+        return DONE
+    note = decision.Remember(why="it was asked for", fields={"reconciledAt": asked, "trouble": None})
+    return Act(Reason.RETRYING, "what failed is tried anew", (note,))
+
+
+def group_answers(seen: Seen) -> Verdict:
+    """Somebody tells of the group, and nothing was done to it since."""
+    polled = seen.polled
+    if isinstance(polled, observed.Failed):
+        return decision.unknown(Reason.GROUP_UNREACHABLE, polled, "group")
+    if isinstance(polled, observed.Stale):
+        return Wait(Reason.LOOKING, f"the group is asked anew: {polled.why}", on="group", within=120.0, unseen=True)
+    if seen.group is not None:
+        return DONE
+    if polled.value.rejected:
+        return Blocked(
+            Reason.CREDENTIALS_REJECTED,
+            "the members refuse the administrator's password",
+            "put the password that the group was made with into the Secret",
+        )
+    why = "; ".join(f"{a.pod}: {a.words}" for a in polled.value.answers if a.fault) or "no pod has an address yet"
+    troubles = "; ".join(f"{pod.name}: {pod.trouble}" for pod in seen.there.pods if pod.trouble)
+    return Wait(
+        Reason.GROUP_UNREACHABLE,
+        f"nobody answers: {why}" + (f" ({troubles})" if troubles else ""),
+        on="group",
+        within=1800.0,
+        again=seen.busy,
+    )
+
+
+def strangers_leave(seen: Seen) -> Verdict:
+    """A member that came back without its state tells of a group of its own: it leaves the list, to join anew."""
+    group, chief = seen.group, seen.primary
+    if group is None or chief is None:
+        return DONE
+    for member in group.members:
+        answer = seen.answer(member.name)
+        blank = answer is not None and all(m.name != group.teller for m in answer.members)
+        if blank and not member.online and not member.primary:
+            message = f"{member.name} came back without its state, and leaves the group to join it anew"
+            return tasks.submit(seen, tasks.LEAVE, member.name, chief.name, reason=Reason.REJOINING, message=message)
+    return DONE
+
+
+def members_join(seen: Seen) -> Verdict:
+    """Pods that are wanted and no members join the group, one at a time, lowest ordinal first."""
+    group, chief = seen.group, seen.primary
+    if group is None or chief is None:
+        return DONE
+    missing = [
+        name
+        for ordinal in range(min(seen.spec.size, seen.replicas))
+        if (name := names.pod(seen.name, ordinal)) not in group.names
+    ]
+    if not missing:
+        return DONE
+    ready = [name for name in missing if seen.answer(name) is not None]
+    if not ready:
+        return Wait(Reason.MEMBER_STARTING, _starting(seen, missing), on="group", within=1800.0, again=seen.busy)
+    message = f"{ready[0]} joins the group"
+    return tasks.submit(seen, tasks.JOIN, ready[0], ready[0], reason=Reason.JOINING, message=message)
+
+
+def _starting(seen: Seen, missing: list[str]) -> str:
+    said = []
+    for name in missing:
+        pod = seen.there.pod(name)
+        why = pod.trouble if pod and pod.trouble else "" if pod else "it has no pod yet"
+        said.append(f"{name} ({why})" if why else name)
+    return f"{', '.join(said)} is to join, and does not answer yet"
+
+
+def surplus_leaves(seen: Seen) -> Verdict:
+    """Members beyond the wanted size leave the group one at a time, highest ordinal first, and never the first."""
+    group, chief = seen.group, seen.primary
+    if group is None or chief is None:
+        return DONE
+    surplus = [m for m in group.members if names.ordinal(seen.name, m.name) >= max(1, seen.spec.size)]
+    if not surplus:
+        return DONE
+    leaving = max(surplus, key=lambda m: names.ordinal(seen.name, m.name))
+    if weak := [m.name for m in group.members if not m.online and m.name != leaving.name]:
+        said = f"{', '.join(weak)} not online; nobody leaves a degraded group"
+        return Wait(Reason.GROUP_DEGRADED, said, on="group", within=3600.0, again=seen.busy)
+    return _leaves(seen, leaving, chief, Reason.DISJOINING, f"{leaving.name} leaves the group")
+
+
+def catalogs_match(seen: Seen) -> Verdict:
+    """The first so many members run catalog servers: one that should and does not, or the reverse, joins anew."""
+    group, chief = seen.group, seen.primary
+    if group is None or chief is None:
+        return DONE
+    wrong = [
+        m
+        for m in group.members
+        if (ordinal := names.ordinal(seen.name, m.name)) > 0 and m.catalog != (ordinal < seen.spec.catalogs)
+    ]
+    if not wrong:
+        return DONE
+    if weak := [m.name for m in group.members if not m.online]:
+        said = f"{', '.join(weak)} not online; no member changes its role in a degraded group"
+        return Wait(Reason.GROUP_DEGRADED, said, on="group", within=3600.0, again=seen.busy)
+    # a catalog server that is missing first: the group is never left with fewer than it must have
+    changing = min(wrong, key=lambda m: (m.catalog, names.ordinal(seen.name, m.name)))
+    role = "none" if changing.catalog else "a catalog server"
+    message = f"{changing.name} leaves the group and joins anew, to be {role}"
+    return _leaves(seen, changing, chief, Reason.CATALOGS_CHANGING, message)
+
+
+def _leaves(seen: Seen, member: answers.Member, chief: answers.Member, reason: Reason, message: str) -> Verdict:
+    """Whoever holds the database, or its copy, hands it over first."""
+    slave = replication.slave_of(seen)
+    if member.role == "slave" and replication.wanted(seen):
+        if heir := replication.candidate(seen, without=member.name):
+            return replication.replicate(seen, heir, f"{heir} becomes the copy, before {member.name} leaves")
+    if not member.primary:
+        return tasks.submit(seen, tasks.LEAVE, member.name, chief.name, reason=reason, message=message)
+    if slave is not None and slave.online:
+        said = f"{slave.name} becomes the primary, before {member.name} leaves"
+        return tasks.submit(seen, tasks.FAILOVER, slave.name, slave.name, reason=Reason.FAILING_OVER, message=said)
+    if replication.wanted(seen) and (heir := replication.candidate(seen, without=member.name)):
+        return replication.replicate(seen, heir, f"{heir} becomes the copy, before {member.name} leaves")
+    return Blocked(
+        Reason.PRIMARY_IS_SURPLUS,
+        f"{member.name} is the primary and should leave, and nobody can take over",
+        "set derbyReplication.mode to Auto, or raise the size again",
+    )
+
+
+def addresses_are_right(seen: Seen) -> Verdict:
+    """The group must know each member under the address that its pod has now."""
+    if seen.group is None:
+        return DONE
+    stale = [
+        f"{m.name} ({m.address}, its pod has {pod.address})"
+        for m in seen.group.members
+        if (pod := seen.there.pod(m.name)) and pod.running and pod.address and m.address and m.address != pod.address
+    ]
+    if not stale:
+        return DONE
+    return Wait(
+        Reason.ADDRESS_STALE,
+        f"the group knows old addresses: {', '.join(stale)}",
+        on="group",
+        within=600.0,
+        again=seen.busy,
+    )
+
+
+def members_are_online(seen: Seen) -> Verdict:
+    """In the end every wanted member is Online."""
+    if seen.group is None:
+        return DONE
+    off = [
+        name
+        for ordinal in range(seen.spec.size)
+        if not ((m := seen.group.member(name := names.pod(seen.name, ordinal))) and m.online)
+    ]
+    if not off:
+        return DONE
+    troubles = [f"{name}: {pod.trouble}" for name in off if (pod := seen.there.pod(name)) and pod.trouble]
+    said = f"{', '.join(off)} not online" + (f" ({'; '.join(troubles)})" if troubles else "")
+    return Wait(Reason.MEMBERS_NOT_ONLINE, said, on="group", within=1800.0, again=seen.busy)
+
+
+STEPS: tuple[Callable[[Seen], Verdict], ...] = (
+    objects.namespace_is_allowed,
+    objects.finalizer_is_set,
+    objects.rights_are_bound,
+    retry_is_honoured,
+    objects.credentials_are_given,
+    objects.entrypoint_is_given,
+    objects.cluster_is_known,
+    objects.children_exist,
+    objects.leftover_volumes_are_cleared,
+    objects.workload_is_right,
+    objects.volumes_grow,
+    objects.dead_on_arrival_is_replaced,
+    group_answers,
+    replication.primary_leads,
+    tasks.own_task_is_followed,
+    tasks.foreign_tasks_end,
+    strangers_leave,
+    objects.volumes_are_reclaimed,
+    surplus_leaves,
+    members_join,
+    catalogs_match,
+    rolling.new_members_are_back,
+    rolling.template_rolls,
+    addresses_are_right,
+    members_are_online,
+    replication.replication_runs,
+    objects.surplus_objects_go,
+)
+
+FAREWELL: tuple[Callable[[Seen], Verdict], ...] = farewell.FAREWELL

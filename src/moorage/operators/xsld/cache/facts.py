@@ -1,0 +1,303 @@
+"""What is true of an XsldCache on every pass, wherever its steps stop; and the fields of its status. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from moorage.api import conditions
+from moorage.operators.xsld import names
+from moorage.operators.xsld.group import answers
+from moorage.operators.xsld.reasons import Reason
+from moorage.runtime import observed
+from moorage.runtime.decision import Fact
+
+from . import replication, rolling, tasks
+from .seen import Objects, PodSeen, Seen
+
+
+def _objects(seen: Seen) -> Objects:
+    return observed.value_of(seen.objects) or Objects(children=(), workload=None)
+
+
+def _wanted(seen: Seen) -> list[str]:
+    return [names.pod(seen.name, ordinal) for ordinal in range(seen.spec.size)]
+
+
+def _online(seen: Seen) -> set[str]:
+    """Members that the group counts as Online and whose pod runs: the group is slow to notice a pod that is gone."""
+    if seen.group is None:
+        return set()
+    down = {pod.name for pod in _objects(seen).pods if not pod.running}
+    return {m.name for m in seen.group.online} - down
+
+
+def _primary_up(seen: Seen) -> bool:
+    return observed.value_of(seen.objects) is not None and seen.primary is not None
+
+
+def available(seen: Seen) -> Fact:
+    """True once `size` members are Online; from then on as long as most are, and the primary answers."""
+    if isinstance(seen.polled, observed.Failed):
+        return Fact("Available", None, Reason.LOOKING, seen.polled.message)
+    online = _online(seen) & set(_wanted(seen))
+    before = conditions.find(seen.status.conditions, "Available")
+    said = f"{len(online)} of {seen.spec.size} members are Online"
+    if not _primary_up(seen):
+        return Fact("Available", False, Reason.UNAVAILABLE, f"the primary does not answer; {said}")
+    if len(online) >= seen.spec.size:
+        return Fact("Available", True, Reason.AVAILABLE, said)
+    held = before is not None and before.status == "True" and before.observed_generation == seen.meta.generation
+    if held and 2 * len(online) > seen.spec.size:
+        return Fact("Available", True, Reason.MAJORITY, said)
+    return Fact("Available", False, Reason.MEMBERS_NOT_ONLINE, said)
+
+
+def members_ready(seen: Seen) -> Fact:
+    """Whether every wanted member is Online."""
+    off = [name for name in _wanted(seen) if name not in _online(seen)]
+    if seen.group is None:
+        return Fact("MembersReady", None, Reason.GROUP_UNREACHABLE, "nobody tells of the group")
+    if off:
+        return Fact("MembersReady", False, Reason.MEMBERS_NOT_ONLINE, f"not online: {', '.join(off)}")
+    return Fact("MembersReady", True, Reason.ALL_ONLINE, f"{seen.spec.size} members are Online")
+
+
+def degraded(seen: Seen) -> Fact:
+    """Whether a member that had joined is not Online, or the primary is away."""
+    if seen.group is None:
+        was = bool(seen.status.member_statuses)
+        return Fact("Degraded", was, Reason.GROUP_UNREACHABLE if was else Reason.IDLE, "nobody answers" if was else "")
+    off = sorted(m.name for m in seen.group.members if m.name not in _online(seen) and m.status not in _moving(seen))
+    if off:
+        return Fact("Degraded", True, Reason.GROUP_DEGRADED, f"not online: {', '.join(off)}")
+    if not _primary_up(seen):
+        return Fact("Degraded", True, Reason.PRIMARY_UNAVAILABLE, "the primary does not answer")
+    return Fact("Degraded", False, Reason.STANDS, "")
+
+
+def _moving(seen: Seen) -> tuple[str, str]:
+    said = seen.wanted.said.member
+    return said.joining, said.leaving
+
+
+def watching(seen: Seen) -> Fact:
+    """Whether the group's state is read."""
+    told = observed.value_of(seen.polled)
+    if told is None or seen.group is None:
+        if told is not None and told.rejected:
+            return Fact("Watching", False, Reason.CREDENTIALS_REJECTED, "the members refuse the password")
+        return Fact("Watching", False, Reason.GROUP_UNREACHABLE, "nobody answers")
+    return Fact("Watching", True, Reason.WATCHING, "")
+
+
+def _under_way(seen: Seen, type_: str, command: str, reason: Reason, failed: Reason) -> Fact:
+    current, trouble = seen.status.current_task, seen.status.trouble
+    if current is not None and current.command == command:
+        return Fact(type_, True, reason, f"{current.target}, attempt {current.attempts}")
+    if trouble is not None and trouble.command == command:
+        return Fact(type_, False, failed, f"{trouble.target}, {trouble.attempts} attempts: {trouble.message}")
+    return Fact(type_, False, Reason.IDLE, "")
+
+
+def joining(seen: Seen) -> Fact:
+    """Whether a member is joining."""
+    return _under_way(seen, "Joining", tasks.JOIN, Reason.JOINING, Reason.JOIN_FAILED)
+
+
+def disjoining(seen: Seen) -> Fact:
+    """Whether a member is leaving."""
+    return _under_way(seen, "Disjoining", tasks.LEAVE, Reason.DISJOINING, Reason.DISJOIN_FAILED)
+
+
+def scaling(seen: Seen) -> Fact:
+    """Whether the group has another size than is wanted."""
+    if seen.group is None:
+        return Fact("Scaling", False, Reason.IDLE, "")
+    have = len(seen.group.members)
+    if have == seen.spec.size and seen.group.names == set(_wanted(seen)):
+        return Fact("Scaling", False, Reason.STANDS, "")
+    return Fact("Scaling", True, Reason.RESIZING, f"{have} members, {seen.spec.size} are wanted")
+
+
+def updating(seen: Seen) -> Fact:
+    """Whether members are of an old template."""
+    if observed.value_of(seen.objects) is None:
+        return Fact("Updating", None, Reason.CLUSTER_UNKNOWN, "")
+    old = rolling.outdated(seen)
+    if not old:
+        return Fact("Updating", False, Reason.STANDS, "")
+    said = ", ".join(pod.name for pod in old)
+    if seen.spec.update_strategy.type == "OnDelete":
+        return Fact("Updating", False, Reason.UPDATE_ON_DELETE, f"of an old template until deleted: {said}")
+    if seen.spec.size == 1:
+        return Fact("Updating", True, Reason.DOWNTIME_EXPECTED, f"{said} is the only member: its data is lost")
+    bare = [grid.name for grid in seen.told.grids or () if _replicas(grid) == 0]
+    if bare:
+        return Fact(
+            "Updating", True, Reason.DOWNTIME_EXPECTED, f"to be replaced: {said}; without replicas: {', '.join(bare)}"
+        )
+    return Fact("Updating", True, Reason.UPDATING, f"to be replaced: {said}")
+
+
+def _replicas(grid: answers.Grid) -> int:
+    counts = (str(grid.fields.get(name, "0")) for name in ("numSyncReplicas", "numAsyncReplicas"))
+    return sum(int(count) for count in counts if count.isdecimal())
+
+
+def recovering(seen: Seen) -> Fact:
+    """Whether a failure is being healed."""
+    current = seen.status.current_task
+    if current is not None and current.command == tasks.FAILOVER:
+        return Fact("Recovering", True, Reason.FAILING_OVER, f"{current.target} becomes the primary")
+    fact = degraded(seen)
+    if fact.status:
+        return Fact("Recovering", True, fact.reason, fact.message)
+    return Fact("Recovering", False, Reason.IDLE, "")
+
+
+def replication_healthy(seen: Seen) -> Fact:
+    """Whether the administrative database has its copy."""
+    if not replication.wanted(seen):
+        return Fact("ReplicationHealthy", False, Reason.REPLICATION_OFF, "there is no copy")
+    slave = replication.slave_of(seen)
+    if seen.group is None:
+        return Fact("ReplicationHealthy", None, Reason.GROUP_UNREACHABLE, "nobody tells of the group")
+    if slave is not None and slave.name in _online(seen):
+        return Fact("ReplicationHealthy", True, Reason.STANDS, f"{slave.name} holds the copy")
+    return Fact("ReplicationHealthy", False, Reason.REPLICATION_MISSING, "there is no copy at the moment")
+
+
+def valid(seen: Seen) -> Fact:
+    """Whether what the user gives can be worked with."""
+    if not seen.allowed:
+        return Fact("Valid", False, Reason.NAMESPACE_NOT_ALLOWED, f"namespace {seen.meta.namespace}")
+    for fault in (observed.value_of(seen.credentials), observed.value_of(seen.entrypoint)):
+        if fault:
+            return Fact("Valid", False, Reason.CREDENTIALS_INVALID, fault)
+    return Fact("Valid", True, Reason.STANDS, "")
+
+
+FACTS: tuple[Callable[[Seen], Fact], ...] = (
+    valid,
+    available,
+    members_ready,
+    degraded,
+    watching,
+    joining,
+    disjoining,
+    scaling,
+    updating,
+    recovering,
+    replication_healthy,
+)
+READY_FACTS = frozenset({"Available", "MembersReady"})
+
+
+# --- status ------------------------------------------------------------------------------------------------------
+
+
+def report(seen: Seen) -> dict[str, Any]:
+    """The fields of the status that say how it stands; what is not known stays as it was."""
+    said: dict[str, Any] = {
+        "size": seen.spec.size,
+        "phase": phase(seen),
+        "targetImage": seen.spec.image,
+        "selector": ",".join(f"{key}={value}" for key, value in seen.wanted.selector.items()),
+    }
+    if observed.value_of(seen.objects) is None:
+        return said
+    images = {pod.image for pod in seen.there.pods if pod.image}
+    if len(images) == 1:
+        said["currentImage"] = images.pop()
+    pending = sum(t.phase is answers.Phase.RUNNING for a in seen.told.answers for t in a.tasks)
+    said["online"] = len(_online(seen))
+    if observed.value_of(seen.polled) is not None:
+        said["pendingTasks"] = pending
+    if seen.told.grids is not None:
+        said["grids"] = [grid.name for grid in seen.told.grids]
+        said["gridCount"] = len(seen.told.grids)
+    if (task := _current(seen)) is not None:
+        said["currentTask"] = task
+    if seen.group is None:
+        return said
+    members = [_member(seen, m) for m in seen.group.members]
+    said["members"] = len(members)
+    said["memberStatuses"] = sorted(members, key=lambda m: m["ordinal"])
+    said["catalogMembers"] = sorted(m.name for m in seen.group.members if m.catalog)
+    if seen.primary is not None:
+        said["primary"] = seen.primary.name
+    said["replication"] = _replication(seen)
+    return said
+
+
+def _member(seen: Seen, member: answers.Member) -> dict[str, Any]:
+    pod: PodSeen = seen.there.pod(member.name) or PodSeen(member.name, -1, "")
+    return {
+        "name": member.name,
+        "ordinal": names.ordinal(seen.name, member.name),
+        "podIP": pod.address,
+        "registeredIP": member.address,
+        "state": member.status,
+        "catalog": member.catalog,
+        "image": pod.image,
+    }
+
+
+def _replication(seen: Seen) -> dict[str, Any]:
+    slave, current = replication.slave_of(seen), seen.status.current_task
+    starting = current is not None and current.command == tasks.REPLICATE
+    state = "Starting" if starting else "Off"
+    if slave is not None:
+        state = "Running" if slave.online else "Broken"
+    return {
+        "master": seen.primary.name if seen.primary and slave else "",
+        "slave": slave.name if slave else "",
+        "state": state,
+        "progress": current.progress if current and starting else 100 if state == "Running" else 0,
+    }
+
+
+def _current(seen: Seen) -> dict[str, Any] | None:
+    """The task that is followed, with its progress; None when there is none, or when it says nothing new."""
+    current = seen.status.current_task
+    if current is None or (task := tasks.find(seen, current)) is None or task.progress == current.progress:
+        return None
+    moved = msgspec.structs.replace(current, progress=task.progress, progress_at=conditions.timestamp(seen.now))
+    found: dict[str, Any] = msgspec.to_builtins(moved)
+    return found
+
+
+def phase(seen: Seen) -> str:
+    """One word for people."""
+    if seen.meta.deleting:
+        return "Deleting"
+    if not valid(seen).status or seen.status.progress.reason in _FAILED_REASONS:
+        return "Failed"
+    if observed.value_of(seen.objects) is None or seen.there.workload is None:
+        return "Pending"
+    if not seen.status.member_statuses or not any(m.state for m in seen.status.member_statuses):
+        return "Creating"
+    if degraded(seen).status:
+        return "Updating" if updating(seen).status else "Degraded"
+    if updating(seen).status:
+        return "Updating"
+    if scaling(seen).status:
+        created = conditions.find(seen.status.conditions, "Available")
+        first = created is None or (created.status != "True" and created.observed_generation <= 1)
+        return "Creating" if first and seen.meta.generation <= 1 else "Scaling"
+    return "Running"
+
+
+_FAILED_REASONS = frozenset(
+    str(reason)
+    for reason in (
+        Reason.JOIN_GIVEN_UP,
+        Reason.DISJOIN_GIVEN_UP,
+        Reason.PRIMARY_LOST,
+        Reason.UPDATE_STALLED,
+        Reason.CREDENTIALS_REJECTED,
+    )
+)

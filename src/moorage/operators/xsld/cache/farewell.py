@@ -1,0 +1,119 @@
+"""The steps of an XsldCache that is being deleted. The whole group goes, so nobody leaves it one by one. Pure.
+
+It ends although pods never started or nobody answers: all that it needs is the API server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from moorage.api import kinds
+from moorage.api import status as api_status
+from moorage.operators.xsld import names
+from moorage.operators.xsld.reasons import Reason
+from moorage.runtime import decision, observed
+from moorage.runtime.decision import DONE, Act, Verdict, Wait
+
+from . import objects
+from .seen import Seen
+
+PODS_GONE = 900.0
+
+
+def _leave(why: str) -> Verdict:
+    action = decision.EditFinalizer(why=why, present=False)
+    return Act(Reason.LEAVING, why, (action,))
+
+
+def orphaning_is_honoured(seen: Seen) -> Verdict:
+    """moorage.dev/on-delete=Orphan leaves everything where it is; what is owned must be let go of first."""
+    if seen.meta.annotations.get(api_status.ON_DELETE) != "Orphan":
+        return DONE
+    why = "it is left where it is, as moorage.dev/on-delete=Orphan asks"
+    kept = [(child.resource, child.name, live.uid) for child, live in seen.there.children]
+    if seen.there.workload is not None:
+        kept.append((kinds.STATEFUL_SET, seen.name, seen.there.workload.uid))
+    let_go = tuple(
+        decision.Patch(
+            why=why,
+            resource=resource,
+            ref=resource.ref(seen.meta.namespace, name, uid),
+            ops=({"op": "add", "path": "/metadata/ownerReferences", "value": []},),
+        )
+        for resource, name, uid in kept
+        if uid
+    )
+    leave = decision.EditFinalizer(why=why, present=False)
+    return Act(Reason.LEAVING, "everything is left where it is", (*let_go, leave))
+
+
+def nothing_was_made(seen: Seen) -> Verdict:
+    """Where no rights were ever bound there is nothing to remove."""
+    if isinstance(seen.binding, observed.Failed):
+        return decision.unknown(Reason.BINDING, seen.binding, "binding")
+    if seen.binding.value is None and not seen.allowed:
+        return _leave("nothing was made")
+    return DONE
+
+
+def namespace_ends(seen: Seen) -> Verdict:
+    """With the namespace everything goes, and rights with it."""
+    if seen.namespace_ending:
+        return _leave("the namespace is being deleted with everything in it")
+    return DONE
+
+
+def workload_is_gone(seen: Seen) -> Verdict:
+    """The StatefulSet, then its pods."""
+    workload = seen.there.workload
+    if workload is not None and not workload.child.deleting:
+        remove = decision.Delete(
+            why="the cache is deleted",
+            resource=kinds.STATEFUL_SET,
+            ref=kinds.STATEFUL_SET.ref(seen.meta.namespace, seen.name, workload.uid),
+            propagation="Background",
+        )
+        return Act(Reason.REMOVING, f"StatefulSet {seen.name} is deleted with its pods", (remove,))
+    left = [pod.name for pod in seen.there.pods]
+    if workload is not None or left:
+        said = f"{', '.join(left)} is ending" if left else f"StatefulSet {seen.name} is ending"
+        return Wait(Reason.REMOVING, said, on="pod", within=PODS_GONE)
+    return DONE
+
+
+def volumes_are_gone(seen: Seen) -> Verdict:
+    """By the policy of the spec; pods hold them until they are gone, so they come after the pods."""
+    if seen.spec.storage.reclaim_on_delete == "Retain":
+        return DONE
+    left = [volume for volume in seen.there.volumes if not volume.deleting]
+    if left:
+        actions = tuple(
+            decision.Delete(
+                why="the cache is deleted, and storage.reclaimOnDelete is Delete",
+                resource=kinds.VOLUME_CLAIM,
+                ref=kinds.VOLUME_CLAIM.ref(seen.meta.namespace, volume.name, volume.uid),
+            )
+            for volume in left
+        )
+        return Act(Reason.CLEARING_VOLUME, f"{', '.join(v.name for v in left)} is deleted", actions)
+    if seen.there.volumes:
+        said = ", ".join(volume.name for volume in seen.there.volumes)
+        return Wait(Reason.CLEARING_VOLUME, f"{said} is being deleted", on="volume", within=objects.VOLUMES_GONE)
+    return DONE
+
+
+def cache_may_go(_: Seen) -> Verdict:
+    """Services, scripts and credentials go by their owner."""
+    return _leave(f"nothing of it is left but what {names.CACHE.kind} owns")
+
+
+FAREWELL: tuple[Callable[[Seen], Verdict], ...] = (
+    namespace_ends,
+    nothing_was_made,
+    objects.rights_are_bound,
+    objects.cluster_is_known,
+    orphaning_is_honoured,
+    workload_is_gone,
+    volumes_are_gone,
+    cache_may_go,
+)

@@ -1,0 +1,357 @@
+"""The XsldCache as the runtime runs it: its observation, and the live checks before what can't be undone.
+
+It reads watches and sources alone; it writes nothing by itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from typing import Any
+
+import msgspec
+
+from moorage.api import conditions, forms, kinds, meta
+from moorage.helm import pods as helm_pods
+from moorage.kube import cache as kube_cache
+from moorage.kube import errors
+from moorage.operators import access
+from moorage.operators.xsld import config, hub, names, shared
+from moorage.operators.xsld.group import answers
+from moorage.runtime import apply, kind, observed
+
+from . import build, control, facts, types
+from . import seen as seen_
+
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
+    """XsldCaches."""
+
+    resource = names.CACHE
+    model = types.XsldCache
+    finalizer = names.CACHE_FINALIZER
+    ready_facts = facts.READY_FACTS
+    steps = control.STEPS
+    farewell = control.FAREWELL
+    facts = facts.FACTS
+
+    hub: hub.Hub
+    _world: kind.World
+    _bindings: kube_cache.Cache[access.RoleBinding]
+    _namespaces: kube_cache.Cache[meta.Partial]
+
+    def __init__(self, settings: config.Config) -> None:
+        self._settings, self.resync = settings, settings.resync_seconds
+        account = settings.service_account
+        self._rights = access.Rights(account.name, account.namespace, settings.cluster_role, names.BINDING)
+        self._children = apply.Children()
+
+    async def start(self, world: kind.World) -> None:
+        """Open the watches; see `Kind.start`."""
+        self._world = world
+        self.hub = hub.Hub(world, self._settings, self.find)
+        self._bindings = world.caches.watch(kinds.ROLE_BINDING, access.RoleBinding, name=names.BINDING)
+        self._bindings.subscribe(self._on_binding)
+        self._namespaces = world.caches.watch(kinds.NAMESPACE, meta.Partial, metadata_only=True)
+        self._namespaces.subscribe(self._on_namespace)
+        self._synced = asyncio.create_task(self._announce())
+        self.operations = self.hub.operations
+        self.guards = {
+            "member_has_left": self._member_has_left,
+            "others_are_online": self._others_are_online,
+            "pod_never_started": self._pod_never_started,
+        }
+        self.fillers = {"credentials": self._credentials}
+
+    async def stop(self) -> None:
+        """See `Kind.stop`."""
+        self._synced.cancel()
+        await self.hub.stop()
+
+    def lane(self, obj: types.XsldCache) -> str:
+        """All that is done to one group."""
+        return names.lane(*obj.metadata.key)
+
+    def forget(self, namespace: str, name: str) -> None:
+        """See `Kind.forget`."""
+        self.hub.forget((namespace, name), self.key(namespace, name))
+
+    def report(self, seen: seen_.Seen) -> dict[str, Any]:
+        """See `Kind.report`."""
+        return facts.report(seen)
+
+    # --- the observation -----------------------------------------------------------------------------------------
+
+    def observe(self, obj: types.XsldCache, now: float) -> seen_.Seen:
+        """See `Kind.observe`."""
+        place, key = obj.metadata.key, self.key(*obj.metadata.key)
+        binding = self._binding(obj)
+        bound = (found := observed.value_of(binding)) is not None and found.right
+        entrypoint = self._entrypoint(obj, key) if bound else observed.not_yet("entrypoint")
+        script = observed.value_of(entrypoint)
+        wanted = build.Wanted(*place, obj.metadata.uid, _plain(obj.spec), self._settings.dialect, script or None)
+        told = self.hub.credentials.read(place, key) if bound else observed.not_yet("credentials")
+        ours = obj.spec.credentials_secret_ref is None
+        polled = self.hub.polls.read(place, key) if bound else observed.not_yet("group")
+        seen = seen_.Seen(
+            meta=without_last_applied(obj.metadata),
+            spec=wanted.spec,
+            status=obj.status,
+            now=now,
+            limits=self._settings.retry,
+            busy=self._settings.poll.busy_seconds,
+            rights=self._rights,
+            allowed=self.allowed(obj.metadata.namespace),
+            namespace_ending=self._ending(obj.metadata.namespace),
+            binding=binding,
+            credentials=observed.Fresh("") if ours and not isinstance(told, observed.Failed) else told,
+            entrypoint=_fault_of(entrypoint),
+            wanted=wanted,
+            objects=observed.not_yet("objects"),
+            polled=polled,
+        )
+        if bound:
+            differs = ours and observed.value_of(told) == hub.DIFFERS
+            seen = msgspec.structs.replace(seen, objects=self._objects(seen, key, secret_differs=differs))
+        self.hub.note_busy(place, busy=_is_busy(obj))
+        return seen
+
+    def allowed(self, namespace: str) -> bool:
+        """Whether that namespace may hold caches."""
+        listed = self._settings.namespaces
+        return not namespace.startswith("kube-") and (not listed or namespace in listed)
+
+    def meant(self, namespace: str, ref: Any) -> list[types.XsldCache]:
+        """The caches that a grid or template may mean: the named one, or all of the namespace."""
+        here = [obj for obj in self.items() if obj.metadata.namespace == namespace]
+        return [obj for obj in here if obj.metadata.name == ref.name] if ref is not None else here
+
+    def seen(self, found: list[types.XsldCache]) -> observed.Observed[tuple[shared.CacheSeen, ...]]:
+        """Those caches as grids and templates see them."""
+        if any(not cache.synced for cache in self.caches):
+            return observed.not_yet("caches")
+        return observed.Fresh(tuple(_shared(obj) for obj in sorted(found, key=lambda it: it.metadata.name)))
+
+    def _binding(self, obj: types.XsldCache) -> observed.Observed[access.BindingSeen | None]:
+        if not self._bindings.synced:
+            return observed.unsynced(self._bindings.error, "rights")
+        return observed.Fresh(access.look(self._bindings.get(obj.metadata.namespace, names.BINDING), self._rights))
+
+    def _ending(self, namespace: str) -> bool:
+        found = self._namespaces.get("", namespace)
+        return found is not None and found.metadata.deleting
+
+    def _entrypoint(self, obj: types.XsldCache, key: kind.Key) -> observed.Observed[str]:
+        if not obj.spec.entrypoint_config_map:
+            return observed.Fresh("")
+        return self.hub.entrypoints.read(obj.metadata.key, key)
+
+    def _objects(self, seen: seen_.Seen, key: kind.Key, *, secret_differs: bool) -> observed.Observed[seen_.Objects]:
+        view = self.hub.watches.enter(seen.meta.namespace, key)
+        if unsynced := view.unsynced:
+            return observed.unsynced(unsynced[0].error, "objects")
+        namespace, name = seen.meta.key
+        pods = tuple(sorted((_pod(it, name) for it in view.of(view.pods, name)), key=lambda pod: pod.ordinal))
+        volumes = tuple(self._volume(it, seen, key) for it in view.of(view.claims, name))
+        live = view.workloads.get(namespace, name)
+        workload = _workload(live) if live else None
+        known = msgspec.structs.replace(seen, objects=observed.Fresh(seen_.Objects((), workload, pods, volumes)))
+        if live and workload:
+            body = build.workload(seen.wanted, known.replicas).body
+            workload = msgspec.structs.replace(
+                workload, child=self._children.look(body, live), fixed=_fixed(body, live)
+            )
+        chief = known.primary.name if known.primary else seen.status.primary or names.pod(name, 0)
+        wanted = build.children(seen.wanted, primary=chief, pods=known.replicas)
+        children = []
+        for child in wanted:
+            there = self._children.look(child.body, view.others[child.resource].get(namespace, child.name))
+            if secret_differs and child.resource == kinds.SECRET and there.uid:
+                there = msgspec.structs.replace(there, differs=("data",))
+            children.append((child, there))
+        surplus = _surplus(view, seen, {child.id for child in wanted}, pods, workload)
+        return observed.Fresh(seen_.Objects(tuple(children), workload, pods, volumes, surplus))
+
+    def _volume(self, it: dict[str, Any], seen: seen_.Seen, key: kind.Key) -> seen_.VolumeSeen:
+        metadata, spec = it["metadata"], it.get("spec") or {}
+        size = ((spec.get("resources") or {}).get("requests") or {}).get("storage", "")
+        wanted, have = forms.quantity(seen.spec.storage.size), forms.quantity(size)
+        expandable: bool | None = None
+        if wanted and have and have < wanted:
+            expandable = observed.value_of(self.hub.classes.read(spec.get("storageClassName") or "", key))
+        return seen_.VolumeSeen(
+            name=metadata["name"],
+            ordinal=names.ordinal(f"{names.VOLUME}-{seen.name}", metadata["name"]),
+            uid=metadata["uid"],
+            resource_version=metadata["resourceVersion"],
+            size=size,
+            deleting="deletionTimestamp" in metadata,
+            expandable=expandable,
+        )
+
+    # --- what is checked live, and what is filled in ---------------------------------------------------------------
+
+    async def _member_has_left(self, obj: types.XsldCache, args: dict[str, Any]) -> str:
+        """A pod or a volume goes only when the group itself says that its member is none, or that nobody ever was."""
+        name = names.pod(obj.metadata.name, int(args["ordinal"]))
+        polled = await self.hub.poll(obj.metadata.key)
+        group = seen_.group_of(observed.Fresh(polled), obj.status)
+        if group is None:
+            return "nobody tells of the group"
+        if group.member(name) is not None:
+            return f"{name} is a member"
+        if group.teller == name:
+            return f"nobody but {name} tells of the group"
+        answer = polled.answer(name)
+        if answer is not None and any(task.phase is answers.Phase.RUNNING for task in answer.tasks):
+            return f"{name} has a task"
+        return ""
+
+    async def _others_are_online(self, obj: types.XsldCache, args: dict[str, Any]) -> str:
+        polled = await self.hub.poll(obj.metadata.key)
+        group = seen_.group_of(observed.Fresh(polled), obj.status)
+        if group is None:
+            return "nobody tells of the group"
+        weak = [m.name for m in group.members if not m.online and m.name != args["pod"]]
+        if weak:
+            return f"{', '.join(weak)} is not online"
+        running = [a.pod for a in polled.answers for t in a.tasks if t.phase is answers.Phase.RUNNING]
+        return f"{', '.join(running)} has a task" if running else ""
+
+    async def _pod_never_started(self, obj: types.XsldCache, args: dict[str, Any]) -> str:
+        try:
+            live = await self._world.client.get(kinds.POD, obj.metadata.namespace, str(args["name"]))
+        except errors.NotFound:
+            return ""
+        pod = _pod(live, obj.metadata.name)
+        return f"{pod.name} has started meanwhile" if pod.started and pod.uid == args["uid"] else ""
+
+    async def _credentials(self, obj: types.XsldCache, body: dict[str, Any]) -> dict[str, Any]:
+        given = {"adminPwd": obj.spec.admin_pwd or "", "secretKey": obj.spec.secret_key or ""}
+        self.hub.credentials.outdate(obj.metadata.key, "the Secret is written")
+        return {**body, "data": {key: base64.b64encode(text.encode()).decode() for key, text in given.items()}}
+
+    # --- news ----------------------------------------------------------------------------------------------------
+
+    def _on_binding(self, change: kube_cache.Change[access.RoleBinding]) -> None:
+        if (found := change.new or change.old) is not None:
+            self._wake(found.metadata.namespace)
+
+    def _on_namespace(self, change: kube_cache.Change[meta.Partial]) -> None:
+        if change.new is not None and change.new.metadata.deleting:
+            self._wake(change.new.metadata.name)
+
+    def _wake(self, namespace: str = "") -> None:
+        for obj in self.items():
+            if namespace in ("", obj.metadata.namespace):
+                self._world.enqueue(self.key(*obj.metadata.key))
+
+    async def _announce(self) -> None:
+        await self._bindings.wait_synced(timeout=None)
+        await self._namespaces.wait_synced(timeout=None)
+        self._wake()
+
+
+# --- from live objects to what is seen of them -------------------------------------------------------------------
+
+
+def _shared(obj: types.XsldCache) -> shared.CacheSeen:
+    available = conditions.find(obj.status.conditions, "Available")
+    task = obj.status.current_task
+    return shared.CacheSeen(
+        name=obj.metadata.name,
+        available=available is not None and available.status == "True",
+        deleting=obj.metadata.deleting,
+        task=f"{task.command} {task.target}" if task else "",
+    )
+
+
+def _pod(it: dict[str, Any], cache: str) -> seen_.PodSeen:
+    metadata, spec, status = it["metadata"], it.get("spec") or {}, it.get("status") or {}
+    inside: dict[str, Any] = next(iter(status.get("containerStatuses") or ()), {})
+    state, last = inside.get("state") or {}, inside.get("lastState") or {}
+    deleting = "deletionTimestamp" in metadata
+    trouble = helm_pods.trouble(it)
+    return seen_.PodSeen(
+        name=metadata["name"],
+        ordinal=names.ordinal(cache, metadata["name"]),
+        uid=metadata["uid"],
+        address=status.get("podIP", ""),
+        image=next((c.get("image", "") for c in spec.get("containers") or ()), ""),
+        revision=(metadata.get("labels") or {}).get("controller-revision-hash", ""),
+        started="running" in state or "terminated" in state or bool(last) or bool(inside.get("restartCount")),
+        running="running" in state and not deleting,
+        ready=helm_pods.ready(it),
+        deleting=deleting,
+        created=conditions.epoch(metadata["creationTimestamp"]),
+        trouble=trouble.message if trouble else "",
+    )
+
+
+def _workload(live: dict[str, Any]) -> seen_.WorkloadSeen:
+    metadata, spec, status = live["metadata"], live.get("spec") or {}, live.get("status") or {}
+    current = status.get("observedGeneration") == metadata.get("generation")
+    return seen_.WorkloadSeen(
+        uid=metadata["uid"],
+        replicas=int(spec.get("replicas", 1)),
+        revision=status.get("updateRevision", "") if current else "",
+    )
+
+
+def _fixed(body: dict[str, Any], live: dict[str, Any]) -> tuple[str, ...]:
+    """The size in the volume claim template is the one thing that may change and that the server lets nobody change."""
+
+    def size(obj: dict[str, Any]) -> Any:
+        templates = obj["spec"].get("volumeClaimTemplates") or ()
+        return [forms.quantity(t["spec"]["resources"]["requests"]["storage"]) for t in templates]
+
+    return () if size(body) == size(live) else ("spec.volumeClaimTemplates",)
+
+
+def _surplus(
+    view: hub.View,
+    seen: seen_.Seen,
+    wanted: set[str],
+    pods: tuple[seen_.PodSeen, ...],
+    workload: seen_.WorkloadSeen | None,
+) -> tuple[seen_.SurplusSeen, ...]:
+    """Objects of this cache that are not asked for; while pods of an old template run they may still be needed."""
+    if workload is None or any(pod.revision != workload.revision for pod in pods):
+        return ()
+    found = []
+    for resource, cache in view.others.items():
+        for it in view.of(cache, seen.name):
+            metadata = it["metadata"]
+            owned = any(ref.get("uid") == seen.meta.uid for ref in metadata.get("ownerReferences") or ())
+            if owned and f"{resource.kind}/{metadata['name']}" not in wanted and "deletionTimestamp" not in metadata:
+                found.append(seen_.SurplusSeen(resource, metadata["name"], metadata["uid"]))
+    return tuple(found)
+
+
+def _plain(spec: types.XsldCacheSpec) -> types.XsldCacheSpec:
+    return msgspec.structs.replace(spec, admin_pwd=None, secret_key=None)
+
+
+def without_last_applied(metadata: meta.ObjectMeta) -> meta.ObjectMeta:
+    """kubectl keeps a copy of the whole spec in an annotation, with the password in it."""
+    annotations = {k: v for k, v in metadata.annotations.items() if k != LAST_APPLIED}
+    return msgspec.structs.replace(metadata, annotations=annotations)
+
+
+def _fault_of(entrypoint: observed.Observed[str]) -> observed.Observed[str]:
+    """Of the user's script only what is wrong with it."""
+    match entrypoint:
+        case observed.Failed(reason="Missing", message=message):
+            return observed.Fresh(message)
+        case observed.Failed():
+            return entrypoint
+    return observed.Fresh("")
+
+
+def _is_busy(obj: types.XsldCache) -> bool:
+    if obj.status.current_task is not None or obj.metadata.deleting:
+        return True
+    ready = conditions.find(obj.status.conditions, "Ready")
+    return ready is None or ready.status != "True"

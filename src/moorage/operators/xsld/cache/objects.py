@@ -1,0 +1,253 @@
+"""Steps that see to the objects in the cluster: rights, credentials, children, the StatefulSet, volumes. Pure."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from moorage.api import forms, kinds
+from moorage.operators import access
+from moorage.operators.xsld import names
+from moorage.operators.xsld.reasons import Reason
+from moorage.runtime import apply, decision, observed
+from moorage.runtime.decision import DONE, Act, Blocked, Verdict, Wait
+
+from . import build
+from .seen import Seen, VolumeSeen
+
+MINUTE = 60.0
+VOLUMES_GONE = 10 * MINUTE
+
+
+def namespace_is_allowed(seen: Seen) -> Verdict:
+    """Caches live anywhere but in the namespaces of Kubernetes, or in those that the administrator lists."""
+    if seen.allowed:
+        return DONE
+    return Blocked(
+        Reason.NAMESPACE_NOT_ALLOWED,
+        f"namespace {seen.meta.namespace} may hold no caches",
+        "make the cache in another namespace, or have moorage's administrator list this one in systems.xsld.namespaces",
+    )
+
+
+def finalizer_is_set(seen: Seen) -> Verdict:
+    """Before the first outside effect."""
+    if names.CACHE_FINALIZER in seen.meta.finalizers:
+        return DONE
+    action = decision.EditFinalizer(why="volumes may not be left behind when it is deleted", present=True)
+    return Act(Reason.TAKING_CARE, "the finalizer is set", (action,))
+
+
+def rights_are_bound(seen: Seen) -> Verdict:
+    """The operator binds itself to its one role in the cache's namespace."""
+    if isinstance(seen.binding, observed.Failed):
+        return decision.unknown(Reason.BINDING, seen.binding, "binding")
+    if seen.binding.value is not None and seen.binding.value.right:
+        return DONE
+    body = access.binding(seen.meta.namespace, seen.rights)
+    bind = decision.Apply(why="the cache's objects are the operator's to make", resource=kinds.ROLE_BINDING, body=body)
+    return Act(Reason.BINDING, f"the operator's rights in {seen.meta.namespace} are bound", (bind,))
+
+
+def credentials_are_given(seen: Seen) -> Verdict:
+    """The Secret that the spec names, with both credentials as the product takes them."""
+    if seen.spec.credentials_secret_ref is None:
+        return DONE
+    if isinstance(seen.credentials, observed.Failed):
+        return decision.unknown(Reason.CREDENTIALS_UNKNOWN, seen.credentials, "credentials")
+    if not seen.credentials.value:
+        return DONE
+    return Blocked(Reason.CREDENTIALS_INVALID, seen.credentials.value, "correct the Secret")
+
+
+def entrypoint_is_given(seen: Seen) -> Verdict:
+    """The user's own start script, if the spec names one."""
+    if not seen.spec.entrypoint_config_map:
+        return DONE
+    if isinstance(seen.entrypoint, observed.Failed):
+        return decision.unknown(Reason.CLUSTER_UNKNOWN, seen.entrypoint, "entrypoint")
+    if not seen.entrypoint.value:
+        return DONE
+    return Blocked(Reason.ENTRYPOINT_MISSING, seen.entrypoint.value, "create it, or take the field out of the spec")
+
+
+def cluster_is_known(seen: Seen) -> Verdict:
+    """Nothing is decided on watches that are not filled."""
+    if isinstance(seen.objects, observed.Failed):
+        return decision.unknown(Reason.CLUSTER_UNKNOWN, seen.objects, "objects")
+    return DONE
+
+
+def children_exist(seen: Seen) -> Verdict:
+    """Services, scripts, credentials and disruption budget are as they should be."""
+    ending = [child.id for child, live in seen.there.children if live.deleting]
+    if ending:
+        return Wait(Reason.CHILD_ENDING, f"{', '.join(ending)} is being deleted", on="child", within=10 * MINUTE)
+    wrong = [(child, live) for child, live in seen.there.children if not live.good]
+    if not wrong:
+        return DONE
+    actions = tuple(
+        apply.write(child.resource, child.body, live, why=f"{child.id} is {_how(live)}", fill=child.fill)
+        for child, live in wrong
+    )
+    said = ", ".join(f"{child.id} ({_how(live)})" for child, live in wrong)
+    return Act(Reason.APPLYING, f"put right: {said}", actions)
+
+
+def _how(live: apply.Child) -> str:
+    if not live.uid:
+        return "missing"
+    return "outdated" if live.differs == (apply.STAMP,) else f"changed at {', '.join(live.differs[:5])}"
+
+
+def leftover_volumes_are_cleared(seen: Seen) -> Verdict:
+    """An ordinal that is to have a new member must not find the volume of an earlier one."""
+    workload = seen.there.workload
+    if workload is None:
+        return DONE
+    wanted = max(seen.spec.size, seen.replicas)
+    left = [v for v in seen.there.volumes if workload.replicas <= v.ordinal < wanted and not _in_use(seen, v)]
+    if not left:
+        return DONE
+    said = ", ".join(volume.name for volume in left)
+    if seen.spec.storage.reclaim_on_scale_down == "Retain" and not all(volume.deleting for volume in left):
+        return Blocked(
+            Reason.LEFTOVER_VOLUME,
+            f"{said} of earlier members is in the way of new ones",
+            "save what you need of it and delete it",
+        )
+    return _reclaimed(seen, tuple(left), f"{said} of earlier members is in the way of new ones")
+
+
+def volumes_are_reclaimed(seen: Seen) -> Verdict:
+    """The volume of a member that has left goes after its pod was taken away."""
+    workload = seen.there.workload
+    if workload is None or seen.spec.storage.reclaim_on_scale_down == "Retain":
+        return DONE
+    left = tuple(v for v in seen.there.volumes if v.ordinal >= workload.replicas and not v.deleting)
+    if not left:
+        return DONE
+    return _reclaimed(seen, left, f"{', '.join(v.name for v in left)} belongs to nobody any more")
+
+
+def _in_use(seen: Seen, volume: VolumeSeen) -> bool:
+    pod = seen.there.pod(names.pod(seen.name, volume.ordinal))
+    return pod is not None and not pod.deleting
+
+
+def _reclaimed(seen: Seen, volumes: tuple[VolumeSeen, ...], why: str) -> Verdict:
+    said = ", ".join(volume.name for volume in volumes)
+    if all(volume.deleting for volume in volumes):
+        return Wait(Reason.CLEARING_VOLUME, f"{said} is being deleted", on="volume", within=VOLUMES_GONE)
+    actions = tuple(
+        decision.Delete(
+            why=why,
+            resource=kinds.VOLUME_CLAIM,
+            ref=kinds.VOLUME_CLAIM.ref(seen.meta.namespace, volume.name, volume.uid),
+            require=(decision.Guard("member_has_left", {"ordinal": volume.ordinal}),),
+        )
+        for volume in volumes
+        if not volume.deleting
+    )
+    return Act(Reason.CLEARING_VOLUME, f"{said} is deleted: {why}", actions)
+
+
+def workload_is_right(seen: Seen) -> Verdict:
+    """The StatefulSet, its template and its number of pods. Fewer only by live proof that no member loses its pod."""
+    wanted = build.workload(seen.wanted, seen.replicas)
+    workload = seen.there.workload
+    if workload is None:
+        action = decision.Apply(why="the cache has no StatefulSet", resource=wanted.resource, body=wanted.body)
+        return Act(Reason.CREATING, f"StatefulSet {seen.name} is made with {seen.replicas} pods", (action,))
+    if workload.child.deleting:
+        return Wait(Reason.CHILD_ENDING, f"StatefulSet {seen.name} is being deleted", on="child", within=10 * MINUTE)
+    if workload.fixed:
+        ref = kinds.STATEFUL_SET.ref(seen.meta.namespace, seen.name, workload.uid)
+        remove = decision.Delete(
+            why=f"{', '.join(workload.fixed)} can't be changed in place; the pods stay",
+            resource=kinds.STATEFUL_SET,
+            ref=ref,
+            propagation="Orphan",
+        )
+        return Act(Reason.REPLACING_WORKLOAD, f"StatefulSet {seen.name} is made anew around its pods", (remove,))
+    if workload.child.good:
+        return DONE
+    down = seen.replicas < workload.replicas
+    leaving = [decision.Guard("member_has_left", {"ordinal": n}) for n in range(seen.replicas, workload.replicas)]
+    action = apply.write(
+        wanted.resource,
+        wanted.body,
+        workload.child,
+        why=f"{seen.replicas} pods, there are {workload.replicas}" if down else f"it is {_how(workload.child)}",
+        require=tuple(leaving),
+    )
+    if seen.replicas != workload.replicas:
+        said = f"StatefulSet {seen.name} goes from {workload.replicas} to {seen.replicas} pods"
+        return Act(Reason.RESIZING, said, (action,))
+    return Act(Reason.CREATING, f"StatefulSet {seen.name} is put right", (action,))
+
+
+def volumes_grow(seen: Seen) -> Verdict:
+    """Volumes that are smaller than the spec says are asked to grow."""
+    wanted = forms.quantity(seen.spec.storage.size) or Decimal(0)
+    small = [v for v in seen.there.volumes if not v.deleting and (forms.quantity(v.size) or wanted) < wanted]
+    if not small:
+        return DONE
+    said = ", ".join(volume.name for volume in small)
+    stuck = [volume.name for volume in small if volume.expandable is False]
+    if stuck:
+        return Blocked(
+            Reason.VOLUME_CANNOT_GROW,
+            f"{', '.join(stuck)} is of a storage class that does not let volumes grow",
+            "set allowVolumeExpansion on the class, or set storage.size back",
+        )
+    actions = tuple(
+        decision.Patch(
+            why=f"{volume.size} is less than {seen.spec.storage.size}",
+            resource=kinds.VOLUME_CLAIM,
+            ref=kinds.VOLUME_CLAIM.ref(seen.meta.namespace, volume.name, volume.uid),
+            ops=({"op": "replace", "path": "/spec/resources/requests/storage", "value": seen.spec.storage.size},),
+        )
+        for volume in small
+    )
+    return Act(Reason.GROWING_VOLUMES, f"{said} grows to {seen.spec.storage.size}", actions)
+
+
+def dead_on_arrival_is_replaced(seen: Seen) -> Verdict:
+    """A pod of an old template that never started is made anew at once: a bad image must not outlive its correction."""
+    workload = seen.there.workload
+    if workload is None or not workload.revision:
+        return DONE
+    dead = [
+        pod
+        for pod in seen.there.pods
+        if pod.revision and pod.revision != workload.revision and not pod.started and not pod.deleting
+    ]
+    if not dead:
+        return DONE
+    actions = tuple(
+        decision.Delete(
+            why="it never started, and the template has changed since",
+            resource=kinds.POD,
+            ref=kinds.POD.ref(seen.meta.namespace, pod.name, pod.uid),
+            require=(decision.Guard("pod_never_started", {"name": pod.name, "uid": pod.uid}),),
+        )
+        for pod in dead
+    )
+    said = ", ".join(pod.name for pod in dead)
+    return Act(Reason.REPLACING_DEAD_POD, f"{said} never started and is made anew from the current template", actions)
+
+
+def surplus_objects_go(seen: Seen) -> Verdict:
+    """What the spec no longer asks for leaves, once no pod needs it."""
+    if not seen.there.surplus:
+        return DONE
+    actions = tuple(
+        decision.Delete(
+            why="the spec no longer asks for it",
+            resource=it.resource,
+            ref=it.resource.ref(seen.meta.namespace, it.name, it.uid),
+        )
+        for it in seen.there.surplus
+    )
+    said = ", ".join(f"{it.resource.kind}/{it.name}" for it in seen.there.surplus)
+    return Act(Reason.SURPLUS_OBJECT, f"no longer asked for: {said}", actions)

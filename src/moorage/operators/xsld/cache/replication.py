@@ -1,0 +1,88 @@
+"""The copy of the administrative database: set up, kept, moved, and taken over from. Pure."""
+
+from __future__ import annotations
+
+from moorage.operators.xsld import names
+from moorage.operators.xsld.group import answers
+from moorage.operators.xsld.reasons import Reason
+from moorage.runtime.decision import DONE, Blocked, Verdict, Wait
+
+from . import tasks
+from .seen import Seen
+
+
+def slave_of(seen: Seen) -> answers.Member | None:
+    """The member that holds the copy."""
+    return next((m for m in seen.group.members if m.role == "slave"), None) if seen.group else None
+
+
+def wanted(seen: Seen) -> bool:
+    """Whether there should be a copy."""
+    return seen.spec.derby_replication.mode != "Disabled" and seen.spec.size >= 2
+
+
+def candidate(seen: Seen, *, without: str = "") -> str:
+    """Who should hold the copy: the lowest other catalog server that is Online, else the lowest other member."""
+    if seen.group is None or seen.primary is None:
+        return ""
+    fit = [
+        m
+        for m in seen.group.online
+        if not m.primary and m.name != without and names.ordinal(seen.name, m.name) < seen.spec.size
+    ]
+    ranked = sorted(fit, key=lambda m: (not m.catalog, names.ordinal(seen.name, m.name)))
+    return ranked[0].name if ranked else ""
+
+
+def primary_leads(seen: Seen) -> Verdict:
+    """The primary answers; where it stays away and there is a copy, the copy takes over."""
+    if seen.group is None or seen.primary is not None:
+        return DONE
+    chief = seen.group.primary
+    name = chief.name if chief else seen.status.primary or names.pod(seen.name, 0)
+    slave, answer = slave_of(seen), seen.answer(name)
+    patience = float(seen.spec.derby_replication.failover_seconds)
+    said = f"{name}, the primary, does not answer"
+    if answer is not None and chief is not None:
+        said = f"{name}, the primary, has lost its state and tells of a group of its own"
+    if slave is None or not slave.online or seen.answer(slave.name) is None:
+        if answer is not None and chief is not None:
+            return Blocked(Reason.PRIMARY_LOST, said, "restore its volume from a backup, or make the cache anew")
+        return Wait(Reason.PRIMARY_UNAVAILABLE, said, on="group", within=900.0, again=seen.busy)
+    waited = seen.waited if seen.stood_at(primary_leads.__name__) else 0.0
+    if waited < patience:
+        return Wait(
+            Reason.PRIMARY_UNAVAILABLE,
+            f"{said}; after {patience:g} s {slave.name} takes over",
+            on="group",
+            within=patience + 900.0,
+            again=min(seen.busy, patience - waited) or 1.0,
+        )
+    return tasks.submit(
+        seen,
+        tasks.FAILOVER,
+        slave.name,
+        slave.name,
+        reason=Reason.FAILING_OVER,
+        message=f"{slave.name} becomes the primary, as {name} has not answered for {waited:.0f} s",
+    )
+
+
+def replication_runs(seen: Seen) -> Verdict:
+    """Two members and more keep a copy. A slave that left or stays away is replaced by another."""
+    if not wanted(seen) or seen.primary is None:
+        return DONE
+    slave = slave_of(seen)
+    if slave is not None and slave.online:
+        return DONE
+    heir = candidate(seen)
+    if not heir:
+        return Wait(Reason.REPLICATION_MISSING, "no other member is Online to hold the copy", on="group", within=1800.0)
+    return replicate(seen, heir, f"{heir} becomes the copy of {seen.primary.name}")
+
+
+def replicate(seen: Seen, heir: str, message: str) -> Verdict:
+    """Ask the primary to have its copy there."""
+    if seen.primary is None:
+        raise ValueError("there is no primary to copy from")
+    return tasks.submit(seen, tasks.REPLICATE, heir, seen.primary.name, reason=Reason.REPLICATING, message=message)

@@ -1,0 +1,32 @@
+#!/bin/sh
+# Starts the image's own entrypoint. A pod that was rescheduled has a new address, which the member's record does not know
+# by itself: once the member's database answers, the address stored there is set right. Nothing here keeps the member
+# from starting, and on a first start there is no record to change.
+XSLD_CONTAINER_ALIAS=$(printf '%s' "$MEMBER_NAME" | tr -cd 'A-Za-z0-9')
+export XSLD_CONTAINER_ALIAS
+"$XSLD_ENTRYPOINT" "$@" &
+child=$!
+trap 'kill -TERM "$child" 2>/dev/null' TERM INT
+
+fix_address() {
+  left=$XSLD_ADDRESS_TRIES
+  while [ "$left" -gt 0 ] && kill -0 "$child" 2>/dev/null; do
+    left=$((left - 1))
+    stored=$(printf '%s\n%s\n' "$XSLD_SQL_CONNECT" "$XSLD_SQL_READ" | "$XSLD_SQL_TOOL" 2>/dev/null |
+      grep -E -o '[0-9]+\.[0-9]+\.[0-9]+\.[0-9]+|[0-9a-fA-F]*:[0-9a-fA-F:]+' | grep -v '^127\.' | tail -n 1)
+    [ "$stored" = "$POD_IP" ] && return
+    if [ -n "$stored" ]; then
+      printf '%s\n%s\n' "$XSLD_SQL_CONNECT" "$XSLD_SQL_WRITE" | "$XSLD_SQL_TOOL" >/dev/null 2>&1 &&
+        echo "moorage: the address of $MEMBER_NAME is now $POD_IP, it was $stored"
+    fi
+    sleep 2
+  done
+}
+[ -x "$XSLD_SQL_TOOL" ] && fix_address &
+
+# a signal ends the wait, not the child
+while :; do
+  wait "$child"
+  code=$?
+  kill -0 "$child" 2>/dev/null || exit "$code"
+done

@@ -1,0 +1,205 @@
+"""Everything that is decided on for an XsldCache, and what follows from it at once. Pure, and without secrets."""
+
+from __future__ import annotations
+
+import functools
+
+import msgspec
+
+from moorage.api import conditions, meta
+from moorage.operators import access
+from moorage.operators.xsld import config, names
+from moorage.operators.xsld.group import answers
+from moorage.runtime import apply, observed
+
+from . import build, types
+
+
+class PodSeen(msgspec.Struct, frozen=True):
+    """One pod of the StatefulSet."""
+
+    name: str
+    ordinal: int
+    uid: str
+    address: str = ""
+    image: str = ""
+    revision: str = ""
+    started: bool = False  # its container has run, however it ended
+    running: bool = False
+    ready: bool = False
+    deleting: bool = False
+    created: float = 0.0
+    trouble: str = ""  # why it does not run, in words
+
+
+class VolumeSeen(msgspec.Struct, frozen=True):
+    """One PersistentVolumeClaim of a member."""
+
+    name: str
+    ordinal: int
+    uid: str
+    resource_version: str
+    size: str = ""
+    deleting: bool = False
+    expandable: bool | None = None  # None: not known
+
+
+class WorkloadSeen(msgspec.Struct, frozen=True):
+    """The StatefulSet."""
+
+    uid: str
+    replicas: int
+    revision: str = ""  # of the current template; empty until its controller has looked at it
+    child: apply.Child = apply.Child()
+    fixed: tuple[str, ...] = ()  # paths of wanted fields that can't be changed in place
+
+
+class SurplusSeen(msgspec.Struct, frozen=True):
+    """An object of the cache that the spec does not ask for."""
+
+    resource: meta.Resource
+    name: str
+    uid: str
+
+
+class Objects(msgspec.Struct, frozen=True):
+    """What the cluster holds of the cache."""
+
+    children: tuple[tuple[build.Child, apply.Child], ...]
+    workload: WorkloadSeen | None
+    pods: tuple[PodSeen, ...] = ()
+    volumes: tuple[VolumeSeen, ...] = ()
+    surplus: tuple[SurplusSeen, ...] = ()
+
+    def pod(self, name: str) -> PodSeen | None:
+        """The pod of that name."""
+        return next((pod for pod in self.pods if pod.name == name), None)
+
+
+class Seen(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+    """The observation. The credentials' fields of the spec are left out."""
+
+    meta: meta.ObjectMeta
+    spec: types.XsldCacheSpec
+    status: types.XsldCacheStatus
+    now: float
+    limits: config.Retry
+    busy: float  # seconds between polls while something is under way
+    rights: access.Rights
+    allowed: bool  # the namespace may hold caches
+    namespace_ending: bool = False
+    binding: observed.Observed[access.BindingSeen | None]
+    credentials: observed.Observed[str]  # what is wrong with them
+    entrypoint: observed.Observed[str]  # what is wrong with the user's script
+    wanted: build.Wanted
+    objects: observed.Observed[Objects]
+    polled: observed.Observed[answers.Polled]
+
+    @property
+    def name(self) -> str:
+        """The cache's name."""
+        return self.meta.name
+
+    @functools.cached_property
+    def group(self) -> answers.Group | None:
+        """The group, however old the news of it."""
+        return group_of(self.polled, self.status)
+
+    @functools.cached_property
+    def there(self) -> Objects:
+        """The objects; only for steps after they are known."""
+        found = observed.value_of(self.objects)
+        if found is None:
+            raise ValueError("the objects of the cache are not known yet")
+        return found
+
+    @property
+    def told(self) -> answers.Polled:
+        """The last answers, however old."""
+        return observed.value_of(self.polled) or answers.Polled()
+
+    def answer(self, pod: str) -> answers.Answer | None:
+        """What the pod of that name said, unless it is another incarnation by now."""
+        found = self.told.answer(pod)
+        live = self.there.pod(pod)
+        return found if found and live and live.uid == found.uid else None
+
+    @functools.cached_property
+    def primary(self) -> answers.Member | None:
+        """The primary, if it answers and tells of the very group that the others tell of."""
+        group = self.group
+        chief = group.primary if group else None
+        answer = self.answer(chief.name) if chief else None
+        if group is None or chief is None or answer is None:
+            return None
+        return chief if any(m.name == group.teller for m in answer.members) else None
+
+    @property
+    def waited(self) -> float:
+        """Seconds for which the steps have stood where they stood at the last look."""
+        since = self.status.progress.since
+        return max(0.0, self.now - conditions.epoch(since)) if since else 0.0
+
+    def stood_at(self, step: str) -> bool:
+        """Whether the last look ended at that step."""
+        return self.status.progress.step == step
+
+    @functools.cached_property
+    def replicas(self) -> int:
+        """How many pods there should be."""
+        objects = observed.value_of(self.objects)
+        live = objects.workload.replicas if objects and objects.workload else None
+        leftover = frozenset(volume.ordinal for volume in objects.volumes) if objects else frozenset[int]()
+        certain = isinstance(self.polled, observed.Fresh)
+        return replicas(
+            self.name,
+            self.spec.size,
+            live=live,
+            group=self.group if certain else None,
+            busy=frozenset(self._busy_members()),
+            remembered=frozenset(member.name for member in self.status.member_statuses),
+            leftover=leftover,
+        )
+
+    def _busy_members(self) -> set[str]:
+        busy = {a.pod for a in self.told.answers if any(t.phase is answers.Phase.RUNNING for t in a.tasks)}
+        task = self.status.current_task
+        return busy | ({task.target} if task else set())
+
+
+def group_of(polled: observed.Observed[answers.Polled], status: types.XsldCacheStatus) -> answers.Group | None:
+    """The group that the answers tell of, given who was a member before."""
+    told = observed.value_of(polled)
+    if told is None:
+        return None
+    remembered = [member.name for member in status.member_statuses]
+    return answers.group(told, remembered=remembered, primary=status.primary)
+
+
+def replicas(
+    cache: str,
+    size: int,
+    *,
+    live: int | None,
+    group: answers.Group | None,
+    busy: frozenset[str],
+    remembered: frozenset[str],
+    leftover: frozenset[int],
+) -> int:
+    """How many pods the StatefulSet should have.
+
+    Never fewer than there are while the group is unknown, and never so few that a member, or one with a task, would
+    lose its pod: ordinals can have gaps, so members are not counted. Going up stops before an ordinal whose old volume
+    is still there, unless there is no StatefulSet at all: then the volumes are the group's own.
+    """
+    known = group.names if group is not None else remembered
+    needed = 1 + max((names.ordinal(cache, name) for name in known | busy), default=0)
+    if live is None:
+        return max(size, needed)
+    if group is None:
+        needed = max(needed, live)
+    target = max(size, needed)
+    if target <= live:
+        return target
+    blocked = min((ordinal for ordinal in leftover if live <= ordinal < target), default=target)
+    return max(blocked, live)

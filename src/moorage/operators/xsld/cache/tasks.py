@@ -1,0 +1,226 @@
+"""The one task that was asked of the group: followed to its end, found again after a crash, judged by the world.
+
+A command is remembered in status with an intent before it is sent, and the intent stands in the task's description. So
+whatever becomes of the answer, the task is recognised, and nothing is asked twice. Pure.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import msgspec
+
+from moorage.api import conditions
+from moorage.operators.xsld.group import answers
+from moorage.operators.xsld.reasons import Reason
+from moorage.runtime import decision
+from moorage.runtime.decision import DONE, Act, Blocked, Verdict, Wait
+
+from . import types
+from .seen import Seen
+
+JOIN, LEAVE, REPLICATE, FAILOVER = "Join", "Leave", "Replicate", "Failover"
+SETTLE = 120.0
+"""Seconds that the world gets to show the effect of a task that succeeded."""
+
+STUCK = 600.0
+"""Seconds without progress after which a replication task is cancelled; the vendor's figure for the well-known 45 %."""
+
+_UNDER_WAY = {
+    JOIN: Reason.JOINING,
+    LEAVE: Reason.DISJOINING,
+    REPLICATE: Reason.REPLICATING,
+    FAILOVER: Reason.FAILING_OVER,
+}
+_SAYS = {
+    JOIN: "{} joins the group",
+    LEAVE: "{} leaves the group",
+    REPLICATE: "{} becomes the copy of the administrative database",
+    FAILOVER: "{} becomes the primary",
+}
+_FAILED = {
+    JOIN: (Reason.JOIN_FAILED, Reason.JOIN_GIVEN_UP),
+    LEAVE: (Reason.DISJOIN_FAILED, Reason.DISJOIN_GIVEN_UP),
+    REPLICATE: (Reason.REPLICATION_FAILED, None),
+    FAILOVER: (Reason.PRIMARY_UNAVAILABLE, None),
+}
+
+
+def submit(seen: Seen, command: str, target: str, endpoint: str, *, reason: Reason, message: str) -> Verdict:
+    """Remember the command, then send it to the endpoint; or wait, if it failed lately."""
+    held = held_back(seen, command, target)
+    if held is not None:
+        return held
+    trouble = seen.status.trouble
+    again = trouble is not None and (trouble.command, trouble.target) == (command, target)
+    task = types.CurrentTask(
+        intent=_intent(seen, command, target),
+        command=command,
+        target=target,
+        endpoint=endpoint,
+        started_at=conditions.timestamp(seen.now),
+        attempts=trouble.attempts + 1 if trouble and again else 1,
+    )
+    fields: dict[str, Any] = msgspec.to_builtins(task)
+    remember = decision.Remember(why="a crash must not have it asked twice", fields={"currentTask": fields})
+    call = decision.Call(why=message, operation="submit", args=fields, keep=True)
+    return Act(reason, message, (remember, call))
+
+
+def held_back(seen: Seen, command: str, target: str) -> Verdict | None:
+    """What stands against trying the command: that it failed a moment ago, or too often."""
+    trouble = seen.status.trouble
+    if trouble is None or (trouble.command, trouble.target) != (command, target):
+        return None
+    if trouble.generation != seen.meta.generation:
+        return None  # the spec has changed since, which may have mended it
+    failed, given_up = _FAILED[command]
+    said = f"{_SAYS[command].format(target)}: failed {trouble.attempts} times, last with: {trouble.message}"
+    if given_up is not None and trouble.attempts >= seen.limits.attempts:
+        return Blocked(given_up, said, "set the annotation moorage.dev/reconcile-at to any new value to try again")
+    left = conditions.epoch(trouble.at) + seen.limits.after(trouble.attempts) - seen.now
+    if left <= 0:
+        return None
+    return Wait(failed, said, on="back-off", within=2 * seen.limits.cap_seconds, again=left)
+
+
+def own_task_is_followed(seen: Seen) -> Verdict:
+    """Until the task that was asked for has ended and the world shows it."""
+    current = seen.status.current_task
+    if current is None:
+        return DONE
+    said = _SAYS[current.command].format(current.target)
+    if current.refused:
+        return _failure(seen, current, current.refused)
+    task = find(seen, current)
+    if task is None:
+        return _without_task(seen, current, answered=seen.answer(current.endpoint) is not None, said=said)
+    match task.phase:
+        case answers.Phase.RUNNING:
+            return _running(seen, current, task, said)
+        case answers.Phase.DONE if not _shows(seen, current):
+            since = seen.now - conditions.epoch(current.started_at) - _limit(seen, current.command)
+            if since > SETTLE:
+                return _failure(seen, current, "the task succeeded, but the group does not show it")
+            reason = _UNDER_WAY[current.command]
+            return Wait(reason, f"{said}: the task has ended, its effect is waited for", on="group", within=SETTLE)
+        case answers.Phase.FAILED if not _shows(seen, current):
+            return _failure(seen, current, task.message or "the task failed")
+    return _success(said)
+
+
+def _without_task(seen: Seen, current: types.CurrentTask, *, answered: bool, said: str) -> Verdict:
+    """The task is nowhere: never sent, forgotten by its member, or its member does not answer."""
+    if _shows(seen, current):
+        return _success(said)
+    age = seen.now - conditions.epoch(current.started_at)
+    if answered and not current.id:
+        action = decision.Remember(why="it was never begun", fields={"currentTask": None})
+        return Act(_UNDER_WAY[current.command], f"{said}: not begun, to be asked anew", (action,))
+    if answered:
+        return _failure(seen, current, "its task is lost")
+    if current.command != JOIN and seen.primary is not None and seen.primary.name != current.endpoint:
+        return _failure(seen, current, f"{current.endpoint} is no longer the primary, and does not answer")
+    if age > _limit(seen, current.command):
+        return _failure(seen, current, f"{current.endpoint} does not answer")
+    reason = _UNDER_WAY[current.command]
+    return Wait(
+        reason,
+        f"{said}: {current.endpoint} does not answer at the moment",
+        on="group",
+        within=_limit(seen, current.command),
+        again=seen.busy,
+    )
+
+
+def _running(seen: Seen, current: types.CurrentTask, task: answers.Task, said: str) -> Verdict:
+    age = seen.now - conditions.epoch(current.started_at)
+    limit = _limit(seen, current.command)
+    stuck = current.progress_at and seen.now - conditions.epoch(current.progress_at) > STUCK
+    if age > limit or (stuck and current.command == REPLICATE):
+        why = f"it is at {task.progress} % after {age:.0f} s"
+        args = {"endpoint": current.endpoint, "id": task.id}
+        cancel = decision.Call(why=why, operation="cancel", args=args)
+        return Act(Reason.TASK_CANCELLED, f"{said}: cancelled, as {why}", (cancel,))
+    if not current.id:
+        fields = msgspec.to_builtins(msgspec.structs.replace(current, id=task.id))
+        note = decision.Remember(why="the task was found by its intent", fields={"currentTask": fields})
+        return Act(_UNDER_WAY[current.command], f"{said}: task {task.id} was found again", (note,))
+    return Wait(
+        _UNDER_WAY[current.command],
+        f"{said}: task {task.id} at {current.endpoint} is under way",
+        on="group",
+        within=limit,
+        again=seen.busy,
+    )
+
+
+def _success(said: str) -> Verdict:
+    note = decision.Remember(why="it has ended well", fields={"currentTask": None, "trouble": None})
+    return Act(Reason.TASK_DONE, f"{said}: done", (note,))
+
+
+def _failure(seen: Seen, current: types.CurrentTask, why: str) -> Verdict:
+    trouble = types.Trouble(
+        command=current.command,
+        target=current.target,
+        attempts=current.attempts,
+        at=conditions.timestamp(seen.now),
+        message=why[:500],
+        generation=seen.meta.generation,
+    )
+    fields = {"currentTask": None, "trouble": msgspec.to_builtins(trouble)}
+    note = decision.Remember(why="the next try waits a while", fields=fields)
+    reason, _ = _FAILED[current.command]
+    return Act(reason, f"{_SAYS[current.command].format(current.target)}: {why}", (note,))
+
+
+def _shows(seen: Seen, current: types.CurrentTask) -> bool:
+    """Whether the group is as the task was to make it."""
+    group = seen.group
+    if group is None:
+        return False
+    member = group.member(current.target)
+    match current.command:
+        case "Join":
+            return member is not None and member.online
+        case "Leave":
+            return member is None
+        case "Replicate":
+            return member is not None and member.role == "slave"
+        case _:
+            return member is not None and member.primary
+
+
+def find(seen: Seen, current: types.CurrentTask) -> answers.Task | None:
+    """By its id, if that is known; else by the intent in its description."""
+    answer = seen.answer(current.endpoint)
+    for task in answer.tasks if answer else ():
+        if (current.id and task.id == current.id) or current.intent in task.description:
+            return task
+    return None
+
+
+def _limit(seen: Seen, command: str) -> float:
+    timeouts = seen.spec.timeouts
+    text = {JOIN: timeouts.join, LEAVE: timeouts.disjoin}.get(command, timeouts.replication)
+    return types.seconds(text)
+
+
+def _intent(seen: Seen, command: str, target: str) -> str:
+    text = f"{seen.meta.uid}/{command}/{target}/{seen.now}"
+    return hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
+
+
+def foreign_tasks_end(seen: Seen) -> Verdict:
+    """One thing at a time: what others started at the group is waited for."""
+    running = [
+        f"{task.command} (task {task.id} at {answer.pod}, {task.progress} %)"
+        for answer in seen.told.answers
+        for task in answer.tasks
+        if task.phase is answers.Phase.RUNNING
+    ]
+    if not running:
+        return DONE
+    return Wait(Reason.TASK_RUNNING, f"under way: {', '.join(running)}", on="group", within=1800.0, again=seen.busy)

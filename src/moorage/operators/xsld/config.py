@@ -1,0 +1,46 @@
+"""The XSLD section of the operator's configuration."""
+
+from __future__ import annotations
+
+import msgspec
+
+from .group import dialect
+
+
+class ServiceAccount(msgspec.Struct, frozen=True):
+    """Who the operator is."""
+
+    name: str
+    namespace: str
+
+
+class Poll(msgspec.Struct, frozen=True, rename="camel"):
+    """Seconds between two looks at a group."""
+
+    busy_seconds: float = 10.0
+    idle_seconds: float = 30.0
+
+
+class Retry(msgspec.Struct, frozen=True, rename="camel"):
+    """How commands that failed are tried again."""
+
+    attempts: int = 5
+    base_seconds: float = 10.0
+    cap_seconds: float = 300.0
+
+    def after(self, attempts: int) -> float:
+        """Seconds to wait after so many failures."""
+        return min(self.cap_seconds, self.base_seconds * 2.0 ** min(attempts - 1, 20))
+
+
+class Config(msgspec.Struct, frozen=True, rename="camel"):
+    """`systems.xsld`."""
+
+    service_account: ServiceAccount
+    cluster_role: str  # what the operator may do in a namespace that holds caches
+    namespaces: tuple[str, ...] = ()
+    poll: Poll = Poll()
+    retry: Retry = Retry()
+    recover_addresses: bool = False  # run the vendor's recovery script where a member's address stays wrong
+    dialect: dialect.Dialect = dialect.Dialect()
+    resync_seconds: float = 600.0

@@ -1,0 +1,1 @@
+"""The DataGrid: one grid in a group."""

@@ -1,0 +1,368 @@
+"""What moorage does for a DataGrid, step by step. Pure: read top to bottom."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from moorage.api import conditions, meta
+from moorage.api import status as api_status
+from moorage.operators.xsld import config, names, shared
+from moorage.operators.xsld.group import answers, dialect
+from moorage.operators.xsld.reasons import Reason
+from moorage.runtime import decision, observed
+from moorage.runtime.decision import DONE, Act, Blocked, Fact, Verdict, Wait
+
+from . import settings, types
+
+CREATE, UPDATE, DELETE = "Create", "Update", "Delete"
+TASK_LIMIT = 300.0
+"""Seconds within which what was asked must show."""
+
+
+class Seen(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that is decided on."""
+
+    meta: meta.ObjectMeta
+    spec: types.DataGridSpec
+    status: types.DataGridStatus
+    now: float
+    limits: config.Retry
+    busy: float
+    said: dialect.Dialect
+    grid_name: str
+    caches: observed.Observed[tuple[shared.CacheSeen, ...]]  # those that may be meant
+    polled: observed.Observed[answers.Polled]
+
+    @property
+    def cache(self) -> shared.CacheSeen | None:
+        """The one that is meant, if that is clear."""
+        found = observed.value_of(self.caches) or ()
+        return found[0] if len(found) == 1 else None
+
+    @property
+    def grid(self) -> answers.Grid | None:
+        """The grid on the server."""
+        told = observed.value_of(self.polled)
+        return next((grid for grid in (told.grids if told else None) or () if grid.name == self.grid_name), None)
+
+    @property
+    def recreate(self) -> bool:
+        """Whether the user allows the grid's data to be lost for a change."""
+        return self.meta.annotations.get(names.ALLOW_RECREATE) == "true"
+
+
+# --- steps -------------------------------------------------------------------------------------------------------
+
+
+def finalizer_is_set(seen: Seen) -> Verdict:
+    """Before the first outside effect."""
+    if names.GRID_FINALIZER in seen.meta.finalizers:
+        return DONE
+    action = decision.EditFinalizer(why="the grid may not be left behind when it is deleted", present=True)
+    return Act(Reason.TAKING_CARE, "the finalizer is set", (action,))
+
+
+def retry_is_honoured(seen: Seen) -> Verdict:
+    """A new value of moorage.dev/reconcile-at forgets what failed."""
+    asked = seen.meta.annotations.get(api_status.RECONCILE_AT, "")
+    if asked == seen.status.reconciled_at:
+        return DONE
+    note = decision.Remember(why="it was asked for", fields={"reconciledAt": asked, "attempts": 0, "refused": ""})
+    return Act(Reason.RETRYING, "what failed is tried anew", (note,))
+
+
+def cache_is_clear(seen: Seen) -> Verdict:
+    """The named cache, or the only one in the namespace."""
+    if isinstance(seen.caches, observed.Failed):
+        return decision.unknown(Reason.CACHE_NOT_FOUND, seen.caches, "cache")
+    found = seen.caches.value
+    if len(found) > 1:
+        several = ", ".join(cache.name for cache in found)
+        return Blocked(
+            Reason.AMBIGUOUS_CACHE, f"there are several caches in this namespace: {several}", "set spec.cacheRef.name"
+        )
+    if found:
+        return DONE
+    named = seen.spec.cache_ref.name if seen.spec.cache_ref else ""
+    said = f"there is no XsldCache {named}" if named else "there is no XsldCache in this namespace"
+    return Wait(Reason.CACHE_NOT_FOUND, said, on="cache", within=900.0)
+
+
+def cache_is_available(seen: Seen) -> Verdict:
+    """Grids are changed in a group that stands, while nothing else is under way there."""
+    cache = seen.cache
+    if cache is None or cache.deleting or not cache.available:
+        name = cache.name if cache else ""
+        why = "is being deleted" if cache and cache.deleting else "is not available"
+        return Wait(Reason.CACHE_NOT_AVAILABLE, f"XsldCache {name} {why}", on="cache", within=1800.0)
+    return group_is_known(seen)
+
+
+def group_is_known(seen: Seen) -> Verdict:
+    """What the server has is known, and nothing was done since."""
+    if isinstance(seen.polled, observed.Failed):
+        return decision.unknown(Reason.CACHE_NOT_AVAILABLE, seen.polled, "group")
+    if isinstance(seen.polled, observed.Stale):
+        return Wait(
+            Reason.LOOKING, f"the group is asked anew: {seen.polled.why}", on="group", within=120.0, unseen=True
+        )
+    if seen.polled.value.grids is None:
+        return Wait(Reason.CACHE_NOT_AVAILABLE, "nobody tells of the grids", on="group", within=900.0, again=seen.busy)
+    return DONE
+
+
+def what_was_asked_shows(seen: Seen) -> Verdict:
+    """A request that was made has an effect, or counts as failed."""
+    asked, grid = seen.status.asked, seen.grid
+    if not asked:
+        return DONE
+    told = observed.value_of(seen.polled) or answers.Polled()
+    task = _task(told, seen.status.task_id)
+    settled = task is None or task.phase is not answers.Phase.RUNNING
+    shows = {
+        CREATE: grid is not None and grid.status == seen.said.grid_online,
+        UPDATE: grid is not None and not settings.differences(seen.spec, grid),
+        DELETE: grid is None,
+    }[asked]
+    if shows and settled:
+        fields: dict[str, Any] = {"asked": "", "attempts": 0} | (
+            {"lastAppliedHash": settings.digest(seen.spec), "made": True} if asked != DELETE else {}
+        )
+        note = decision.Remember(why="it has ended well", fields=fields)
+        return Act(Reason.TASK_DONE, f"{asked} of grid {seen.grid_name}: done", (note,))
+    failed = task.message or "the task failed" if task and task.phase is answers.Phase.FAILED else ""
+    if grid is not None and grid.status == seen.said.grid_error and settled:
+        failed = "the grid is in Error"
+    late = seen.now - conditions.epoch(seen.status.asked_at) > TASK_LIMIT
+    lost = task is None and not shows and (asked != CREATE or grid is None) and seen.status.task_id > 0
+    if failed or late or (lost and _old(seen)) or not seen.status.task_id:
+        return _failed(seen, asked, failed or ("no effect in time" if late else "its task is lost"))
+    reason = {CREATE: Reason.GRID_CREATING, UPDATE: Reason.GRID_UPDATING, DELETE: Reason.GRID_DELETING}[asked]
+    said = f"{asked} of grid {seen.grid_name} is under way"
+    return Wait(reason, said, on="group", within=TASK_LIMIT, again=min(2.0, seen.busy))
+
+
+def _old(seen: Seen) -> bool:
+    """A task may end, and leave the list, a moment before its effect is listed."""
+    return seen.now - conditions.epoch(seen.status.asked_at) > 2 * seen.busy
+
+
+def _task(told: answers.Polled, number: int) -> answers.Task | None:
+    answer = told.answer(told.primary)
+    return next((task for task in answer.tasks if task.id == number), None) if answer and number else None
+
+
+def _failed(seen: Seen, asked: str, why: str) -> Verdict:
+    """Never begun is no failure of the grid: it is looked at anew."""
+    attempts = seen.status.attempts + (1 if seen.status.task_id else 0)
+    fields = {"asked": "", "taskId": 0, "attempts": attempts, "failedAt": conditions.timestamp(seen.now)}
+    note = decision.Remember(why="the next try waits a while", fields=fields)
+    return Act(Reason.GRID_FAILED, f"{asked} of grid {seen.grid_name}: {why}", (note,))
+
+
+def refusal_is_told(seen: Seen) -> Verdict:
+    """What the server refuses is not asked again until the spec changes."""
+    if not seen.status.refused or seen.status.refused_generation != seen.meta.generation:
+        return DONE
+    return Blocked(Reason.GRID_REFUSED, f"the server refuses the grid: {seen.status.refused}", "correct the spec")
+
+
+def failures_are_spaced(seen: Seen) -> Verdict:
+    """After a failure the next try waits, longer each time, and in the end for the user."""
+    attempts = seen.status.attempts
+    if not attempts or (seen.grid is not None and seen.grid.status == seen.said.grid_online):
+        return DONE
+    if attempts >= seen.spec.recovery.max_attempts:
+        return Blocked(
+            Reason.GRID_GIVEN_UP,
+            f"grid {seen.grid_name} failed {attempts} times",
+            "set the annotation moorage.dev/reconcile-at to any new value to try again",
+        )
+    left = conditions.epoch(seen.status.failed_at) + seen.limits.after(attempts) - seen.now
+    if left <= 0:
+        return DONE
+    said = f"grid {seen.grid_name} failed {attempts} times; it is tried again in {left:.0f} s"
+    return Wait(Reason.GRID_FAILED, said, on="back-off", within=2 * seen.limits.cap_seconds, again=left)
+
+
+def template_is_there(seen: Seen) -> Verdict:
+    """A grid of type Custom is made after its template."""
+    told = observed.value_of(seen.polled)
+    if seen.spec.grid_type != "Custom" or told is None or told.templates is None:
+        return DONE
+    if seen.spec.template_name in told.templates:
+        return DONE
+    said = f"template {seen.spec.template_name} is not uploaded"
+    return Wait(Reason.TEMPLATE_MISSING, said, on="group", within=1800.0, again=seen.busy)
+
+
+def group_is_free(seen: Seen) -> Verdict:
+    """One thing at a time, whoever asked for it."""
+    task = seen.cache.task if seen.cache else ""
+    told = observed.value_of(seen.polled) or answers.Polled()
+    running = [t.command for a in told.answers for t in a.tasks if t.phase is answers.Phase.RUNNING]
+    if not task and not running:
+        return DONE
+    return Wait(
+        Reason.TASK_RUNNING,
+        f"the group is busy: {task or ', '.join(running)}",
+        on="group",
+        within=1800.0,
+        again=seen.busy,
+    )
+
+
+def grid_is_as_wanted(seen: Seen) -> Verdict:
+    """Create what is missing, change what differs, make anew what is broken."""
+    grid = seen.grid
+    if grid is None:
+        if seen.status.made and seen.spec.recovery.policy == "None":
+            return Blocked(
+                Reason.GRID_GIVEN_UP,
+                f"grid {seen.grid_name} is gone from the server",
+                "set recovery.policy to Recreate",
+            )
+        return ask(seen, CREATE, Reason.GRID_CREATING, f"grid {seen.grid_name} is created")
+    if grid.status == seen.said.grid_error:
+        if seen.spec.recovery.policy == "None":
+            return Blocked(
+                Reason.GRID_GIVEN_UP,
+                f"grid {seen.grid_name} is in Error",
+                "set recovery.policy to Recreate, or mend it",
+            )
+        return ask(seen, DELETE, Reason.GRID_RECREATING, f"grid {seen.grid_name} is in Error, and is made anew")
+    differs = settings.differences(seen.spec, grid)
+    if not differs:
+        return DONE
+    if any(field in settings.FIXED for field in differs):
+        said = f"grid {seen.grid_name} differs in {', '.join(differs)}, which can't be changed in place"
+        if not seen.recreate:
+            return Blocked(
+                Reason.RECREATE_NEEDED, said, f"set the annotation {names.ALLOW_RECREATE}=true, or undo the change"
+            )
+        return ask(seen, DELETE, Reason.GRID_RECREATING, f"{said}: it is made anew")
+    return ask(seen, UPDATE, Reason.GRID_UPDATING, f"grid {seen.grid_name} is changed in {', '.join(differs)}")
+
+
+def grid_is_online(seen: Seen) -> Verdict:
+    """In the end the grid can be used."""
+    grid = seen.grid
+    if grid is not None and grid.status == seen.said.grid_online:
+        if seen.status.attempts or not seen.status.made:
+            note = decision.Remember(why="it is well", fields={"attempts": 0, "made": True})
+            return Act(Reason.TASK_DONE, f"grid {seen.grid_name} is online", (note,))
+        return DONE
+    state = grid.status if grid else "missing"
+    return Wait(
+        Reason.GRID_CREATING, f"grid {seen.grid_name} is {state}", on="group", within=TASK_LIMIT, again=seen.busy
+    )
+
+
+def ask(seen: Seen, what: str, reason: Reason, message: str) -> Verdict:
+    """Remember that it is asked, then ask."""
+    fields = {"asked": what, "askedAt": conditions.timestamp(seen.now), "taskId": 0, "refused": ""}
+    remember = decision.Remember(why="a crash must not have it asked blindly again", fields=fields)
+    call = decision.Call(why=message, operation="ask", args={"what": what}, keep=True)
+    return Act(reason, message, (remember, call))
+
+
+# --- steps of a grid that is being deleted -----------------------------------------------------------------------
+
+
+def _leave(why: str) -> Verdict:
+    action = decision.EditFinalizer(why=why, present=False)
+    return Act(Reason.LEAVING, why, (action,))
+
+
+def cache_holds_it(seen: Seen) -> Verdict:
+    """With its cache the grid is gone; one that was never made has nothing to remove."""
+    if isinstance(seen.caches, observed.Failed):
+        return decision.unknown(Reason.CACHE_NOT_FOUND, seen.caches, "cache")
+    if seen.spec.deletion_policy == "Retain" or seen.meta.annotations.get(api_status.ON_DELETE) == "Orphan":
+        return _leave(f"grid {seen.grid_name} stays on the server")
+    cache = seen.cache
+    if cache is None or cache.deleting:
+        return _leave("the cache is gone, and the grid with it")
+    if not seen.status.made and not seen.status.asked:
+        return _leave(f"grid {seen.grid_name} was never made")
+    return DONE
+
+
+def grid_is_gone(seen: Seen) -> Verdict:
+    """The grid is deleted on the server, by the server's own word."""
+    if seen.grid is None:
+        gone = decision.Guard("grid_is_gone", {"grid": seen.grid_name})
+        action = decision.EditFinalizer(why="the grid is gone", present=False, require=(gone,))
+        return Act(Reason.LEAVING, f"grid {seen.grid_name} is gone", (action,))
+    return ask(seen, DELETE, Reason.GRID_DELETING, f"grid {seen.grid_name} is deleted")
+
+
+STEPS: tuple[Callable[[Seen], Verdict], ...] = (
+    finalizer_is_set,
+    retry_is_honoured,
+    cache_is_clear,
+    cache_is_available,
+    what_was_asked_shows,
+    refusal_is_told,
+    failures_are_spaced,
+    template_is_there,
+    group_is_free,
+    grid_is_as_wanted,
+    grid_is_online,
+)
+
+FAREWELL: tuple[Callable[[Seen], Verdict], ...] = (
+    cache_holds_it,
+    cache_is_available,
+    what_was_asked_shows,
+    group_is_free,
+    grid_is_gone,
+)
+
+
+# --- facts and status ----------------------------------------------------------------------------------------------
+
+
+def synced(seen: Seen) -> Fact:
+    """Whether the server's grid is as the spec says."""
+    grid = seen.grid
+    if grid is None:
+        return Fact("Synced", False, Reason.GRID_CREATING, "the grid is not on the server")
+    differs = settings.differences(seen.spec, grid)
+    if differs:
+        return Fact("Synced", False, Reason.GRID_UPDATING, f"differs in {', '.join(differs)}")
+    return Fact("Synced", True, Reason.STANDS, "")
+
+
+def online(seen: Seen) -> Fact:
+    """Whether the grid can be used."""
+    grid = seen.grid
+    state = grid.status if grid else "missing"
+    up = grid is not None and grid.status == seen.said.grid_online
+    return Fact("Online", up, Reason.STANDS if up else Reason.GRID_CREATING, f"the grid is {state}")
+
+
+def recovering(seen: Seen) -> Fact:
+    """Whether a lost or broken grid is being made anew."""
+    lost = seen.status.made and (seen.grid is None or seen.grid.status == seen.said.grid_error)
+    if lost or seen.status.attempts:
+        return Fact("Recovering", True, Reason.GRID_RECREATING, f"{seen.status.attempts} failures")
+    return Fact("Recovering", False, Reason.IDLE, "")
+
+
+FACTS: tuple[Callable[[Seen], Fact], ...] = (synced, online, recovering)
+READY_FACTS = frozenset({"Synced", "Online"})
+
+
+def report(seen: Seen) -> dict[str, Any]:
+    """The fields of the status that say how it stands; what is not known stays as it was."""
+    said: dict[str, Any] = {}
+    if seen.cache is not None:
+        said["cache"] = seen.cache.name
+    told = observed.value_of(seen.polled)
+    if told is not None and told.grids is not None:
+        said["status"] = seen.grid.status if seen.grid else ""
+    return said

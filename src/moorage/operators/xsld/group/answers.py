@@ -1,0 +1,236 @@
+"""What members answer, as data, and what that says about their group. Pure.
+
+Each member tells of the group as it sees it. A member that never joined tells of a group of its own, of which it is the
+only one; so of all answers the one is believed that knows most of those who are remembered as members.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from . import dialect as dialects
+
+
+class Phase(enum.Enum):
+    """How far a task is."""
+
+    RUNNING = "Running"
+    DONE = "Success"
+    FAILED = "Failed"
+
+
+class Task(msgspec.Struct, frozen=True):
+    """One task at one member."""
+
+    id: int
+    command: str
+    description: str
+    phase: Phase
+    progress: int = 0
+    message: str = ""
+
+
+class Member(msgspec.Struct, frozen=True):
+    """One member as a group's list has it."""
+
+    name: str
+    address: str
+    status: str
+    online: bool
+    catalog: bool = False
+    primary: bool = False
+    role: str = ""  # master, slave or empty
+
+
+class Fault(enum.Enum):
+    """Why a member's answer is missing."""
+
+    UNREACHABLE = "Unreachable"
+    TIMEOUT = "TimedOut"
+    UNAUTHORIZED = "Unauthorized"
+    UNAVAILABLE = "Unavailable"
+    MALFORMED = "Malformed"
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What one pod said, or why it did not."""
+
+    pod: str
+    uid: str
+    address: str
+    fault: Fault | None = None
+    words: str = ""
+    members: tuple[Member, ...] = ()
+    tasks: tuple[Task, ...] = ()
+
+
+class Grid(msgspec.Struct, frozen=True):
+    """A grid on the server: its state, and its fields as it names them."""
+
+    name: str
+    status: str
+    fields: dict[str, Any] = {}
+
+
+class Polled(msgspec.Struct, frozen=True):
+    """All that one round of asking has brought."""
+
+    answers: tuple[Answer, ...] = ()
+    primary: str = ""  # who was asked for grids and templates; empty when nobody could be
+    grids: tuple[Grid, ...] | None = None  # None: not known
+    templates: tuple[str, ...] | None = None
+
+    def answer(self, pod: str) -> Answer | None:
+        """What that pod said, if it said anything."""
+        return next((a for a in self.answers if a.pod == pod and a.fault is None), None)
+
+    @property
+    def rejected(self) -> bool:
+        """Somebody refused the credentials, and nobody took them."""
+        faults = [a.fault for a in self.answers]
+        return Fault.UNAUTHORIZED in faults and None not in faults
+
+
+class Group(msgspec.Struct, frozen=True):
+    """The group as its most trusted member sees it."""
+
+    teller: str  # the pod that told it
+    members: tuple[Member, ...]
+
+    def member(self, name: str) -> Member | None:
+        """The member of that name."""
+        return next((m for m in self.members if m.name == name), None)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """All members, whatever their state."""
+        return frozenset(m.name for m in self.members)
+
+    @property
+    def primary(self) -> Member | None:
+        """Who takes writes."""
+        return next((m for m in self.members if m.primary), None)
+
+    @property
+    def online(self) -> tuple[Member, ...]:
+        """Members that work."""
+        return tuple(m for m in self.members if m.online)
+
+
+def group(polled: Polled, *, remembered: Collection[str], primary: str) -> Group | None:
+    """The group, or None when nobody tells of it.
+
+    `remembered` are those who were members when last seen, `primary` who was their primary. Where several tell
+    different stories, the one that counts most of the remembered wins, then the one with more members Online, then the
+    remembered primary's, then the one in which the teller itself is primary.
+    """
+    told = [a for a in polled.answers if a.fault is None and a.members]
+    if not told:
+        return None
+
+    def trust(answer: Answer) -> tuple[int, int, bool, bool, str]:
+        known = sum(m.name in remembered for m in answer.members)
+        online = sum(m.online for m in answer.members)
+        itself = any(m.primary and m.name == answer.pod for m in answer.members)
+        return (-known, -online, answer.pod != primary, not itself, answer.pod)
+
+    best = min(told, key=trust)
+    if remembered and not any(m.name in remembered for m in best.members):
+        return None
+    return Group(best.pod, best.members)
+
+
+def members(body: Mapping[str, Any], said: dialects.MemberFields) -> tuple[Member, ...]:
+    """The members of an answer to `paths.group`. Raises ValueError for one that is none."""
+    found = body.get(said.list)
+    if not isinstance(found, list):
+        raise ValueError(f"no list {said.list!r} in the group")  # noqa: TRY004 - a value of the wire
+    return tuple(
+        Member(
+            name=str(item[said.name]),
+            address=str(item.get(said.address) or ""),
+            status=str(item.get(said.status) or ""),
+            online=item.get(said.status) == said.online,
+            catalog=_truth(item.get(said.catalog)),
+            primary=_truth(item.get(said.primary)),
+            role={said.master: "master", said.slave: "slave"}.get(str(item.get(said.role)), ""),
+        )
+        for item in found
+        if isinstance(item, dict) and item.get(said.name)
+    )
+
+
+def tasks(body: Any) -> tuple[Task, ...]:
+    """The tasks of an answer to `paths.tasks`; entries without an id are left out."""
+    found = body if isinstance(body, list) else []
+    return tuple(task for item in found if isinstance(item, dict) and (task := _task(item)) is not None)
+
+
+def task_phase(text: str, *, transient: str) -> Phase | None:
+    """How the vendor's own scripts read a task's status; None: poll again.
+
+    Running wins over everything, then Success; a text that ends in Failed, or an error, is failed, but for the one that
+    appears while Derby replication starts.
+    """
+    if "Running" in text or "Pending" in text:
+        return Phase.RUNNING
+    if "Success" in text:
+        return Phase.DONE
+    if transient in text:
+        return None
+    if any(word in text for word in ("Failed", "Cancelled", "error")):
+        return Phase.FAILED
+    return None
+
+
+def task_id(body: Any) -> int:
+    """The id in an answer to a submitted task: one key, of any name, with a number or the text of one.
+
+    Raises ValueError for anything else.
+    """
+    values = list(body.values()) if isinstance(body, dict) else []
+    if len(values) == 1 and not isinstance(values[0], bool) and str(values[0]).isdecimal():
+        return int(values[0])
+    raise ValueError("the answer names no task")
+
+
+def _task(item: Mapping[str, Any]) -> Task | None:
+    number = item.get("taskId", item.get("id"))
+    if isinstance(number, bool) or not str(number).isdecimal():
+        return None
+    phase = {"Success": Phase.DONE, "Failed": Phase.FAILED, "Cancelled": Phase.FAILED}
+    progress = item.get("progress")
+    return Task(
+        id=int(str(number)),
+        command=str(item.get("command") or ""),
+        description=str(item.get("description") or ""),
+        phase=phase.get(str(item.get("status")), Phase.RUNNING),
+        progress=progress if isinstance(progress, int) else 0,
+        message=str(item.get("message") or ""),
+    )
+
+
+def _truth(value: Any) -> bool:
+    return value is True or value == "true"
+
+
+def grids(body: Any) -> tuple[Grid, ...]:
+    """The grids of an answer to `paths.grids`, by name."""
+    found: Sequence[Any] = body if isinstance(body, list) else []
+    told = [
+        Grid(str(name), str(item.get("status") or ""), {k: v for k, v in item.items() if k not in ("name", "status")})
+        for item in found
+        if isinstance(item, dict) and (name := item.get("name") or item.get("gridName"))
+    ]
+    return tuple(sorted(told, key=lambda grid: grid.name))
+
+
+def template_names(body: Any) -> tuple[str, ...]:
+    """The names in an answer to `paths.templates`."""
+    found: Sequence[Any] = body if isinstance(body, list) else []
+    named = (item.get("name") or item.get("templateName") if isinstance(item, dict) else item for item in found)
+    return tuple(sorted(str(name) for name in named if name))

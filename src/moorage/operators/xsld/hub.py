@@ -1,0 +1,331 @@
+"""What the three kinds share: the watches of a namespace, the credentials, and the group as its members tell of it.
+
+It observes pods, Secrets and admin APIs, and carries out what is asked of a group. Credentials stay in here: what comes
+out is whether they are sound. It decides nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import hashlib
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+
+from moorage.api import kinds, meta
+from moorage.kube import cache as kube_cache
+from moorage.kube import errors
+from moorage.runtime import decision, kind, source, watches
+
+from . import config, names
+from .cache import build, types
+from .group import admin, answers
+
+Place = tuple[str, str]
+"""(namespace, name) of a cache."""
+
+SECRETS_EVERY = 30.0
+"""Seconds between looks at Secrets and scripts that are the user's own, and so not watched."""
+
+POLL_LIMIT = 20.0
+
+DIFFERS = "differs"
+"""What is told of a Secret of ours that holds other values than the spec."""
+
+
+class View(watches.View):
+    """What is watched in a namespace that holds caches: the objects made for them, all with the label."""
+
+    def __init__(self, world: kind.World, namespace: str) -> None:
+        super().__init__(world, namespace)
+        self.workloads = self._labelled(kinds.STATEFUL_SET)
+        self.pods = self._labelled(kinds.POD)
+        self.claims = self._labelled(kinds.VOLUME_CLAIM)
+        self.secrets = self.open(kinds.SECRET, dict, labels=build.LABEL, metadata_only=True)
+        self.others = {
+            kinds.SECRET: self.secrets,
+            kinds.CONFIG_MAP: self._labelled(kinds.CONFIG_MAP),
+            kinds.SERVICE: self._labelled(kinds.SERVICE),
+            kinds.DISRUPTION_BUDGET: self._labelled(kinds.DISRUPTION_BUDGET),
+        }
+
+    def _labelled(self, resource: meta.Resource) -> kube_cache.Cache[dict[str, Any]]:
+        return self.open(resource, dict, labels=build.LABEL)
+
+    def of(self, cache: kube_cache.Cache[dict[str, Any]], name: str) -> list[dict[str, Any]]:
+        """The objects that belong to the cache of that name."""
+        return [obj for obj in cache.items() if (obj["metadata"].get("labels") or {}).get(build.LABEL) == name]
+
+
+Find = Callable[[str, str], types.XsldCache | None]
+
+
+class Hub:
+    """Everything that is known of the groups, and done to them."""
+
+    def __init__(self, world: kind.World, settings: config.Config, find: Find) -> None:
+        self.world, self.settings, self.find = world, settings, find
+        self.watches = watches.Watches(lambda namespace: View(world, namespace))
+        self._admins: dict[Place, tuple[str, admin.Admin]] = {}
+        self._closing: set[asyncio.Task[None]] = set()
+        self._busy: set[Place] = set()
+        self.polls = source.Source[Place, answers.Polled](
+            "group",
+            self.poll,
+            world.enqueue,
+            every=self._pace,
+            deadline=POLL_LIMIT,
+            concurrency=256,
+            backoff=(1.0, 30.0),
+        )
+        self.credentials = source.Source[Place, str](
+            "credentials", self._look_at_credentials, world.enqueue, every=SECRETS_EVERY, concurrency=32
+        )
+        self.entrypoints = source.Source[Place, str](
+            "entrypoint", self._entrypoint, world.enqueue, every=SECRETS_EVERY, concurrency=32
+        )
+        self.classes = source.Source[str, bool](
+            "storage class", self._expandable, world.enqueue, every=SECRETS_EVERY, concurrency=4
+        )
+        self.operations: dict[str, kind.Operation[types.XsldCache]] = {"submit": self._submit, "cancel": self._cancel}
+
+    async def stop(self) -> None:
+        """Close everything."""
+        for each in (self.polls, self.credentials, self.entrypoints, self.classes):
+            await each.stop()
+        await self.watches.stop()
+        await asyncio.gather(*self._closing, *(it.close() for _, it in self._admins.values()))
+
+    def forget(self, place: Place, reader: kind.Key) -> None:
+        """The cache is gone."""
+        for each in (self.polls, self.credentials, self.entrypoints, self.classes):
+            each.forget(reader)
+        self.watches.leave(reader)
+        self._busy.discard(place)
+        self._drop(place)
+
+    def note_busy(self, place: Place, *, busy: bool) -> None:
+        """Groups in which something is under way are asked more often."""
+        if busy and place not in self._busy:
+            self._busy.add(place)
+            self.polls.refresh(place)
+        elif not busy:
+            self._busy.discard(place)
+
+    def _pace(self, place: Place) -> float:
+        return self.settings.poll.busy_seconds if place in self._busy else self.settings.poll.idle_seconds
+
+    # --- credentials ---------------------------------------------------------------------------------------------
+
+    async def _look_at_credentials(self, place: Place) -> str:
+        """What is wrong with them, or an empty string. What is right is kept for requests."""
+        obj = self._object(place)
+        secret, admin_key, secret_key = build.Wanted(
+            *place, obj.metadata.uid, obj.spec, self.settings.dialect
+        ).credentials
+        generated = obj.spec.credentials_secret_ref is None
+        found = await self._secret(place[0], secret)
+        if found is None and not generated:
+            return f"there is no Secret {secret}"
+        live = [(found or {}).get(admin_key), (found or {}).get(secret_key)]
+        wanted = [obj.spec.admin_pwd, obj.spec.secret_key] if generated else live
+        for key, text in zip((admin_key, secret_key), wanted, strict=True):
+            if text is None:
+                return f"Secret {secret} has no key {key}"
+            if fault := types.password_fault(text):
+                return f"{key} of Secret {secret}: {fault}"
+        ca: str | None = None
+        if obj.spec.tls.ca_secret_ref:
+            ca = (await self._secret(place[0], obj.spec.tls.ca_secret_ref) or {}).get("ca.crt")
+            if ca is None:
+                return f"Secret {obj.spec.tls.ca_secret_ref} has no key ca.crt"
+        try:
+            self._use(place, admin.Credentials(str(wanted[0]), str(wanted[1])), ca, obj.spec.tls)
+        except ValueError as error:
+            return f"Secret {obj.spec.tls.ca_secret_ref}: {error}"
+        return DIFFERS if live != wanted else ""
+
+    async def _secret(self, namespace: str, name: str) -> dict[str, str] | None:
+        try:
+            found = await self.world.client.get(kinds.SECRET, namespace, name)
+        except errors.NotFound:
+            return None
+        try:
+            data = found.get("data") or {}
+            return {key: base64.b64decode(value).decode() for key, value in data.items()}
+        except (binascii.Error, UnicodeDecodeError):
+            return {}
+
+    def _use(self, place: Place, credentials: admin.Credentials, ca: str | None, tls: types.Tls) -> None:
+        text = f"{credentials.admin_pwd}\0{credentials.secret_key}\0{ca}\0{tls.insecure_skip_verify}"
+        print_ = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+        if place in self._admins and self._admins[place][0] == print_:
+            return
+        context = admin.tls(ca.encode() if ca else None, verify=not tls.insecure_skip_verify)
+        self._drop(place)
+        self._admins[place] = print_, admin.Admin(self.settings.dialect, credentials, context)
+        self.polls.refresh(place)
+
+    def _drop(self, place: Place) -> None:
+        _, old = self._admins.pop(place, ("", None))
+        if old is not None:
+            task = asyncio.get_running_loop().create_task(old.close())
+            self._closing.add(task)
+            task.add_done_callback(self._closing.discard)
+
+    def _object(self, place: Place) -> types.XsldCache:
+        found = self.find(*place)
+        if found is None:
+            raise source.SourceError("Gone", "the cache is gone")
+        return found
+
+    async def _entrypoint(self, place: Place) -> str:
+        """The user's script, never empty. Raises SourceError for one that is not there."""
+        name = self._object(place).spec.entrypoint_config_map
+        try:
+            found = await self.world.client.get(kinds.CONFIG_MAP, place[0], name)
+        except errors.NotFound:
+            raise source.SourceError("Missing", f"there is no ConfigMap {name}", transient=False) from None
+        script = (found.get("data") or {}).get("entrypoint.sh")
+        if not script:
+            raise source.SourceError("Missing", f"ConfigMap {name} has no key entrypoint.sh", transient=False)
+        return str(script)
+
+    async def _expandable(self, name: str) -> bool:
+        try:
+            found = await self.world.client.get(kinds.STORAGE_CLASS, "", name)
+        except errors.NotFound:
+            return False
+        return found.get("allowVolumeExpansion") is True
+
+    # --- the group -----------------------------------------------------------------------------------------------
+
+    async def poll(self, place: Place) -> answers.Polled:
+        """Ask every pod that has an address, now."""
+        obj = self._object(place)
+        targets = self._targets(place)
+        if place not in self._admins or not targets:
+            return answers.Polled()
+        asker = self._admins[place][1]
+        remembered = [member.name for member in obj.status.member_statuses]
+        polled = await asker.polled(targets, remembered=remembered, primary=obj.status.primary)
+        if polled.rejected:
+            self.credentials.refresh(place)
+        return polled
+
+    def _targets(self, place: Place) -> list[admin.Target]:
+        namespace, name = place
+        view = self.watches.peek(namespace)
+        pods = view.of(view.pods, name) if view else []
+        found = [
+            admin.Target(it["metadata"]["name"], it["metadata"]["uid"], address, self._host(place, it))
+            for it in pods
+            if (address := (it.get("status") or {}).get("podIP")) and not it["metadata"].get("deletionTimestamp")
+        ]
+        return sorted(found, key=lambda target: names.ordinal(name, target.pod))
+
+    @staticmethod
+    def _host(place: Place, pod: dict[str, Any]) -> str:
+        namespace, name = place
+        return f"{pod['metadata']['name']}.{name}.{namespace}.svc"
+
+    def target(self, place: Place, pod: str) -> admin.Target:
+        """Where that pod is asked. Raises LookupError when it has no address."""
+        found = next((target for target in self._targets(place) if target.pod == pod), None)
+        if found is None:
+            raise LookupError(f"{pod} has no address")
+        return found
+
+    async def ask(self, place: Place, pod: str, method: str, path: str, body: Any = None) -> Any:
+        """One request to one pod; whatever comes of it, what was known of the group is outdated.
+
+        Raises AdminError and LookupError.
+        """
+        if place not in self._admins:
+            raise LookupError("the credentials are not known yet")
+        try:
+            return await self._admins[place][1].call(self.target(place, pod), method, path, body)
+        finally:
+            if method != "GET":
+                self.polls.outdate(place, f"{method} {path}")
+
+    @staticmethod
+    def number(answer: Any) -> int:
+        """The task's id. Raises AdminError for an answer without one: something may have begun."""
+        try:
+            return answers.task_id(answer)
+        except ValueError as error:
+            raise admin.AdminError(answers.Fault.MALFORMED, str(error), maybe=True) from error
+
+    async def attempt(
+        self, work: Awaitable[decision.Outcome], refused: Callable[[str], decision.Outcome]
+    ) -> decision.Outcome:
+        """What came of a request that changes something. `refused` says what a refusal that stays leads to."""
+        try:
+            return await work
+        except LookupError as error:
+            return decision.Refused("NotSent", str(error))
+        except admin.AdminError as error:
+            if error.maybe:
+                return decision.Unknown(error.words)
+            if error.status == 409:
+                return decision.Conflict(error.words)
+            if error.fault is not None:
+                return decision.Refused(error.fault.value, error.words)
+            return refused(error.words)
+
+    async def _submit(self, obj: types.XsldCache, args: dict[str, Any]) -> decision.Outcome:
+        current = msgspec.convert(args, types.CurrentTask)
+
+        async def send() -> decision.Outcome:
+            body = self._command(obj, current)
+            answer = await self.ask(obj.metadata.key, current.endpoint, "POST", self.settings.dialect.paths.tasks, body)
+            number = self.number(answer)
+            return decision.Ok({"currentTask": msgspec.to_builtins(msgspec.structs.replace(current, id=number))})
+
+        def refused(words: str) -> decision.Outcome:
+            return decision.Ok({"currentTask": msgspec.to_builtins(msgspec.structs.replace(current, refused=words))})
+
+        return await self.attempt(send(), refused)
+
+    def _command(self, obj: types.XsldCache, current: types.CurrentTask) -> dict[str, Any]:
+        said, place = self.settings.dialect, obj.metadata.key
+        keys = said.parameters
+        match current.command:
+            case "Join":
+                chief = self.target(place, obj.status.primary or names.pod(obj.metadata.name, 0))
+                host = said.join_host.format(
+                    pod=chief.pod, service=obj.metadata.name, namespace=obj.metadata.namespace, address=chief.address
+                )
+                catalog = names.ordinal(obj.metadata.name, current.target) < obj.spec.catalogs
+                command = said.commands.join
+                parameters = {
+                    keys.secret_key: self._admins[place][1].secret_key,
+                    keys.member: current.target,
+                    keys.host: host,
+                    keys.catalog: "true" if catalog else "false",
+                }
+            case "Leave":
+                command, parameters = said.commands.leave, {keys.member: current.target}
+            case "Replicate":
+                command = said.commands.replicate
+                parameters = {keys.master: current.endpoint, keys.slave: current.target}
+            case _:
+                command, parameters = said.commands.failover, {keys.new_master: current.target}
+        return {
+            "command": command,
+            "description": f"moorage {current.intent}: {current.command} {current.target}",
+            "parameters": parameters,
+        }
+
+    async def _cancel(self, obj: types.XsldCache, args: dict[str, Any]) -> decision.Outcome:
+        path = self.settings.dialect.paths.task_cancel.format(id=args["id"])
+
+        async def send() -> decision.Outcome:
+            await self.ask(obj.metadata.key, str(args["endpoint"]), "PUT", path)
+            return decision.Ok()
+
+        return await self.attempt(send(), lambda words: decision.Refused("NotCancelled", words))

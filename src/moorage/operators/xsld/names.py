@@ -1,0 +1,46 @@
+"""What the three kinds and their objects are called: group, kinds, labels, finalizers, suffixes. Pure."""
+
+from __future__ import annotations
+
+from moorage.api import meta
+
+GROUP, VERSION = "xsld.ibm.com", "v1alpha1"
+CACHE = meta.Resource(GROUP, VERSION, "XsldCache", "xsldcaches")
+GRID = meta.Resource(GROUP, VERSION, "DataGrid", "datagrids")
+TEMPLATE = meta.Resource(GROUP, VERSION, "GridTemplate", "gridtemplates")
+
+CACHE_FINALIZER = f"{GROUP}/cache"
+GRID_FINALIZER = f"{GROUP}/grid"
+TEMPLATE_FINALIZER = f"{GROUP}/template"
+
+ALLOW_RECREATE = f"{GROUP}/allow-recreate"
+"""Annotation of a DataGrid: "true" lets a change that the server can't make in place delete the grid with its data."""
+
+APP = "app"
+"""Label of every object of a cache, with the cache's name, as the original has it."""
+
+BINDING = "moorage-xsld"
+"""The operator's RoleBinding in a namespace that holds caches."""
+
+VOLUME = "vol"
+
+
+def pod(cache: str, ordinal: int) -> str:
+    """The pod, and with it the member, of one ordinal."""
+    return f"{cache}-{ordinal}"
+
+
+def volume(cache: str, ordinal: int) -> str:
+    """The PersistentVolumeClaim of one ordinal."""
+    return f"{VOLUME}-{cache}-{ordinal}"
+
+
+def ordinal(cache: str, name: str) -> int:
+    """The ordinal of a member or pod of this cache; -1 for a name that is none."""
+    stem, _, digits = name.rpartition("-")
+    return int(digits) if stem == cache and digits.isascii() and digits.isdigit() else -1
+
+
+def lane(namespace: str, cache: str) -> str:
+    """Everything that is done to one group is done one thing at a time."""
+    return f"xsld:{namespace}/{cache}"

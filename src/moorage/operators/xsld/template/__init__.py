@@ -1,0 +1,1 @@
+"""The GridTemplate: what grids of type Custom are made of."""

@@ -1,0 +1,220 @@
+"""What moorage does for a GridTemplate, step by step. Pure: read top to bottom."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from moorage.api import meta
+from moorage.api import status as api_status
+from moorage.operators.xsld import names, shared
+from moorage.operators.xsld.group import answers
+from moorage.operators.xsld.reasons import Reason
+from moorage.runtime import decision, observed
+from moorage.runtime.decision import DONE, Act, Blocked, Fact, Verdict, Wait
+
+from . import types
+
+
+class Documents(msgspec.Struct, frozen=True):
+    """The documents that the source holds: their digest, or what is wrong. They themselves may be secret."""
+
+    digest: str = ""
+    fault: str = ""
+
+
+class Seen(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that is decided on."""
+
+    meta: meta.ObjectMeta
+    spec: types.GridTemplateSpec
+    status: types.GridTemplateStatus
+    busy: float
+    template: str
+    documents: observed.Observed[Documents]
+    caches: observed.Observed[tuple[shared.CacheSeen, ...]]
+    polled: observed.Observed[answers.Polled]
+    online: str = "Online"
+
+    @property
+    def cache(self) -> shared.CacheSeen | None:
+        """The one that is meant, if that is clear."""
+        found = observed.value_of(self.caches) or ()
+        return found[0] if len(found) == 1 else None
+
+    @property
+    def there(self) -> bool | None:
+        """Whether the server has a template of this name; None when nobody tells."""
+        told = observed.value_of(self.polled)
+        return None if told is None or told.templates is None else self.template in told.templates
+
+    @property
+    def used_by(self) -> tuple[str, ...]:
+        """Grids on the server that are made of it."""
+        told = observed.value_of(self.polled)
+        grids = (told.grids if told else None) or ()
+        return tuple(grid.name for grid in grids if grid.fields.get("templateName") == self.template)
+
+
+def finalizer_is_set(seen: Seen) -> Verdict:
+    """Before the first outside effect."""
+    if names.TEMPLATE_FINALIZER in seen.meta.finalizers:
+        return DONE
+    action = decision.EditFinalizer(why="the template may not be left behind when it is deleted", present=True)
+    return Act(Reason.TAKING_CARE, "the finalizer is set", (action,))
+
+
+def source_is_there(seen: Seen) -> Verdict:
+    """The documents can be read."""
+    if isinstance(seen.documents, observed.Failed):
+        return decision.unknown(Reason.TEMPLATE_SOURCE, seen.documents, "source")
+    if not seen.documents.value.fault:
+        return DONE
+    return Blocked(Reason.TEMPLATE_SOURCE, seen.documents.value.fault, "create it, or correct spec.source")
+
+
+def cache_is_clear(seen: Seen) -> Verdict:
+    """The named cache, or the only one in the namespace."""
+    if isinstance(seen.caches, observed.Failed):
+        return decision.unknown(Reason.CACHE_NOT_FOUND, seen.caches, "cache")
+    found = seen.caches.value
+    if len(found) > 1:
+        several = ", ".join(cache.name for cache in found)
+        return Blocked(
+            Reason.AMBIGUOUS_CACHE, f"there are several caches in this namespace: {several}", "set spec.cacheRef.name"
+        )
+    if found:
+        return DONE
+    named = seen.spec.cache_ref.name if seen.spec.cache_ref else ""
+    said = f"there is no XsldCache {named}" if named else "there is no XsldCache in this namespace"
+    return Wait(Reason.CACHE_NOT_FOUND, said, on="cache", within=900.0)
+
+
+def cache_is_available(seen: Seen) -> Verdict:
+    """Templates are changed in a group that stands."""
+    cache = seen.cache
+    if cache is None or cache.deleting or not cache.available:
+        name = cache.name if cache else ""
+        why = "is being deleted" if cache and cache.deleting else "is not available"
+        return Wait(Reason.CACHE_NOT_AVAILABLE, f"XsldCache {name} {why}", on="cache", within=1800.0)
+    if isinstance(seen.polled, observed.Failed):
+        return decision.unknown(Reason.CACHE_NOT_AVAILABLE, seen.polled, "group")
+    if isinstance(seen.polled, observed.Stale):
+        return Wait(
+            Reason.LOOKING, f"the group is asked anew: {seen.polled.why}", on="group", within=120.0, unseen=True
+        )
+    if seen.there is None:
+        return Wait(
+            Reason.CACHE_NOT_AVAILABLE, "nobody tells of the templates", on="group", within=900.0, again=seen.busy
+        )
+    return DONE
+
+
+def template_is_uploaded(seen: Seen) -> Verdict:
+    """The server has these very documents. An upload can be repeated without harm, so it is not remembered before."""
+    wanted = (observed.value_of(seen.documents) or Documents()).digest
+    if seen.there and seen.status.hash == wanted:
+        return DONE
+    if seen.status.refused and seen.status.refused_hash == wanted:
+        return Blocked(
+            Reason.GRID_REFUSED, f"the server refuses the template: {seen.status.refused}", "correct the documents"
+        )
+    why = "the server does not have it" if not seen.there else "its documents have changed"
+    call = decision.Call(why=why, operation="upload", args={"digest": wanted}, keep=True)
+    return Act(Reason.UPLOADING, f"template {seen.template} is uploaded: {why}", (call,))
+
+
+STEPS: tuple[Callable[[Seen], Verdict], ...] = (
+    finalizer_is_set,
+    source_is_there,
+    cache_is_clear,
+    cache_is_available,
+    template_is_uploaded,
+)
+
+
+# --- steps of a template that is being deleted -------------------------------------------------------------------
+
+
+def _leave(why: str) -> Verdict:
+    action = decision.EditFinalizer(why=why, present=False)
+    return Act(Reason.LEAVING, why, (action,))
+
+
+def cache_holds_it(seen: Seen) -> Verdict:
+    """With its cache the template is gone; one that was never uploaded has nothing to remove."""
+    if isinstance(seen.caches, observed.Failed):
+        return decision.unknown(Reason.CACHE_NOT_FOUND, seen.caches, "cache")
+    if seen.meta.annotations.get(api_status.ON_DELETE) == "Orphan":
+        return _leave(f"template {seen.template} stays on the server")
+    if seen.cache is None or seen.cache.deleting:
+        return _leave("the cache is gone, and the template with it")
+    if not seen.status.hash:
+        return _leave(f"template {seen.template} was never uploaded")
+    return DONE
+
+
+def nobody_uses_it(seen: Seen) -> Verdict:
+    """A template stays while grids are made of it."""
+    if not seen.used_by:
+        return DONE
+    said = f"template {seen.template} is used by grid {', '.join(seen.used_by)}"
+    return Wait(Reason.TEMPLATE_IN_USE, said, on="group", within=86_400.0, again=seen.busy)
+
+
+def template_is_gone(seen: Seen) -> Verdict:
+    """The template is deleted on the server, by the server's own word."""
+    if not seen.there:
+        return _leave(f"template {seen.template} is gone")
+    call = decision.Call(why="the GridTemplate is deleted", operation="remove")
+    return Act(Reason.GRID_DELETING, f"template {seen.template} is deleted on the server", (call,))
+
+
+FAREWELL: tuple[Callable[[Seen], Verdict], ...] = (
+    cache_holds_it,
+    cache_is_available,
+    nobody_uses_it,
+    template_is_gone,
+)
+
+
+# --- facts and status --------------------------------------------------------------------------------------------
+
+
+def uploaded(seen: Seen) -> Fact:
+    """Whether the server has these documents."""
+    wanted = (observed.value_of(seen.documents) or Documents()).digest
+    if seen.there and wanted and seen.status.hash == wanted:
+        return Fact("Uploaded", True, Reason.STANDS, "")
+    return Fact("Uploaded", False, Reason.UPLOADING, "the server does not have these documents")
+
+
+def in_use(seen: Seen) -> Fact:
+    """Whether grids are made of it."""
+    if seen.used_by:
+        return Fact("InUse", True, Reason.TEMPLATE_IN_USE, f"by grid {', '.join(seen.used_by)}")
+    return Fact("InUse", False, Reason.IDLE, "")
+
+
+FACTS: tuple[Callable[[Seen], Fact], ...] = (uploaded, in_use)
+READY_FACTS = frozenset({"Uploaded"})
+
+
+def report(seen: Seen) -> dict[str, Any]:
+    """The fields of the status that say how it stands; what is not known stays as it was."""
+    documents = observed.value_of(seen.documents) or Documents()
+    state = "Pending"
+    if documents.fault or (seen.status.refused and seen.status.refused_hash == documents.digest):
+        state = "Error"
+    elif uploaded(seen).status:
+        state = "InUse" if seen.used_by else "Available"
+    elif seen.cache is not None and seen.cache.available:
+        state = "Uploading"
+    said: dict[str, Any] = {"state": state}
+    if seen.cache is not None:
+        said["cache"] = seen.cache.name
+    if seen.there is not None:
+        said["usedBy"] = list(seen.used_by)
+    return said
