@@ -31,12 +31,16 @@ INPUTS = {
         "src/moorage",
         "charts/collector",
     ),
+    "xsld": ("images/build", "images/xsld", "testbed/tb/images"),
+    "xsld-8614": ("images/build", "images/xsld", "testbed/tb/images"),
 }
+PRODUCT = ("collector", "operator")
+"""The images of a deployment; the others are stand-ins, for tests."""
 BUILD = "moorage.dev/build"
 """Annotation of the operator's pods: the hash of what was installed."""
 
 
-def images(place: places.Place, names: Iterable[str] = INPUTS) -> dict[str, str]:
+def images(place: places.Place, names: Iterable[str] = PRODUCT) -> dict[str, str]:
     """Build and load; returns the hash of each image's inputs."""
     digests = {name: digest(*INPUTS[name]) for name in names}
     for name, wanted in digests.items():
@@ -72,6 +76,8 @@ def chart(place: places.Place, digests: dict[str, str], *, force: bool = False) 
         values = ["--set-string", f"podAnnotations.{key}={wanted}"]
         if prefix:
             values += ["--set", f"image.repository={prefix}/moorage,systems.collector.imageRepository={prefix}"]
+        if not place.context:  # there, definitions are left over from tests, and are nobody's
+            values += ["--take-ownership", "--force-conflicts"]
         where = ["charts/moorage", "-n", places.NAMESPACE, "--create-namespace"]
         it.hint("helm upgrade --install moorage charts/moorage -n moorage-system --create-namespace")
         place.helm("upgrade", "--install", "moorage", *where, *values)
@@ -90,6 +96,7 @@ def trouble(place: places.Place) -> str:
         ("get", "events", "-n", places.NAMESPACE, "--sort-by=.lastTimestamp"),
         ("logs", "deployment/moorage", "-n", places.NAMESPACE, "--tail=30"),
         ("get", "collectors", "-A", "-o", "wide"),
+        ("get", "xsldcaches,datagrids,gridtemplates", "-A", "-o", "wide"),
     ):
         try:
             said = place.kubectl(*command)

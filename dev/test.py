@@ -88,7 +88,7 @@ class Testbed:
         try:
             if not self.given:
                 places.up(self.place, indexes=INDEXES)
-                deploy.images(self.place)
+                deploy.images(self.place, deploy.INPUTS)
         except stage.Failed as error:
             self._error = error
 

@@ -44,6 +44,22 @@ system:serviceaccount:{{ .Release.Namespace }}:{{ include "moorage.serviceAccoun
 {{ include "moorage.fullname" . }}-collector-tenant
 {{- end -}}
 
+{{/* The role that a RoleBinding gives the operator in a namespace that holds caches. */}}
+{{- define "moorage.xsld.namespaceRole" -}}
+{{ include "moorage.fullname" . }}-xsld-namespace
+{{- end -}}
+
+{{/* The names of the systems that are on, as a JSON list. */}}
+{{- define "moorage.systems" -}}
+{{- $on := list -}}
+{{- range $name, $system := .Values.systems -}}
+{{- if $system.enabled -}}
+{{- $on = append $on $name -}}
+{{- end -}}
+{{- end -}}
+{{- $on | sortAlpha | toJson -}}
+{{- end -}}
+
 {{/* One source of charts: a registry, where one is named, else the folder (which may be there as a default only). */}}
 {{- define "moorage.chartSource" -}}
 {{- if .oci -}}
@@ -56,9 +72,9 @@ system:serviceaccount:{{ .Release.Namespace }}:{{ include "moorage.serviceAccoun
 {{/* What `moorage run` reads. */}}
 {{- define "moorage.config" -}}
 {{- $systems := dict -}}
+{{- $account := dict "name" (include "moorage.serviceAccount" $) "namespace" $.Release.Namespace -}}
 {{- with .Values.systems.collector -}}
 {{- if .enabled -}}
-{{- $account := dict "name" (include "moorage.serviceAccount" $) "namespace" $.Release.Namespace -}}
 {{- $own := dict "serviceAccount" $account "tenantClusterRole" (include "moorage.collector.tenantRole" $) -}}
 {{- $clusters := dict -}}
 {{- range $name, $source := .charts.clusters -}}
@@ -66,6 +82,12 @@ system:serviceaccount:{{ .Release.Namespace }}:{{ include "moorage.serviceAccoun
 {{- end -}}
 {{- $charts := dict "default" (include "moorage.chartSource" .charts.default | fromJson) "clusters" $clusters -}}
 {{- $_ := set $systems "collector" (merge $own (dict "charts" $charts) (omit . "enabled" "extraTenantRules" "charts")) -}}
+{{- end -}}
+{{- end -}}
+{{- with .Values.systems.xsld -}}
+{{- if .enabled -}}
+{{- $own := dict "serviceAccount" $account "clusterRole" (include "moorage.xsld.namespaceRole" $) -}}
+{{- $_ := set $systems "xsld" (merge $own (omit . "enabled")) -}}
 {{- end -}}
 {{- end -}}
 leaderElection:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from . import model
 
@@ -70,6 +71,7 @@ def _screen(view: model.ObjectView, paint: Paint, width: int) -> str:
         lines += _row("Paused", "nothing is carried out while moorage.dev/paused=true", width)
     lines += _release(view, width)
     lines += _children(view, paint, width)
+    lines += _group(view, paint, width)
     if view.status.get("lastError"):
         lines += _row("Last error", str(view.status["lastError"]), width)
     lines += _row("Next", view.next, width)
@@ -103,6 +105,47 @@ def _children(view: model.ObjectView, paint: Paint, width: int) -> Iterable[str]
         mark = {"True": "✓", "Unknown": "·"}.get(child.ready, "✗")
         why = f"  {child.reason}: {child.message}" if child.ready == "False" else ""
         yield f"    {paint(mark, colour)} {_cut(f'{child.kind} {child.name}{why}', max(width - 6, 0))}"
+
+
+def _group(view: model.ObjectView, paint: Paint, width: int) -> Iterable[str]:
+    """A group of members: who is in it, in which role, and the task that is under way."""
+    status = view.status
+    if phase := status.get("phase"):
+        yield from _row("Phase", str(phase), width)
+    members = status.get("memberStatuses") or ()
+    if members:
+        yield from _row("Members", f"{status.get('online', 0)} of {status.get('size', 0)} online", width)
+    for member in members:
+        online = member.get("state") == "Online"
+        roles = [word for word, is_so in _roles(status, member) if is_so]
+        address = str(member.get("podIP") or "no pod")
+        if member.get("registeredIP") not in (member.get("podIP"), "", None):
+            address += f" (the group knows {member['registeredIP']})"
+        cells = [
+            str(member["name"]),
+            str(member.get("state", "")),
+            " ".join(roles),
+            address,
+            str(member.get("image", "")),
+        ]
+        mark = paint("✓", "green") if online else paint("✗", "yellow")
+        yield f"    {mark} {_cut('  '.join(cell for cell in cells if cell), max(width - 6, 0))}"
+    if task := status.get("currentTask"):
+        said = f"{task['command']} {task['target']} at {task['endpoint']}: {task.get('progress', 0)} %"
+        yield from _row("Task", f"{said}, attempt {task.get('attempts', 1)}, since {task.get('startedAt', '')}", width)
+    for trouble in status.get("troubles") or ():
+        said = f"{trouble['command']} {trouble['target']}: {trouble['attempts']} times, last: {trouble.get('message')}"
+        yield from _row("Failed", said, width)
+    if grids := status.get("grids"):
+        yield from _row("Grids", ", ".join(grids), width)
+
+
+def _roles(status: dict[str, Any], member: dict[str, Any]) -> tuple[tuple[str, bool], ...]:
+    return (
+        ("primary", member["name"] == status.get("primary")),
+        ("copy", member["name"] == (status.get("replication") or {}).get("slave")),
+        ("catalog", bool(member.get("catalog"))),
+    )
 
 
 def explanation(views: Sequence[model.ObjectView], paint: Paint = plain, width: int = 0) -> str:

@@ -1,25 +1,30 @@
 """Installs the operator's chart into a real API server, under names of its own, and acts there as its account.
 
-The Deployment gets no replicas and the CRD is left out: what is looked at are rights and admission, and another test
-may be using the CRD.
+The Deployment gets no replicas and the CRDs are left out: what is looked at are rights and admission, and another test
+may be using the CRDs.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import secrets
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).resolve().parents[3]
 PATIENCE = 30  # seconds until a new admission policy must be in force
+
+Row = tuple[tuple[str, ...], str, str, str]
+"""(verbs, resource, where, name): a row stands for each of its verbs."""
 
 
 def _binary(name: str) -> str:
@@ -72,15 +77,16 @@ class Operator:
         self.cluster = cluster
         self.name = name  # of the release, its namespace, its account
         self.user = f"system:serviceaccount:{name}:{name}"
-        self.tenant_role = f"{name}-collector-tenant"
+        self.roles = {"collector": f"{name}-collector-tenant", "xsld": f"{name}-xsld-namespace"}
 
-    def binding(self, namespace: str, **changes: Any) -> dict[str, Any]:
-        """The RoleBinding that the operator makes in a tenant's namespace, with changes."""
+    def binding(self, namespace: str, system: str = "collector", **changes: Any) -> dict[str, Any]:
+        """The RoleBinding that the operator makes for that system in a namespace, with changes."""
+        role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": self.roles[system]}
         body: dict[str, Any] = {
             "apiVersion": "rbac.authorization.k8s.io/v1",
             "kind": "RoleBinding",
-            "metadata": {"name": "moorage-collector", "namespace": namespace},
-            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": self.tenant_role},
+            "metadata": {"name": f"moorage-{system}", "namespace": namespace},
+            "roleRef": role,
             "subjects": [{"kind": "ServiceAccount", "name": self.name, "namespace": self.name}],
         }
         return body | changes
@@ -99,6 +105,42 @@ class Operator:
         assert done.returncode != 0, f"allowed: {body}"
         assert "orbidden" in done.stderr, done.stderr
         return done.stderr
+
+    def reviews(self, rows: Sequence[Row], words: dict[str, str]) -> dict[str, bool]:
+        """Each row's questions as `kubectl auth can-i` would ask them -> the API server's answers. All in one call.
+
+        `words` are put in for places and names of rows.
+        """
+        items: list[dict[str, Any]] = []
+        for verbs, resource, where, name in rows:
+            path, _, subresource = resource.partition("/")
+            plural, _, group = path.partition(".")
+            for verb in verbs:
+                attributes = {
+                    "verb": verb,
+                    "group": group,
+                    "resource": plural,
+                    "subresource": subresource,
+                    "namespace": words.get(where, where),
+                    "name": words.get(name, name),
+                }
+                spec = {"user": self.user, "groups": self._groups, "resourceAttributes": attributes}
+                items.append({"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec})
+        body = {"apiVersion": "v1", "kind": "List", "items": items}
+        answers = ("create", "-o", 'jsonpath={.status.allowed}{"\\n"}')
+        said = self.cluster.must(self.cluster.kubectl(*answers, body=body)).split()
+        questions = [_question(each["spec"]["resourceAttributes"]) for each in items]
+        return {question: answer == "true" for question, answer in zip(questions, said, strict=True)}
+
+    @property
+    def _groups(self) -> list[str]:
+        return ["system:serviceaccounts", f"system:serviceaccounts:{self.name}", "system:authenticated"]
+
+
+def _question(asked: dict[str, str]) -> str:
+    kind = ".".join(filter(None, (asked["resource"], asked.get("group", ""))))
+    what = "/".join(filter(None, (kind, asked.get("subresource", ""), asked.get("name", ""))))
+    return f"{asked['verb']} {what} in {asked.get('namespace') or 'all namespaces'}"
 
 
 @pytest.fixture(scope="session")
@@ -123,31 +165,58 @@ def tag() -> str:
     return f"pk{secrets.token_hex(3)}"
 
 
-@pytest.fixture(scope="module")
-def operator(cluster: Cluster, tag: str) -> Iterator[Operator]:
-    """The chart, installed as moorage-TAG, with its admission policies in force."""
-    made = Operator(cluster, f"moorage-{tag}")
-    cluster.must(cluster.kubectl("create", body=cluster.namespace(made.name)))
-    values = [
-        "--set",
-        "replicas=0,crds.enabled=false",
-        "--set",
-        "systems.collector.charts.default.oci=oci://registry.example/x",
-    ]
-    secret = ["--set", "systems.collector.charts.default.secretRef=registry"]
+@contextlib.contextmanager
+def installed(cluster: Cluster, folder: Path, name: str, values: dict[str, Any]) -> Iterator[Operator]:
+    """The chart with these values, as the release NAME in a namespace of that name, with its policies in force."""
+    made = Operator(cluster, name)
+    cluster.must(cluster.kubectl("create", body=cluster.namespace(name)))
+    file = folder / f"{name}.yaml"
+    file.write_text(yaml.safe_dump({"replicas": 0, "crds": {"enabled": False}} | values))
     chart = str(ROOT / "charts/moorage")
-    cluster.must(cluster.helm("install", made.name, chart, "--namespace", made.name, *values, *secret))
+    cluster.must(cluster.helm("install", name, chart, "--namespace", name, "--values", str(file)))
     try:
-        _wait_until_in_force(made)
+        _wait_until_in_force(made, values["systems"])
         yield made
     finally:
-        cluster.helm("uninstall", made.name, "--namespace", made.name)
-        cluster.kubectl("delete", "namespace", made.name, "--wait=false")
+        cluster.helm("uninstall", name, "--namespace", name)
+        cluster.kubectl("delete", "namespace", name, "--wait=false")
 
 
-def _wait_until_in_force(operator: Operator) -> None:
+@pytest.fixture(scope="module")
+def operator(cluster: Cluster, tag: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Operator]:
+    """The chart with all systems, as moorage-TAG."""
+    source = {"oci": "oci://registry.example/x", "secretRef": "registry"}
+    values = {"systems": {"collector": {"charts": {"default": source}}}}
+    with installed(cluster, tmp_path_factory.mktemp("values"), f"moorage-{tag}", values) as made:
+        yield made
+
+
+@pytest.fixture
+def almighty(operator: Operator) -> Iterator[None]:
+    """The operator with all rights, by somebody's mistake: then admission alone stands."""
+    cluster, name = operator.cluster, f"{operator.name}-mistake"
+    account = f"--serviceaccount={operator.name}:{operator.name}"
+    cluster.must(cluster.kubectl("create", "clusterrolebinding", name, "--clusterrole=cluster-admin", account))
+    yield
+    cluster.must(cluster.kubectl("delete", "clusterrolebinding", name))
+
+
+@pytest.fixture(scope="session")
+def definitions(cluster: Cluster) -> None:
+    """The kinds of caches are served. They stay: other tests may use them too."""
+    file = str(ROOT / "charts/moorage/files/crds/xsld.yaml")
+    cluster.must(cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", file))
+    cluster.must(cluster.kubectl("wait", "--for=condition=Established", "--timeout=30s", "-f", file))
+
+
+def _wait_until_in_force(operator: Operator, systems: dict[str, dict[str, Any]]) -> None:
     """The API server learns of a new policy by its own watch, within seconds."""
-    probes = [operator.binding("default"), operator.cluster.namespace(f"{operator.name}-probe")]
+    on = [system for system in operator.roles if systems.get(system, {}).get("enabled", True)]
+    another = {"name": "another", "namespace": "default"}
+    probes = [operator.binding("kube-system", system) for system in on]
+    probes += [operator.binding("default", system, metadata=another) for system in on]
+    if "collector" in on:
+        probes.append(operator.cluster.namespace(f"{operator.name}-probe"))
     deadline = time.monotonic() + PATIENCE
     for probe in probes:
         while (done := operator.create(probe, "--dry-run=server")).returncode == 0:

@@ -67,7 +67,8 @@ def test_collector_chart_installs_and_its_pod_is_admitted(
 
 
 def test_operator_pod_is_admitted(cluster: Cluster, root: Path, tmp_path: Path, place: str) -> None:
-    values = {"replicas": 0, "crds": {"enabled": False}, "systems": {"collector": {"enabled": False}}}
+    off = {"collector": {"enabled": False}, "xsld": {"enabled": False}}
+    values = {"replicas": 0, "crds": {"enabled": False}, "systems": off}
     install(cluster, tmp_path, root / "charts/moorage", f"moorage-{place}", place, values)
     try:
         cluster.must(cluster.kubectl("create", "--dry-run=server", body=pod_of(cluster, place, f"moorage-{place}")))
@@ -84,7 +85,7 @@ def test_crds_outlive_the_release_and_are_taken_up_again(
     name = crd["metadata"]["name"]
     (chart / "files/crds/collector.yaml").write_text(yaml.safe_dump_all([crd, None]))
     release = f"moorage-{place}"
-    values: dict[str, Any] = {"replicas": 0}
+    values: dict[str, Any] = {"replicas": 0, "systems": {"xsld": {"enabled": False}}}
     lookup = ("get", "crd", "-o", "name", "--ignore-not-found", name)
     try:
         install(cluster, tmp_path, chart, release, place, values)
@@ -92,7 +93,7 @@ def test_crds_outlive_the_release_and_are_taken_up_again(
         assert name in cluster.must(cluster.kubectl(*lookup)), "uninstall took the CRD"
         assert "status=deployed" not in str(cluster.helm("list", "-n", place).stdout)
         install(cluster, tmp_path, chart, release, place, values)
-        values["systems"] = {"collector": {"enabled": False}}
+        values["systems"]["collector"] = {"enabled": False}
         install(cluster, tmp_path, chart, release, place, values)
         assert name in cluster.must(cluster.kubectl(*lookup)), "switching the system off took the CRD"
         cluster.must(cluster.helm("uninstall", release, "--namespace", place))

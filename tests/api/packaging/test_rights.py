@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
-    from conftest import Cluster, Operator
+    from conftest import Cluster, Operator, Row
 
 pytestmark = pytest.mark.api
 
@@ -18,8 +18,7 @@ WRITE = ("create", "update", "patch", "delete")
 LIFECYCLE = READ + WRITE
 HERE, TENANT, OTHER, EVERYWHERE = "own", "tenant", "default", ""
 
-# (verbs, resource, where, name): a row stands for each of its verbs
-MAY = [
+MAY: list[Row] = [
     (("get", "list", "watch", "patch"), "collectors.example.com", EVERYWHERE, ""),
     (("get", "patch"), "collectors.example.com/status", EVERYWHERE, ""),
     (("get", "list", "watch", "create"), "namespaces", EVERYWHERE, ""),
@@ -50,7 +49,7 @@ MAY = [
     (READ, "replicasets.apps", TENANT, ""),
     (READ, "events", TENANT, ""),
 ]
-MAY_NOT = [
+MAY_NOT: list[Row] = [
     (LIFECYCLE, "secrets", EVERYWHERE, ""),
     (LIFECYCLE, "secrets", OTHER, ""),
     (LIFECYCLE, "secrets", "kube-system", ""),
@@ -107,59 +106,19 @@ def unadmitted(cluster: Cluster, tag: str) -> Iterator[str]:
     cluster.kubectl("delete", "namespace", name, "--wait=false")
 
 
-@pytest.fixture
-def almighty(operator: Operator) -> Iterator[None]:
-    """The operator with all rights, by somebody's mistake: then admission alone stands."""
-    cluster, name = operator.cluster, f"{operator.name}-mistake"
-    account = f"--serviceaccount={operator.name}:{operator.name}"
-    cluster.must(cluster.kubectl("create", "clusterrolebinding", name, "--clusterrole=cluster-admin", account))
-    yield
-    cluster.must(cluster.kubectl("delete", "clusterrolebinding", name))
-
-
-def reviews(operator: Operator, tenant: str, rows: list[tuple[tuple[str, ...], str, str, str]]) -> dict[str, bool]:
-    """Each row's question as `kubectl auth can-i` would ask it -> the API server's answer. All in one call."""
-    places = {HERE: operator.name, TENANT: tenant}
-    items: list[dict[str, Any]] = []
-    for verbs, resource, where, name in rows:
-        path, _, subresource = resource.partition("/")
-        plural, _, group = path.partition(".")
-        for verb in verbs:
-            attributes = {
-                "verb": verb,
-                "group": group,
-                "resource": plural,
-                "subresource": subresource,
-                "namespace": places.get(where, where),
-                "name": name.replace("TENANTROLE", operator.tenant_role),
-            }
-            spec = {"user": operator.user, "groups": _groups(operator), "resourceAttributes": attributes}
-            items.append({"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec})
-    body = {"apiVersion": "v1", "kind": "List", "items": items}
-    answers = ("create", "-o", 'jsonpath={.status.allowed}{"\\n"}')
-    said = operator.cluster.must(operator.cluster.kubectl(*answers, body=body)).split()
-    questions = [_question(each["spec"]["resourceAttributes"]) for each in items]
-    return {question: answer == "true" for question, answer in zip(questions, said, strict=True)}
-
-
-def _groups(operator: Operator) -> list[str]:
-    return ["system:serviceaccounts", f"system:serviceaccounts:{operator.name}", "system:authenticated"]
-
-
-def _question(asked: dict[str, str]) -> str:
-    kind = ".".join(filter(None, (asked["resource"], asked.get("group", ""))))
-    what = "/".join(filter(None, (kind, asked.get("subresource", ""), asked.get("name", ""))))
-    return f"{asked['verb']} {what} in {asked.get('namespace') or 'all namespaces'}"
+def words(operator: Operator, tenant: str) -> dict[str, str]:
+    """What the words in the tables stand for."""
+    return {HERE: operator.name, TENANT: tenant, "TENANTROLE": operator.roles["collector"]}
 
 
 def test_what_it_may(operator: Operator, tenant: str) -> None:
-    answers = reviews(operator, tenant, MAY)
+    answers = operator.reviews(MAY, words(operator, tenant))
     assert len(answers) > 100
     assert [question for question, allowed in answers.items() if not allowed] == []
 
 
 def test_what_it_may_not(operator: Operator, tenant: str) -> None:
-    answers = reviews(operator, tenant, MAY_NOT)
+    answers = operator.reviews(MAY_NOT, words(operator, tenant))
     assert len(answers) > 100
     assert [question for question, allowed in answers.items() if allowed] == []
 
@@ -203,7 +162,7 @@ def test_the_owner_can_invite(operator: Operator, cluster: Cluster, tag: str) ->
 
 
 def test_it_binds_one_role_to_itself_under_one_name(operator: Operator, tenant: str) -> None:
-    admin = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "admin"}
+    admin = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"}
     assert "is attempting to grant RBAC permissions" in operator.refused(operator.binding(tenant, roleRef=admin))
     other = [{"kind": "ServiceAccount", "name": "default", "namespace": tenant}]
     assert "bind nobody but itself" in operator.refused(operator.binding(tenant, subjects=other))
@@ -262,6 +221,24 @@ def test_admission_holds_even_with_all_rights(operator: Operator, unadmitted: st
     assert "may not bind itself" in operator.refused(operator.binding("kube-system"))
     admin = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"}
     assert "may bind no role but" in operator.refused(operator.binding(tenant, roleRef=admin))
+
+
+@pytest.mark.usefixtures("almighty")
+def test_each_system_s_binding_has_that_system_s_role(operator: Operator, tenant: str) -> None:
+    """With both switched on, neither's binding gives the other's rights, even with all rights."""
+    assert "no RoleBinding but moorage-collector and moorage-xsld" in operator.refused(
+        operator.binding(tenant, metadata={"name": "another", "namespace": tenant})
+    )
+    for system, other in (("collector", "xsld"), ("xsld", "collector")):
+        crossed = operator.binding(tenant, system, roleRef=operator.binding(tenant, other)["roleRef"])
+        assert f"but the ClusterRole {operator.roles[system]}" in operator.refused(crossed)
+        assert "may not bind itself" in operator.refused(operator.binding("kube-system", system))
+
+
+def test_a_cache_needs_no_invitation(operator: Operator, unadmitted: str) -> None:
+    """It is made where its owner wants it; a Collector reaches into somebody else's namespace."""
+    operator.cluster.must(operator.create(operator.binding(unadmitted, "xsld"), "--dry-run=server"))
+    assert "admits no Collectors" in operator.refused(operator.binding(unadmitted))
 
 
 def test_others_are_not_touched_by_the_policies(cluster: Cluster, operator: Operator, unadmitted: str) -> None:

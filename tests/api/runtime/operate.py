@@ -13,7 +13,7 @@ import msgspec
 from moorage.api import kinds, meta
 from moorage.kube import client as kube_client
 from moorage.kube import errors, transport
-from moorage.runtime import election, manager
+from moorage.runtime import election, kind, manager
 from tests.api.runtime import widget
 
 T = TypeVar("T")
@@ -96,7 +96,7 @@ class Wire:
 
 
 class Operator:
-    """One manager over Widgets of one namespace."""
+    """One manager over the kinds of one namespace, Widgets unless a subclass says otherwise."""
 
     def __init__(
         self,
@@ -110,7 +110,8 @@ class Operator:
         self.wire = Wire(client.transport)
         if fault:
             self.wire.fault = fault
-        self.kind = widget.WidgetKind(namespace, **more)
+        kinds = self.make(namespace, **more)
+        self.kind = kinds[0]
         settings = manager.Settings(
             identity=uuid.uuid4().hex[:8],
             namespace=namespace,
@@ -120,9 +121,13 @@ class Operator:
             drain=10.0,
             backoff=0.05,
         )
-        self.manager = manager.Manager(kube_client.Client(self.wire), [self.kind], settings)
+        self.manager = manager.Manager(kube_client.Client(self.wire), kinds, settings)
         self.stopping = asyncio.Event()
         self.task = asyncio.create_task(self.manager.run(self.stopping))
+
+    def make(self, namespace: str, **more: Any) -> list[kind.Kind[Any, Any]]:
+        """The kinds that it looks after; other operators under test have their own."""
+        return [widget.WidgetKind(namespace, **more)]
 
     @property
     def leads(self) -> bool:

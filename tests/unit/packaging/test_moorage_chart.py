@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import msgspec
 import pytest
 import yaml
+
+from moorage import operators
+from moorage.operators.xsld.group import dialect
+
+COLLECTOR_ONLY = {"systems": {"xsld": {"enabled": False}}}
+XSLD_ONLY = {"systems": {"collector": {"enabled": False}}}
+NONE = {"systems": {"collector": {"enabled": False}, "xsld": {"enabled": False}}}
 
 Objects = list[dict[str, Any]]
 Values = dict[str, Any]
@@ -48,9 +57,46 @@ def test_configuration_file(render: Any) -> None:
                 "imageRepository": "moorage.dev",
                 "charts": {"default": {"folder": "/charts"}, "clusters": {}},
                 "resyncSeconds": 600,
-            }
+            },
+            "xsld": {
+                "namespaces": [],
+                "serviceAccount": {"name": "moorage", "namespace": "ops"},
+                "clusterRole": "moorage-xsld-namespace",
+                "poll": {"busySeconds": 10, "idleSeconds": 30},
+                "retry": {"attempts": 5, "baseSeconds": 10, "capSeconds": 300},
+                "recoverAddresses": False,
+                "dialect": {},
+                "resyncSeconds": 600,
+            },
         },
     }
+
+
+def test_every_section_is_one_that_the_operator_takes(render: Any) -> None:
+    values = {"systems": {"xsld": {"dialect": {"paths": {"group": "/group"}, "ports": {"admin": 9446}}}}}
+    taken = {
+        name: msgspec.convert(section, operators.SYSTEMS[name].config)
+        for name, section in config(render("moorage", values))["systems"].items()
+    }
+
+    assert set(operators.SYSTEMS) == set(taken)
+    assert "/group" == taken["xsld"].dialect.paths.group
+    assert dialect.Paths().grids == taken["xsld"].dialect.paths.grids
+    assert 9446 == taken["xsld"].dialect.ports.admin
+
+
+def test_the_schema_knows_the_whole_dialect_and_no_more(root: Any) -> None:
+    """A name of the dialect that is misspelt would otherwise be overlooked."""
+
+    def names(schema: Values) -> Any:
+        return {key: names(each) for key, each in schema.get("properties", {}).items()}
+
+    def keys(value: Any) -> Any:
+        return {key: keys(each) for key, each in value.items()} if isinstance(value, dict) else {}
+
+    schema = json.loads((root / "charts/moorage/values.schema.json").read_text())["definitions"]["dialect"]
+
+    assert keys(msgspec.to_builtins(dialect.Dialect())) == names(schema)
 
 
 def test_a_registry_replaces_the_default_folder(render: Any) -> None:
@@ -61,19 +107,36 @@ def test_a_registry_replaces_the_default_folder(render: Any) -> None:
     assert charts["default"] == {"oci": "oci://registry.example/charts", "plainHTTP": True}
 
 
-def test_a_system_that_is_off_leaves_no_trace(render: Any) -> None:
-    objects = render("moorage", {"systems": {"collector": {"enabled": False}}})
-    assert config(objects)["systems"] == {}
-    assert "collector" not in yaml.safe_dump(objects)
+@pytest.mark.parametrize(
+    ("values", "on", "off"),
+    [
+        (COLLECTOR_ONLY, ["collector"], ["xsld"]),
+        (XSLD_ONLY, ["xsld"], ["collector"]),
+        ({"systems": {"xsld": None}}, ["collector"], ["xsld"]),  # values reused from before there was one
+        (NONE, [], ["collector", "xsld"]),
+    ],
+)
+def test_a_system_that_is_off_leaves_no_trace(render: Any, values: Values, on: list[str], off: list[str]) -> None:
+    objects = render("moorage", values, release="moorage")
+    text = yaml.safe_dump(objects)
+
+    assert on == sorted(config(objects)["systems"])
+    assert not [system for system in off if system in text]
+    for system in on:
+        assert {f"moorage-{system}"} == {each["metadata"]["name"] for each in of_kind(objects, "ClusterRoleBinding")}
+
+
+def test_without_systems_there_is_nothing_but_the_operator(render: Any) -> None:
+    objects = render("moorage", NONE)
     assert not of_kind(objects, "CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding")
     assert not of_kind(objects, "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
 
 
 def test_crds_are_kept_unless_told_otherwise(render: Any) -> None:
-    (crd,) = of_kind(render("moorage"), "CustomResourceDefinition")
-    assert crd["metadata"]["annotations"]["helm.sh/resource-policy"] == "keep"
-    (crd,) = of_kind(render("moorage", {"crds": {"keep": False}}), "CustomResourceDefinition")
-    assert "helm.sh/resource-policy" not in crd["metadata"].get("annotations", {})
+    kept = of_kind(render("moorage"), "CustomResourceDefinition")
+    assert [each["metadata"]["annotations"]["helm.sh/resource-policy"] for each in kept] == ["keep"] * 4
+    for crd in of_kind(render("moorage", {"crds": {"keep": False}}), "CustomResourceDefinition"):
+        assert "helm.sh/resource-policy" not in crd["metadata"].get("annotations", {})
     assert not of_kind(render("moorage", {"crds": {"enabled": False}}), "CustomResourceDefinition")
 
 
@@ -96,6 +159,16 @@ def test_a_new_configuration_rolls_the_operator(render: Any) -> None:
     assert template({"replicas": 2}) == template({})
 
 
+def rights(objects: Objects) -> set[tuple[str, str, tuple[str, ...]]]:
+    """What the operator may do in all namespaces: (resource, verb, names)."""
+    return {
+        (resource, verb, tuple(rule.get("resourceNames", ())))
+        for rule in operator_rules(objects)
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+
+
 def test_no_wildcards(render: Any) -> None:
     for role in of_kind(render("moorage"), "ClusterRole", "Role"):
         for rule in role["rules"]:
@@ -106,13 +179,7 @@ def test_no_wildcards(render: Any) -> None:
 
 
 def test_everywhere_nothing_but_collectors_and_the_first_step(render: Any) -> None:
-    objects = render("moorage", release="moorage")
-    granted = {
-        (resource, verb, tuple(rule.get("resourceNames", ())))
-        for rule in operator_rules(objects)
-        for resource in rule["resources"]
-        for verb in rule["verbs"]
-    }
+    granted = rights(render("moorage", COLLECTOR_ONLY, release="moorage"))
     anywhere = {(resource, verb) for resource, verb, names in granted if not names}
     assert anywhere == {
         *(("collectors", verb) for verb in ("get", "list", "watch", "patch")),
@@ -127,10 +194,48 @@ def test_everywhere_nothing_but_collectors_and_the_first_step(render: Any) -> No
     }
 
 
+def test_everywhere_nothing_but_the_three_kinds_and_the_first_step(render: Any) -> None:
+    granted = rights(render("moorage", XSLD_ONLY, release="moorage"))
+    kinds = ("xsldcaches", "datagrids", "gridtemplates")
+
+    assert {(resource, verb) for resource, verb, names in granted if not names} == {
+        *((kind, verb) for kind in kinds for verb in ("get", "list", "watch", "patch")),
+        *((f"{kind}/status", verb) for kind in kinds for verb in ("get", "patch")),
+        *(("namespaces", verb) for verb in ("get", "list", "watch")),
+        ("storageclasses", "get"),
+        ("rolebindings", "create"),
+        *(("events", verb) for verb in ("create", "patch")),
+    }
+    assert {each for each in granted if each[2]} == {
+        ("clusterroles", "bind", ("moorage-xsld-namespace",)),
+        *(("rolebindings", verb, ("moorage-xsld",)) for verb in ("get", "list", "watch", "patch", "delete")),
+    }
+
+
+def test_two_systems_have_the_rights_of_each_and_no_more(render: Any) -> None:
+    both, one, other = (rights(render("moorage", each, release="moorage")) for each in ({}, COLLECTOR_ONLY, XSLD_ONLY))
+
+    assert one | other == both
+
+
+def test_where_caches_are_it_may_what_a_cache_is_made_of(render: Any) -> None:
+    role = named(render("moorage", XSLD_ONLY, release="moorage"), "ClusterRole", "moorage-xsld-namespace")
+    granted = {(resource, verb) for rule in role["rules"] for resource in rule["resources"] for verb in rule["verbs"]}
+    own = ("secrets", "configmaps", "services", "statefulsets", "poddisruptionbudgets")
+
+    assert granted == {
+        *((kind, verb) for kind in own for verb in ("get", "list", "watch", "create", "patch", "delete")),
+        *(("persistentvolumeclaims", verb) for verb in ("get", "list", "watch", "patch", "delete")),
+        *(("pods", verb) for verb in ("get", "list", "watch", "delete")),
+        ("pods/eviction", "create"),
+        ("pods/status", "patch"),
+    }
+
+
 def test_the_tenant_role_is_bound_by_nobody_yet(render: Any) -> None:
     objects = render("moorage", release="moorage")
     bound = {each["roleRef"]["name"] for each in of_kind(objects, "ClusterRoleBinding", "RoleBinding")}
-    assert bound == {"moorage", "moorage-collector"}
+    assert bound == {"moorage", "moorage-collector", "moorage-xsld"}
     tenant = named(objects, "ClusterRole", "moorage-collector-tenant")
     resources = {resource for rule in tenant["rules"] for resource in rule["resources"]}
     assert not resources & {"roles", "rolebindings", "pods/exec", "serviceaccounts/token", "namespaces"}
@@ -164,9 +269,56 @@ def test_admission_policies_fail_closed_and_deny(render: Any) -> None:
     assert {each["metadata"]["name"] for each in policies} == {each["spec"]["policyName"] for each in bindings}
     for policy in policies:
         assert policy["spec"]["failurePolicy"] == "Fail"
-        (condition,) = policy["spec"]["matchConditions"]
-        assert condition["expression"] == "request.userInfo.username == 'system:serviceaccount:ops:moorage'"
+        first = policy["spec"]["matchConditions"][0]
+        assert first["expression"] == "request.userInfo.username == 'system:serviceaccount:ops:moorage'"
     assert all(each["spec"]["validationActions"] == ["Deny"] for each in bindings)
+
+
+@pytest.mark.parametrize(
+    ("values", "systems"), [({}, ["collector", "xsld"]), (COLLECTOR_ONLY, ["collector"]), (XSLD_ONLY, ["xsld"])]
+)
+def test_every_binding_that_may_be_written_has_a_policy_of_its_own(
+    render: Any, values: Values, systems: list[str]
+) -> None:
+    """What one policy lets through by its name, another must confine: together they leave no gap."""
+    objects = render("moorage", values, release="moorage", namespace="ops")
+    (names,) = named(objects, "ValidatingAdmissionPolicy", "moorage-bindings")["spec"]["validations"]
+    policies = {each["metadata"]["name"]: each["spec"] for each in of_kind(objects, "ValidatingAdmissionPolicy")}
+
+    assert " and ".join(f"moorage-{system}" for system in systems) + "." == names["message"].split(" but ")[1]
+    assert json.dumps([f"moorage-{system}" for system in systems]).replace(" ", "") in names["expression"]
+    assert {f"moorage-{system}-bindings" for system in systems} == {
+        name for name in policies if name.endswith("-bindings") and name != "moorage-bindings"
+    }
+    for system in systems:
+        about = policies[f"moorage-{system}-bindings"]
+        assert about["matchConstraints"] == policies["moorage-bindings"]["matchConstraints"]
+        assert about["matchConditions"][1]["expression"].endswith(f"metadata.name == 'moorage-{system}'")
+
+
+def test_listed_namespaces_are_held_by_admission(render: Any) -> None:
+    def listed(values: Values) -> list[Values]:
+        objects = render("moorage", values, release="moorage")
+        rules = named(objects, "ValidatingAdmissionPolicy", "moorage-xsld-bindings")["spec"]["validations"]
+        return [rule for rule in rules if " in [" in rule["expression"]]
+
+    assert not listed({})
+    (rule,) = listed({"systems": {"xsld": {"namespaces": ["shop", "bank"]}}})
+    assert 'request.namespace in ["shop","bank"]' in rule["expression"]
+    assert "one of: shop, bank;" in rule["messageExpression"]
+
+
+def test_the_role_view_shows_no_caches_for_there_may_be_passwords_in_them(render: Any) -> None:
+    prefix = "rbac.authorization.k8s.io/aggregate-to-"
+    shown: dict[str, set[str]] = {"view": set(), "edit": set(), "admin": set()}
+    for role in of_kind(render("moorage", XSLD_ONLY), "ClusterRole"):
+        for rule in role["rules"]:
+            for to in shown:
+                if prefix + to in role["metadata"]["labels"] and "get" in rule["verbs"]:
+                    shown[to] |= {resource for resource in rule["resources"] if "/" not in resource}
+
+    assert {"datagrids", "gridtemplates"} == shown["view"]
+    assert {"xsldcaches", "datagrids", "gridtemplates"} == shown["edit"] == shown["admin"]
 
 
 def test_people_get_the_kinds_through_the_built_in_roles(render: Any) -> None:
@@ -183,6 +335,10 @@ def test_people_get_the_kinds_through_the_built_in_roles(render: Any) -> None:
     on = roles(render("moorage", release="moorage"))
     assert on["moorage-collector-view"] == {"view", "edit", "admin"}
     assert on["moorage-collector-edit"] == {"edit", "admin"}
+    assert on["moorage-xsld-view"] == {"view", "edit", "admin"}
+    assert on["moorage-xsld-view-caches"] == on["moorage-xsld-edit"] == {"edit", "admin"}
+    assert not on["moorage-xsld"]
+    assert not on["moorage-xsld-namespace"]
     assert not on["moorage-collector"]
     assert not on["moorage-collector-tenant"]
     assert not any(roles(render("moorage", {"rbac": {"aggregate": False}})).values())
@@ -192,12 +348,28 @@ def test_network_policy_lets_in_8080_only(render: Any) -> None:
     (policy,) = of_kind(render("moorage"), "NetworkPolicy")
     assert policy["spec"]["policyTypes"] == ["Ingress", "Egress"]
     assert [port["port"] for rule in policy["spec"]["ingress"] for port in rule["ports"]] == [8080]
-    assert {port["port"] for rule in policy["spec"]["egress"] for port in rule["ports"]} == {53, 443, 6443}
+    assert {port["port"] for rule in policy["spec"]["egress"] for port in rule["ports"]} == {53, 443, 6443, 9445}
     (policy,) = of_kind(
         render("moorage", {"networkPolicy": {"ports": [5000], "from": [{"podSelector": {}}]}}), "NetworkPolicy"
     )
     assert policy["spec"]["ingress"][0]["from"] == [{"podSelector": {}}]
     assert not of_kind(render("moorage", {"networkPolicy": {"enabled": False}}), "NetworkPolicy")
+
+
+def test_members_are_reached_at_their_admin_port_and_nobody_else(render: Any) -> None:
+    def rules(values: Values) -> list[Values]:
+        (policy,) = of_kind(render("moorage", values), "NetworkPolicy")
+        return [rule for rule in policy["spec"]["egress"] if any("podSelector" in peer for peer in rule.get("to", ()))]
+
+    selector = {"matchExpressions": [{"key": "xsld.ibm.com/cache", "operator": "Exists"}]}
+    (rule,) = rules({})
+    assert {
+        "ports": [{"port": 9445, "protocol": "TCP"}],
+        "to": [{"namespaceSelector": {}, "podSelector": selector}],
+    } == (rule)
+    (rule,) = rules({"systems": {"xsld": {"dialect": {"ports": {"admin": 9446}}}}})
+    assert [9446] == [port["port"] for port in rule["ports"]]
+    assert not rules(COLLECTOR_ONLY)
 
 
 def test_drain_has_time(render: Any) -> None:
@@ -211,7 +383,11 @@ def test_notes_name_the_next_two_commands(helm: Any, root: Any) -> None:
     assert "kubectl apply -f examples/collector/hello.yaml" in notes
     assert "kubectl get collectors -A" in notes
     assert "safe while resources exist" in notes
-    off = helm("install", "moorage", chart, "--dry-run=client", "--set", "systems.collector.enabled=false").stdout
+    assert "kubectl apply -f examples/xsldcache/hello.yaml" in notes
+    assert "moorage-xsld-view-caches" in notes
+    none = "systems.collector.enabled=false,systems.xsld.enabled=false"
+    off = helm("install", "moorage", chart, "--dry-run=client", "--set", none).stdout
+    assert "xsldcache" not in off.partition("NOTES:")[2]
     assert "no system is switched on" in off.partition("NOTES:")[2]
     gone = helm("install", "moorage", chart, "--dry-run=client", "--set", "crds.keep=false").stdout
     assert "Before you uninstall" in gone.partition("NOTES:")[2]
@@ -248,6 +424,14 @@ def test_notes_name_the_next_two_commands(helm: Any, root: Any) -> None:
         (
             {"systems": {"collector": {"extraTenantRules": [{"apiGroups": [""], "resources": ["x"], "verbs": ["*"]}]}}},
             "at '/systems/collector/extraTenantRules/0/verbs/0'",
+        ),
+        ({"systems": {"xsld": {"enabled": "yes"}}}, "at '/systems/xsld/enabled': got string, want boolean"),
+        ({"systems": {"xsld": {"namespaces": ["Shop"]}}}, "at '/systems/xsld/namespaces/0'"),
+        ({"systems": {"xsld": {"poll": {"busySeconds": 0}}}}, "at '/systems/xsld/poll/busySeconds'"),
+        ({"systems": {"xsld": {"retry": {"tries": 3}}}}, "additional properties 'tries' not allowed"),
+        (
+            {"systems": {"xsld": {"dialect": {"paths": {"gruop": "/x"}}}}},
+            "at '/systems/xsld/dialect/paths': additional properties 'gruop' not allowed",
         ),
         ({"logLevel": "loud"}, "at '/logLevel'"),
         ({"leaderElection": {"durationSeconds": 0}}, "at '/leaderElection/durationSeconds'"),

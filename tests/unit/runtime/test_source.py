@@ -173,3 +173,114 @@ async def test_stop_ends_everything(make: Make, place: Place) -> None:
     await until(lambda: place.running)
     await it.stop()
     assert place.running == 0
+
+
+# --- what is outdated by one's own doing
+
+
+async def test_what_is_outdated_is_stale_at_once_and_fresh_when_read_anew(
+    make: Make, place: Place, woken: list[Any]
+) -> None:
+    it = make()
+    it.read("k", "r")
+    place.answers.put_nowait(1)
+    await until(lambda: isinstance(it.read("k", "r"), observed.Fresh))
+    known = it.read("k", "r")
+    assert isinstance(known, observed.Fresh)
+
+    it.outdate("k", "a member joins")
+
+    assert observed.Stale(1, known.at, "a member joins") == it.read("k", "r")
+    await until(lambda: place.running)
+    place.answers.put_nowait(1)
+    await until(lambda: isinstance(it.read("k", "r"), observed.Fresh))
+    assert ["r", "r"] == woken, "that the same is known for sure again is news"
+
+
+async def test_a_fetch_that_ran_meanwhile_may_have_read_before_and_is_repeated(
+    make: Make, place: Place, woken: list[Any]
+) -> None:
+    it = make()
+    it.read("k", "r")
+    await until(lambda: place.running)
+
+    it.outdate("k", "first")
+    it.outdate("k", "second")
+    place.answers.put_nowait("old")
+    await until(lambda: len(place.asked) == 2)
+
+    stale = it.read("k", "r")
+    assert isinstance(stale, observed.Stale)
+    assert ("old", "second") == (stale.value, stale.why)
+    place.answers.put_nowait("old")
+    await until(lambda: isinstance(it.read("k", "r"), observed.Fresh))
+    assert (2, ["r", "r"]) == (len(place.asked), woken)
+
+
+async def test_a_fetch_that_waits_for_its_turn_reads_after_it_and_is_not_repeated(make: Make, place: Place) -> None:
+    it = make(concurrency=1)
+    it.read("a", "r")
+    it.read("b", "r")
+    await until(lambda: place.running)
+
+    it.outdate("b", "before it was read")
+    place.answers.put_nowait(1)
+    place.answers.put_nowait(2)
+    await until(lambda: isinstance(it.read("b", "r"), observed.Fresh))
+
+    assert (["a", "b"], 0) == (place.asked, place.running)
+
+
+async def test_what_failed_stays_failed_when_outdated_and_is_read_anew_without_back_off(
+    make: Make, place: Place, woken: list[Any]
+) -> None:
+    it = make(backoff=(1000.0, 1000.0))
+    it.read("k", "r")
+    place.answers.put_nowait(source.SourceError("Down", "it is down"))
+    await until(lambda: woken)
+
+    it.outdate("k", "a write")
+
+    assert observed.Failed("Down", "it is down") == it.read("k", "r")
+    place.answers.put_nowait(1)
+    await until(lambda: isinstance(it.read("k", "r"), observed.Fresh))
+
+
+async def test_a_fetch_that_fails_after_that_leaves_it_stale(make: Make, place: Place) -> None:
+    it = make(backoff=(1000.0, 1000.0))
+    it.read("k", "r")
+    place.answers.put_nowait(1)
+    await until(lambda: isinstance(it.read("k", "r"), observed.Fresh))
+
+    it.outdate("k", "a write")
+    place.answers.put_nowait(source.SourceError("Down", "it is down"))
+    await until(lambda: isinstance(fact := it.read("k", "r"), observed.Stale) and fact.why == "it is down")
+
+    assert 1 == observed.value_of(it.read("k", "r"))
+
+
+async def test_what_nobody_reads_is_not_outdated(make: Make, place: Place) -> None:
+    it = make()
+
+    it.outdate("k", "a write")
+
+    assert observed.not_yet("place") == it.read("k", "r")
+    await until(lambda: place.running)
+    assert ["k"] == place.asked
+
+
+async def test_each_key_has_its_own_pace_asked_for_anew_each_time(make: Make, place: Place) -> None:
+    pace = {"busy": 0.001, "idle": 1000.0}
+    it = make(every=lambda key: pace[key])
+    for key in pace:
+        it.read(key, "r")
+    for answer in range(1000):
+        place.answers.put_nowait(answer)
+    await until(lambda: place.asked.count("busy") >= 5)
+    assert 1 == place.asked.count("idle")
+
+    pace["busy"], pace["idle"] = 1000.0, 0.001
+    before = place.asked.count("busy")
+    it.refresh("idle")
+    await until(lambda: place.asked.count("idle") >= 5)
+    assert place.asked.count("busy") <= before + 1, "what was under way, and no more"

@@ -25,7 +25,7 @@ def retry_is_honoured(seen: Seen) -> Verdict:
     asked = seen.meta.annotations.get(api_status.RECONCILE_AT, "")
     if asked == seen.status.reconciled_at:
         return DONE
-    note = decision.Remember(why="it was asked for", fields={"reconciledAt": asked, "trouble": None})
+    note = decision.Remember(why="it was asked for", fields={"reconciledAt": asked, "troubles": []})
     return Act(Reason.RETRYING, "what failed is tried anew", (note,))
 
 
@@ -56,15 +56,23 @@ def group_answers(seen: Seen) -> Verdict:
 
 
 def strangers_leave(seen: Seen) -> Verdict:
-    """A member that came back without its state tells of a group of its own: it leaves the list, to join anew."""
+    """Whom the group lists and who is none of it, leaves the list, to join anew.
+
+    Such are a member that came back without its state, and so tells of a group of its own, and one whose join failed
+    half-way.
+    """
     group, chief = seen.group, seen.primary
     if group is None or chief is None:
         return DONE
     for member in group.members:
+        if member.online or member.primary:
+            continue
         answer = seen.answer(member.name)
         blank = answer is not None and all(m.name != group.teller for m in answer.members)
-        if blank and not member.online and not member.primary:
-            message = f"{member.name} came back without its state, and leaves the group to join it anew"
+        half = tasks.trouble_with(seen, tasks.JOIN, member.name) is not None
+        if blank or half:
+            why = "came back without its state" if blank else "has not joined whole"
+            message = f"{member.name} {why}, and leaves the group to join it anew"
             return tasks.submit(seen, tasks.LEAVE, member.name, chief.name, reason=Reason.REJOINING, message=message)
     return DONE
 
@@ -218,6 +226,7 @@ STEPS: tuple[Callable[[Seen], Verdict], ...] = (
     members_are_online,
     replication.replication_runs,
     objects.surplus_objects_go,
+    tasks.troubles_are_forgotten,
 )
 
 FAREWELL: tuple[Callable[[Seen], Verdict], ...] = farewell.FAREWELL

@@ -94,11 +94,12 @@ def watching(seen: Seen) -> Fact:
 
 
 def _under_way(seen: Seen, type_: str, command: str, reason: Reason, failed: Reason) -> Fact:
-    current, trouble = seen.status.current_task, seen.status.trouble
+    current = seen.status.current_task
     if current is not None and current.command == command:
         return Fact(type_, True, reason, f"{current.target}, attempt {current.attempts}")
-    if trouble is not None and trouble.command == command:
-        return Fact(type_, False, failed, f"{trouble.target}, {trouble.attempts} attempts: {trouble.message}")
+    for trouble in seen.status.troubles:
+        if trouble.command == command:
+            return Fact(type_, False, failed, f"{trouble.target}, {trouble.attempts} attempts: {trouble.message}")
     return Fact(type_, False, Reason.IDLE, "")
 
 

@@ -52,15 +52,14 @@ def submit(seen: Seen, command: str, target: str, endpoint: str, *, reason: Reas
     held = held_back(seen, command, target)
     if held is not None:
         return held
-    trouble = seen.status.trouble
-    again = trouble is not None and (trouble.command, trouble.target) == (command, target)
+    trouble = trouble_with(seen, command, target)
     task = types.CurrentTask(
         intent=_intent(seen, command, target),
         command=command,
         target=target,
         endpoint=endpoint,
         started_at=conditions.timestamp(seen.now),
-        attempts=trouble.attempts + 1 if trouble and again else 1,
+        attempts=trouble.attempts + 1 if trouble else 1,
     )
     fields: dict[str, Any] = msgspec.to_builtins(task)
     remember = decision.Remember(why="a crash must not have it asked twice", fields={"currentTask": fields})
@@ -68,13 +67,19 @@ def submit(seen: Seen, command: str, target: str, endpoint: str, *, reason: Reas
     return Act(reason, message, (remember, call))
 
 
+def trouble_with(seen: Seen, command: str, target: str) -> types.Trouble | None:
+    """What is known of failures of that command; none counts any more once the spec has changed."""
+    for trouble in seen.status.troubles:
+        if (trouble.command, trouble.target, trouble.generation) == (command, target, seen.meta.generation):
+            return trouble
+    return None
+
+
 def held_back(seen: Seen, command: str, target: str) -> Verdict | None:
     """What stands against trying the command: that it failed a moment ago, or too often."""
-    trouble = seen.status.trouble
-    if trouble is None or (trouble.command, trouble.target) != (command, target):
+    trouble = trouble_with(seen, command, target)
+    if trouble is None:
         return None
-    if trouble.generation != seen.meta.generation:
-        return None  # the spec has changed since, which may have mended it
     failed, given_up = _FAILED[command]
     said = f"{_SAYS[command].format(target)}: failed {trouble.attempts} times, last with: {trouble.message}"
     if given_up is not None and trouble.attempts >= seen.limits.attempts:
@@ -107,13 +112,13 @@ def own_task_is_followed(seen: Seen) -> Verdict:
             return Wait(reason, f"{said}: the task has ended, its effect is waited for", on="group", within=SETTLE)
         case answers.Phase.FAILED if not _shows(seen, current):
             return _failure(seen, current, task.message or "the task failed")
-    return _success(said)
+    return _success(seen, current, said)
 
 
 def _without_task(seen: Seen, current: types.CurrentTask, *, answered: bool, said: str) -> Verdict:
     """The task is nowhere: never sent, forgotten by its member, or its member does not answer."""
     if _shows(seen, current):
-        return _success(said)
+        return _success(seen, current, said)
     age = seen.now - conditions.epoch(current.started_at)
     if answered and not current.id:
         action = decision.Remember(why="it was never begun", fields={"currentTask": None})
@@ -156,8 +161,15 @@ def _running(seen: Seen, current: types.CurrentTask, task: answers.Task, said: s
     )
 
 
-def _success(said: str) -> Verdict:
-    note = decision.Remember(why="it has ended well", fields={"currentTask": None, "trouble": None})
+def _others(seen: Seen, current: types.CurrentTask) -> list[Any]:
+    """The failures of other commands."""
+    other = [t for t in seen.status.troubles if (t.command, t.target) != (current.command, current.target)]
+    return [msgspec.to_builtins(trouble) for trouble in other]
+
+
+def _success(seen: Seen, current: types.CurrentTask, said: str) -> Verdict:
+    fields = {"currentTask": None, "troubles": _others(seen, current)}
+    note = decision.Remember(why="it has ended well", fields=fields)
     return Act(Reason.TASK_DONE, f"{said}: done", (note,))
 
 
@@ -170,7 +182,7 @@ def _failure(seen: Seen, current: types.CurrentTask, why: str) -> Verdict:
         message=why[:500],
         generation=seen.meta.generation,
     )
-    fields = {"currentTask": None, "trouble": msgspec.to_builtins(trouble)}
+    fields = {"currentTask": None, "troubles": [*_others(seen, current), msgspec.to_builtins(trouble)]}
     note = decision.Remember(why="the next try waits a while", fields=fields)
     reason, _ = _FAILED[current.command]
     return Act(reason, f"{_SAYS[current.command].format(current.target)}: {why}", (note,))
@@ -224,3 +236,11 @@ def foreign_tasks_end(seen: Seen) -> Verdict:
     if not running:
         return DONE
     return Wait(Reason.TASK_RUNNING, f"under way: {', '.join(running)}", on="group", within=1800.0, again=seen.busy)
+
+
+def troubles_are_forgotten(seen: Seen) -> Verdict:
+    """When nothing is left to do, nothing that failed on the way matters."""
+    if not seen.status.troubles:
+        return DONE
+    note = decision.Remember(why="nothing is left to do", fields={"troubles": []})
+    return Act(Reason.TASK_DONE, "what failed on the way is forgotten", (note,))

@@ -306,7 +306,7 @@ class CurrentTask(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Trouble(msgspec.Struct, frozen=True):
-    """A command that failed, until it succeeds or the spec changes."""
+    """A command that failed, until it succeeds, the spec changes, or nothing is left to do."""
 
     command: str
     target: str
@@ -334,7 +334,13 @@ class XsldCacheStatus(api_status.Status, frozen=True, kw_only=True, rename="came
     member_statuses: tuple[MemberStatus, ...] = ()
     replication: Replication = Replication()
     current_task: CurrentTask | None = None
-    trouble: Trouble | None = None
+    troubles: Annotated[
+        tuple[Trouble, ...],
+        msgspec.Meta(
+            description="Commands that failed, and have not succeeded since.",
+            extra_json_schema={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["command", "target"]},
+        ),
+    ] = ()
     current_image: str = ""
     target_image: str = ""
     selector: Annotated[str, msgspec.Meta(description="Of the pods, for the scale subresource.")] = ""

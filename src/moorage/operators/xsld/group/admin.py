@@ -78,7 +78,9 @@ class Admin:
             self._session = aiohttp.ClientSession(
                 # a member that was replaced must not be spoken to through the connection of its predecessor
                 connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=60, ssl=self._context),
-                auth=aiohttp.BasicAuth(self._said.user, self._credentials.admin_pwd, encoding="utf-8"),
+                headers={
+                    "Authorization": aiohttp.encode_basic_auth(self._said.user, self._credentials.admin_pwd, "utf-8")
+                },
                 cookie_jar=aiohttp.DummyCookieJar(),
                 trust_env=False,
                 timeout=aiohttp.ClientTimeout(total=REQUEST_LIMIT),

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+)
+
+// Whatever comes and goes, a placement is sound, keeps what some member has, and comes to rest.
+func TestArrangeAnyWorld(t *testing.T) {
+	for seed := range uint64(200) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		grids := []grid{defaultGrid("a"), defaultGrid("b")}
+		for i := range grids {
+			grids[i].ID = grids[i].Name
+			grids[i].NumSyncReplicas = fmt.Sprint(random.IntN(3))
+			grids[i].NumAsyncReplicas = fmt.Sprint(random.IntN(2))
+		}
+		p, w := &placement{}, world{grids: grids}
+		for range 12 {
+			w.members = nil
+			for i := range 4 {
+				if random.IntN(3) > 0 {
+					w.members = append(w.members, present{fmt.Sprint("m", i), fmt.Sprint("run", random.IntN(2)), random.IntN(4) > 0})
+				}
+			}
+			rounds := 0
+			for before := (*placement)(nil); !reflect.DeepEqual(before, p); rounds++ {
+				before = cloned(p)
+				holders := kept(p, w)
+				for _, s := range p.arrange(w) {
+					p.partition(s.at).swapped(s)
+				}
+				checkSound(t, seed, p, w, holders)
+				finishCopies(p)
+				if rounds > 100 {
+					t.Fatalf("seed %d: it does not come to rest", seed)
+				}
+			}
+			checkRest(t, seed, p, w)
+		}
+	}
+}
+
+// kept is who of each partition's present holders has a whole copy.
+func kept(p *placement, w world) map[spot]int {
+	runs := map[string]string{}
+	for _, each := range w.members {
+		runs[each.name] = each.run
+	}
+	counts := map[spot]int{}
+	for _, laid := range p.Grids {
+		for i, part := range laid.Partitions {
+			for _, name := range append([]string{part.Primary}, names(part.Replicas)...) {
+				if runs[name] != "" && runs[name] == p.Runs[name] {
+					counts[spot{laid.ID, i}]++
+				}
+			}
+		}
+	}
+	return counts
+}
+
+func names(replicas []replica) (all []string) {
+	for _, r := range replicas {
+		if r.Current {
+			all = append(all, r.Member)
+		}
+	}
+	return all
+}
+
+func finishCopies(p *placement) {
+	for _, laid := range p.Grids {
+		for i := range laid.Partitions {
+			for j := range laid.Partitions[i].Replicas {
+				laid.Partitions[i].Replicas[j].Current = true
+			}
+		}
+	}
+}
+
+func checkSound(t *testing.T, seed uint64, p *placement, w world, holders map[spot]int) {
+	t.Helper()
+	for _, laid := range p.Grids {
+		for i, part := range laid.Partitions {
+			seen := map[string]bool{part.Primary: true}
+			for _, r := range part.Replicas {
+				if seen[r.Member] {
+					t.Fatalf("seed %d: %s holds a partition twice: %+v", seed, r.Member, part)
+				}
+				seen[r.Member] = true
+			}
+			if part.Target != "" && part.replica(part.Target) == nil {
+				t.Fatalf("seed %d: the target has no copy: %+v", seed, part)
+			}
+			if holders[spot{laid.ID, i}] > 0 && part.Primary == "" {
+				t.Fatalf("seed %d: a partition with holders has no primary: %+v", seed, part)
+			}
+		}
+	}
+}
+
+// checkRest is about a placement that does not change any more.
+func checkRest(t *testing.T, seed uint64, p *placement, w world) {
+	t.Helper()
+	stays := map[string]bool{}
+	for _, each := range w.members {
+		if each.stays {
+			stays[each.name] = true
+		}
+	}
+	if len(stays) == 0 {
+		return
+	}
+	primaries := map[string]int{}
+	for _, g := range w.grids {
+		for _, part := range p.Grids[g.Name].Partitions {
+			primaries[part.Primary]++
+			wanted := min(number(g.NumSyncReplicas)+number(g.NumAsyncReplicas), len(stays)-1)
+			if !stays[part.Primary] || len(part.Replicas) != wanted {
+				t.Fatalf("seed %d: %d stay, %d replicas are wanted: %+v", seed, len(stays), wanted, part)
+			}
+		}
+	}
+	for name := range stays {
+		for other := range stays {
+			if primaries[name] > primaries[other]+1 {
+				t.Fatalf("seed %d: not in balance: %v", seed, primaries)
+			}
+		}
+	}
+}

@@ -1,0 +1,3 @@
+module moorage.dev/xsld
+
+go 1.26.0

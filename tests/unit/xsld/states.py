@@ -1,0 +1,431 @@
+"""One healthy cache of three members as an observation; tests change what they are about, one thing at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from moorage.api import conditions, meta
+from moorage.operators import access
+from moorage.operators.xsld import config, names
+from moorage.operators.xsld.cache import build, seen, types
+from moorage.operators.xsld.group import answers, dialect
+from moorage.runtime import apply, decision, observed
+
+NOW = 1_800_000_000.0
+BUSY = 10.0
+LIMITS = config.Retry()
+RIGHTS = access.Rights("moorage", "moorage-system", "moorage-xsld-tenant", names.BINDING)
+BOUND = access.BindingSeen("rb-uid", "5", right=True)
+CAP = 2 * LIMITS.cap_seconds
+RUNNING, DONE, FAILED = answers.Phase.RUNNING, answers.Phase.DONE, answers.Phase.FAILED
+
+
+def ago(seconds: float) -> str:
+    """That long before NOW."""
+    return conditions.timestamp(NOW - seconds)
+
+
+def pod_name(ordinal: int) -> str:
+    return names.pod("c", ordinal)
+
+
+def member(ordinal: int) -> answers.Member:
+    """A member that is well. The first is primary, the second has the copy."""
+    role = {0: "master", 1: "slave"}.get(ordinal, "")
+    return answers.Member(
+        pod_name(ordinal),
+        f"10.0.0.{ordinal}",
+        "Online",
+        online=True,
+        catalog=ordinal < 3,
+        primary=ordinal == 0,
+        role=role,
+    )
+
+
+def pod(ordinal: int) -> seen.PodSeen:
+    """A pod that is well."""
+    return seen.PodSeen(
+        name=pod_name(ordinal),
+        ordinal=ordinal,
+        uid=f"uid-{ordinal}",
+        address=f"10.0.0.{ordinal}",
+        image="ibmcom/xsld:latest",
+        revision="new",
+        started=True,
+        running=True,
+        ready=True,
+        created=NOW - 100_000,
+    )
+
+
+def volume(ordinal: int) -> seen.VolumeSeen:
+    """A volume as the spec has it."""
+    return seen.VolumeSeen(names.volume("c", ordinal), ordinal, f"pvc-{ordinal}", "3", "100Mi")
+
+
+def alone(ordinal: int) -> tuple[answers.Member, ...]:
+    """What a pod tells that never joined: a group of its own."""
+    return (answers.Member(pod_name(ordinal), f"10.0.0.{ordinal}", "Online", online=True, primary=True),)
+
+
+def task(number: int = 7, phase: answers.Phase = RUNNING, **changes: Any) -> answers.Task:
+    """A task at a member, by its intent moorage's own."""
+    made = answers.Task(number, "Command", "moorage i-1: it", phase, 30)
+    return msgspec.structs.replace(made, **changes)
+
+
+class It(msgspec.Struct, frozen=True):
+    """What there is; `seen` is what is observed of it. Each method gives another one with one thing changed."""
+
+    spec: dict[str, Any]
+    members: dict[int, answers.Member]
+    pods: dict[int, seen.PodSeen]
+    volumes: dict[int, seen.VolumeSeen]
+    workload: seen.WorkloadSeen | None
+    status: types.XsldCacheStatus
+    meta: meta.ObjectMeta
+    stories: dict[int, tuple[answers.Member, ...]] = {}  # what is told, where it is not `members`
+    silent: dict[int, answers.Fault] = {}
+    tasks: dict[int, tuple[answers.Task, ...]] = {}
+    grids: tuple[answers.Grid, ...] | None = ()
+    children: dict[str, apply.Child] = {}
+    surplus: tuple[seen.SurplusSeen, ...] = ()
+    facts: dict[str, Any] = {}  # fields of the observation as they are
+
+    # --- the spec and the object ---------------------------------------------------------------------------------
+
+    def but(self, **changes: Any) -> It:
+        """Any field replaced."""
+        return msgspec.structs.replace(self, **changes)
+
+    def wants(self, **fields: Any) -> It:
+        """Another spec, by the names of a manifest; its generation moves with it."""
+        it = self.but(spec={**self.spec, **fields})
+        return it.object(generation=self.meta.generation + 1)
+
+    def object(self, **changes: Any) -> It:
+        """Other metadata."""
+        return self.but(meta=msgspec.structs.replace(self.meta, **changes))
+
+    def says(self, **changes: Any) -> It:
+        """Another status as last written."""
+        return self.but(status=msgspec.structs.replace(self.status, **changes))
+
+    def fact(self, **facts: Any) -> It:
+        """Other facts of the observation."""
+        return self.but(facts={**self.facts, **facts})
+
+    # --- the group -----------------------------------------------------------------------------------------------
+
+    def member(self, ordinal: int, **changes: Any) -> It:
+        """One member is otherwise, or becomes one."""
+        old = self.members.get(ordinal) or member(ordinal)
+        return self.but(members={**self.members, ordinal: msgspec.structs.replace(old, **changes)})
+
+    def off(self, *ordinals: int) -> It:
+        """These members are not online, and do not answer."""
+        it = self
+        for ordinal in ordinals:
+            it = it.member(ordinal, online=False, status="Offline").mute(ordinal)
+        return it
+
+    def left(self, *ordinals: int) -> It:
+        """These are members no more, and tell of themselves alone."""
+        members = {n: m for n, m in self.members.items() if n not in ordinals}
+        return self.but(members=members, stories={**self.stories, **{n: alone(n) for n in ordinals}})
+
+    def blank(self, *ordinals: int) -> It:
+        """These came back without their state: they tell of a group of their own."""
+        return self.but(stories={**self.stories, **{n: alone(n) for n in ordinals}})
+
+    def mute(self, *ordinals: int, fault: answers.Fault = answers.Fault.UNREACHABLE) -> It:
+        """These do not answer."""
+        return self.but(silent={**self.silent, **dict.fromkeys(ordinals, fault)})
+
+    def primary(self, ordinal: int, slave: int | None = None) -> It:
+        """Another primary, and who has its copy."""
+        it = self
+        for each in self.members:
+            role = "master" if each == ordinal else "slave" if each == slave else ""
+            it = it.member(each, primary=each == ordinal, role=role)
+        return it
+
+    def runs(self, ordinal: int, *tasks: answers.Task) -> It:
+        """Tasks at one member."""
+        return self.but(tasks={**self.tasks, ordinal: tasks})
+
+    # --- what is remembered --------------------------------------------------------------------------------------
+
+    def asked(self, command: str, target: int, endpoint: int, *, age: float = 60.0, **changes: Any) -> It:
+        """A task that was asked for, and that nobody has seen the end of."""
+        current = types.CurrentTask("i-1", command, pod_name(target), pod_name(endpoint), ago(age), id=7)
+        return self.says(current_task=msgspec.structs.replace(current, **changes))
+
+    def failed(self, command: str, target: int, *, attempts: int = 1, age: float = 0.0, **changes: Any) -> It:
+        """A command that failed."""
+        made = types.Trouble(command, pod_name(target), attempts, ago(age), "no room", self.meta.generation)
+        return self.says(troubles=(*self.status.troubles, msgspec.structs.replace(made, **changes)))
+
+    def stands(self, step: str, reason: str = "", *, age: float = 0.0) -> It:
+        """The steps have stood there for so long."""
+        return self.says(
+            progress=msgspec.structs.replace(self.status.progress, step=step, reason=reason, since=ago(age))
+        )
+
+    # --- the cluster ---------------------------------------------------------------------------------------------
+
+    def pod(self, ordinal: int, **changes: Any) -> It:
+        """One pod is otherwise, or there is one more."""
+        old = self.pods.get(ordinal) or pod(ordinal)
+        return self.but(pods={**self.pods, ordinal: msgspec.structs.replace(old, **changes)})
+
+    def no_pod(self, *ordinals: int) -> It:
+        """These pods are gone."""
+        return self.but(pods={n: p for n, p in self.pods.items() if n not in ordinals})
+
+    def old(self, *ordinals: int) -> It:
+        """These pods are of a former template."""
+        it = self
+        for ordinal in ordinals:
+            it = it.pod(ordinal, revision="old")
+        return it
+
+    def volume(self, ordinal: int, **changes: Any) -> It:
+        """One volume is otherwise, or there is one more."""
+        old = self.volumes.get(ordinal) or volume(ordinal)
+        return self.but(volumes={**self.volumes, ordinal: msgspec.structs.replace(old, **changes)})
+
+    def no_volume(self, *ordinals: int) -> It:
+        """These volumes are gone."""
+        return self.but(volumes={n: v for n, v in self.volumes.items() if n not in ordinals})
+
+    def set_of(self, **changes: Any) -> It:
+        """The StatefulSet is otherwise. Without `child` it is as its number of pods lets expect."""
+        return self.but(workload=msgspec.structs.replace(self.workload or workload(), **changes))
+
+    def child(self, id_: str, **changes: Any) -> It:
+        """One of the other objects is otherwise."""
+        made = msgspec.structs.replace(apply.Child(f"uid-{id_}"), **changes)
+        return self.but(children={**self.children, id_: made})
+
+    def grown(self, replicas: int) -> It:
+        """The StatefulSet has so many pods; new ones have not joined."""
+        it = self.set_of(replicas=replicas)
+        for ordinal in range(replicas):
+            if ordinal not in self.pods:
+                it = it.pod(ordinal).volume(ordinal).blank(ordinal)
+        return it
+
+    def joined(self, *ordinals: int) -> It:
+        """These became members, and status knows them."""
+        it = self.but(stories={n: told for n, told in self.stories.items() if n not in ordinals})
+        for ordinal in ordinals:
+            it = it.member(ordinal)
+        return it.says(member_statuses=tuple(types.MemberStatus(m.name, n) for n, m in it.members.items()))
+
+    # --- what is observed ----------------------------------------------------------------------------------------
+
+    @property
+    def polled(self) -> answers.Polled:
+        """What the pods say."""
+        told = []
+        for n, each in self.pods.items():
+            if not each.address or each.deleting:
+                continue
+            fault = self.silent.get(n) or (None if each.running else answers.Fault.UNREACHABLE)
+            members = self.stories.get(n, tuple(self.members.values()))
+            told.append(
+                answers.Answer(each.name, each.uid, each.address, fault, fault.value)
+                if fault
+                else answers.Answer(each.name, each.uid, each.address, members=members, tasks=self.tasks.get(n, ()))
+            )
+        return answers.Polled(tuple(told), "c-0" if told else "", self.grids, ())
+
+    @property
+    def seen(self) -> seen.Seen:
+        """The observation."""
+        spec = msgspec.convert(self.spec, types.XsldCacheSpec)
+        wanted = build.Wanted("ns", "c", self.meta.uid, spec, dialect.Dialect())
+        pods, volumes = tuple(self.pods.values()), tuple(self.volumes.values())
+        whole = seen.Seen(
+            meta=self.meta,
+            spec=spec,
+            status=self.status,
+            now=NOW,
+            limits=LIMITS,
+            busy=BUSY,
+            rights=RIGHTS,
+            allowed=True,
+            binding=observed.Fresh(BOUND),
+            credentials=observed.Fresh(""),
+            entrypoint=observed.Fresh(""),
+            wanted=wanted,
+            objects=observed.Fresh(seen.Objects((), self.workload, pods, volumes)),
+            polled=observed.Fresh(self.polled),
+        )
+        whole = msgspec.structs.replace(whole, **self.facts)
+        if isinstance(whole.objects, observed.Failed):
+            return whole
+        live = self.workload
+        if live is not None and not live.child.uid:
+            wrong = (apply.STAMP,) if live.replicas != whole.replicas else ()
+            live = msgspec.structs.replace(live, child=apply.Child(live.uid, differs=wrong))
+        chief = whole.primary.name if whole.primary else self.status.primary or "c-0"
+        made = build.children(wanted, primary=chief, pods=whole.replicas)
+        children = tuple((it, self.children.get(it.id, apply.Child(f"uid-{it.id}"))) for it in made)
+        objects = seen.Objects(children, live, pods, volumes, self.surplus)
+        return msgspec.structs.replace(whole, objects=observed.Fresh(objects))
+
+
+def workload(replicas: int = 3) -> seen.WorkloadSeen:
+    """The StatefulSet as it should be."""
+    return seen.WorkloadSeen("sts-uid", replicas, "new")
+
+
+def cache(size: int = 3, **spec: Any) -> It:
+    """A healthy cache of so many members."""
+    members = {n: member(n) for n in range(size)}
+    status = types.XsldCacheStatus(
+        observed_generation=1,
+        conditions=(conditions.Condition("Available", "True", "Available", "", 1, ago(1000)),),
+        members=size,
+        primary="c-0",
+        member_statuses=tuple(
+            types.MemberStatus(m.name, n, m.address, m.address, m.status) for n, m in members.items()
+        ),
+    )
+    return It(
+        spec={"license": "accept", "size": size, "credentialsSecretRef": {"name": "given"}, **spec},
+        members=members,
+        pods={n: pod(n) for n in range(size)},
+        volumes={n: volume(n) for n in range(size)},
+        workload=workload(size),
+        status=status,
+        meta=meta.ObjectMeta(name="c", namespace="ns", uid="uid-c", generation=1, finalizers=(names.CACHE_FINALIZER,)),
+    )
+
+
+def fresh(size: int = 3, **spec: Any) -> It:
+    """A cache that was just created: its pods run, and nobody has joined."""
+    it = cache(size, **spec)
+    return it.left(*range(1, size)).but(status=types.XsldCacheStatus(observed_generation=1))
+
+
+# --- what is decided, in short ---------------------------------------------------------------------------------------
+
+
+class Waits(msgspec.Struct, frozen=True):
+    """A Wait, its words aside."""
+
+    reason: str
+    on: str
+    within: float
+    again: float = 0.0
+    unseen: bool = False
+
+
+class Blocks(msgspec.Struct, frozen=True):
+    """A Blocked, its words aside."""
+
+    reason: str
+
+
+class Acts(msgspec.Struct, frozen=True):
+    """An Act, its words aside."""
+
+    reason: str
+    actions: tuple[str, ...]
+
+
+class Settles(msgspec.Struct, frozen=True):
+    """No step has anything to do."""
+
+
+SETTLED = Settles()
+Shape = Waits | Blocks | Acts | Settles
+
+
+class Row(msgspec.Struct, frozen=True):
+    """A situation, and what comes of it: the step where the list stops, and its verdict in short."""
+
+    seen: Any
+    step: str
+    shape: Shape
+    says: str = ""  # part of the message
+    steps: Sequence[Callable[[Any], decision.Verdict]] = ()
+
+
+def acts(reason: str, *actions: str) -> Acts:
+    """An Act with these actions."""
+    return Acts(reason, actions)
+
+
+def submits(reason: str, what: str) -> Acts:
+    """A task is remembered, then asked for."""
+    return Acts(reason, ("remember currentTask", f"submit {what}"))
+
+
+def decided(it: Any, steps: Sequence[Callable[[Any], decision.Verdict]]) -> tuple[str, Shape, str, decision.Decision]:
+    """The step where it stands, the verdict in short, its message, and all of it."""
+    made = decision.decide(it, steps=steps)
+    if made.standing is None:
+        return "", SETTLED, "", made
+    verdict = made.standing.verdict
+    return made.standing.name, shape(verdict), getattr(verdict, "message", ""), made
+
+
+def shape(verdict: decision.Verdict) -> Shape:
+    """A verdict in short."""
+    match verdict:
+        case decision.Wait(reason=reason, on=on, within=within, again=again, unseen=unseen):
+            return Waits(str(reason), on, within, again, unseen)
+        case decision.Blocked(reason=reason):
+            return Blocks(str(reason))
+        case decision.Act(reason=reason, actions=actions):
+            return Acts(str(reason), tuple(short(action) for action in actions))
+        case decision.Done():
+            return SETTLED
+
+
+def short(action: decision.AnyAction) -> str:
+    """An action in few words."""
+    return _verb(action) + "".join(f" if {guard.check}{_values(guard.args)}" for guard in action.require)
+
+
+def _verb(action: decision.AnyAction) -> str:
+    match action:
+        case decision.Remember(fields=fields):
+            return " ".join(["remember", *(f"{key}" if value else f"no-{key}" for key, value in fields.items())])
+        case decision.Call(operation="submit", args=args):
+            return f"submit {args['command']} {args['target']} at {args['endpoint']}"
+        case decision.Call(operation=operation, args=args):
+            return f"{operation}{_values(args)}"
+        case decision.Apply(body=body, fill=fill):
+            uid = body["metadata"].get("uid", "new")
+            return f"apply {body['kind']}/{body['metadata']['name']} {uid}" + (f" with {fill}" if fill else "")
+        case decision.Delete(ref=ref, propagation=propagation):
+            how = f" {propagation.lower()}" if propagation != "Background" else ""
+            return f"delete {ref.kind}/{ref.name} {ref.uid}{how}"
+        case decision.Patch(ref=ref, ops=ops):
+            return f"patch {ref.kind}/{ref.name} {ref.uid} " + " ".join(f"{op['path']}={op['value']}" for op in ops)
+        case decision.Evict(ref=ref):
+            return f"evict {ref.name} {ref.uid}"
+        case decision.EditFinalizer(present=present):
+            return "finalizer on" if present else "finalizer off"
+    raise ValueError(f"no words for {action}")
+
+
+def _values(args: dict[str, Any]) -> str:
+    return "".join(f" {value}" for value in args.values())
+
+
+def check(row: Row, steps: Sequence[Callable[[Any], decision.Verdict]]) -> None:
+    """One row of a table."""
+    step, found, message, _ = decided(row.seen, row.steps or steps)
+
+    assert (row.step, row.shape) == (step, found), message
+    assert row.says in message

@@ -1,0 +1,457 @@
+"""What is true of an XsldCache, whatever its steps do; and the fields of its status."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+
+from moorage.api import conditions
+from moorage.api import status as api_status
+from moorage.operators.xsld.cache import facts, seen, types
+from moorage.operators.xsld.group import answers
+from moorage.runtime import apply, decision, observed
+from tests.unit.xsld import states
+from tests.unit.xsld.states import DONE, NOW, ago, cache, fresh, task
+
+DOWN = observed.Failed("Down", "the server is down")
+NOT_YET = observed.not_yet("it")
+ONE_SYNC = answers.Grid("s", "Online", {"numSyncReplicas": "1", "numAsyncReplicas": "0"})
+ONE_ASYNC = answers.Grid("a", "Online", {"numSyncReplicas": "0", "numAsyncReplicas": "1"})
+NO_REPLICA = answers.Grid("b", "Online", {"numSyncReplicas": "0", "numAsyncReplicas": 0})
+
+
+class True_(msgspec.Struct, frozen=True):  # noqa: N801 - reads as the table does
+    """An observation, and what a fact says of it."""
+
+    seen: seen.Seen
+    status: bool | None
+    reason: str
+    says: str = ""
+
+
+def was(status: conditions.Verdict, *, generation: int = 1) -> tuple[conditions.Condition, ...]:
+    """How Available stood."""
+    return (conditions.Condition("Available", status, "", "", generation, ago(100)),)
+
+
+def row(it: states.It, status: bool | None, reason: str, says: str = "") -> True_:
+    return True_(it.seen, status, reason, says)
+
+
+unavailable = cache().says(conditions=was("False"))
+begun = cache(4).says(conditions=was("True"))
+
+TABLE: dict[str, dict[str, True_]] = {
+    "Valid": {
+        "sound": row(cache(), True, "Stands"),
+        "a namespace that may hold none": row(
+            cache().fact(allowed=False), False, "NamespaceNotAllowed", "namespace ns"
+        ),
+        "wrong credentials": row(
+            cache().fact(credentials=observed.Fresh("no key")), False, "CredentialsInvalid", "no key"
+        ),
+        "wrong when last seen": row(
+            cache().fact(credentials=observed.Stale("no key", 0.0, "")), False, "CredentialsInvalid"
+        ),
+        "not known": row(cache().fact(credentials=NOT_YET, entrypoint=NOT_YET), True, "Stands"),
+    },
+    "Available": {
+        "all are online": row(unavailable, True, "Available", "3 of 3"),
+        "not looked at yet": row(cache().fact(polled=NOT_YET), None, "Looking"),
+        "can't be looked at": row(cache().fact(polled=DOWN), None, "Looking", "the server is down"),
+        "asked anew: as it was last seen": row(
+            unavailable.fact(polled=observed.Stale(cache().polled, 0.0, "x")), True, "Available"
+        ),
+        "the primary is away": row(cache().mute(0), False, "Unavailable", "the primary does not answer"),
+        "the primary has lost its state": row(cache().off(0).but(silent={}).blank(0), False, "Unavailable"),
+        "nobody answers": row(cache().mute(0, 1, 2), False, "Unavailable", "0 of 3"),
+        "the pods are not known": row(cache().fact(objects=DOWN), False, "Unavailable"),
+        "it was, and most are online": row(cache().off(2), True, "MajorityOnline", "2 of 3"),
+        "it was, and half are online": row(begun.off(2, 3), False, "MembersNotOnline", "2 of 4"),
+        "it was, and more than half are online": row(begun.off(3), True, "MajorityOnline"),
+        "it was, and few are online": row(cache().off(1, 2), False, "MembersNotOnline", "1 of 3"),
+        "it was not, and most are online": row(unavailable.off(2), False, "MembersNotOnline"),
+        "it was for another spec": row(cache().wants(size=4).off(3), False, "MembersNotOnline", "3 of 4"),
+        "nothing is known of before": row(cache().says(conditions=()).off(2), False, "MembersNotOnline"),
+        "a pod that is down is told before the group notices": row(
+            unavailable.pod(2, running=False).fact(polled=observed.Fresh(cache().polled)), False, "MembersNotOnline"
+        ),
+        "members beyond the size do not count": row(
+            cache(4).wants(size=3).off(2).says(conditions=()), False, "MembersNotOnline", "2 of 3"
+        ),
+        "more than wanted": row(cache(4).wants(size=3), True, "Available", "3 of 3"),
+        "members that have not joined": row(fresh(), False, "MembersNotOnline", "1 of 3"),
+    },
+    "MembersReady": {
+        "all": row(cache(), True, "AllOnline", "3 members are Online"),
+        "one is off": row(cache().off(2), False, "MembersNotOnline", "not online: c-2"),
+        "one has not joined": row(cache().left(1), False, "MembersNotOnline", "not online: c-1"),
+        "nobody tells": row(cache().mute(0, 1, 2), None, "GroupUnreachable"),
+        "not asked": row(cache().fact(polled=DOWN), None, "GroupUnreachable"),
+        "a pod is down": row(
+            cache().pod(1, running=False).fact(polled=observed.Fresh(cache().polled)), False, "MembersNotOnline"
+        ),
+    },
+    "Degraded": {
+        "well": row(cache(), False, "Stands"),
+        "a member is off": row(cache().off(2), True, "GroupDegraded", "not online: c-2"),
+        "two are": row(cache().off(2, 1), True, "GroupDegraded", "not online: c-1, c-2"),
+        "one joins": row(cache().member(2, online=False, status="Joining"), False, "Stands"),
+        "one leaves": row(cache().member(2, online=False, status="Leaving"), False, "Stands"),
+        "one that is wanted and no member yet": row(fresh(), False, "Stands"),
+        "the primary is away": row(cache().mute(0), True, "PrimaryUnavailable"),
+        "nobody answers": row(cache().mute(0, 1, 2), True, "GroupUnreachable", "nobody answers"),
+        "nobody answers yet": row(fresh().mute(0, 1, 2), False, "Idle"),
+        "a pod is down": row(
+            cache().pod(1, running=False).fact(polled=observed.Fresh(cache().polled)), True, "GroupDegraded", "c-1"
+        ),
+    },
+    "Watching": {
+        "the group is read": row(cache(), True, "Watching"),
+        "nobody answers": row(cache().mute(0, 1, 2), False, "GroupUnreachable"),
+        "not asked": row(cache().fact(polled=NOT_YET), False, "GroupUnreachable"),
+        "the password is refused": row(
+            cache().mute(0, 1, 2, fault=answers.Fault.UNAUTHORIZED), False, "CredentialsRejected"
+        ),
+        "by some": row(cache().mute(1, fault=answers.Fault.UNAUTHORIZED), True, "Watching"),
+        "asked anew": row(cache().fact(polled=observed.Stale(cache().polled, 0.0, "x")), True, "Watching"),
+    },
+    "Joining": {
+        "nobody": row(cache(), False, "Idle"),
+        "one": row(fresh().asked("Join", 1, 1, attempts=2), True, "Joining", "c-1, attempt 2"),
+        "another task": row(cache().asked("Leave", 2, 0), False, "Idle"),
+        "it failed": row(fresh().failed("Join", 1, attempts=2), False, "JoinFailed", "c-1, 2 attempts: no room"),
+        "something else failed": row(cache().failed("Leave", 1), False, "Idle"),
+        "one joins, another failed": row(
+            fresh().failed("Join", 1).asked("Join", 2, 2), True, "Joining", "c-2, attempt 1"
+        ),
+        "one failed among others": row(fresh().failed("Leave", 2).failed("Join", 1), False, "JoinFailed", "c-1"),
+    },
+    "Disjoining": {
+        "nobody": row(cache(), False, "Idle"),
+        "one": row(cache().asked("Leave", 2, 0), True, "Disjoining", "c-2, attempt 1"),
+        "another task": row(fresh().asked("Join", 1, 1), False, "Idle"),
+        "it failed": row(cache().failed("Leave", 2), False, "DisjoinFailed", "c-2, 1 attempts"),
+    },
+    "Scaling": {
+        "as wanted": row(cache(), False, "Stands"),
+        "up": row(cache().wants(size=5), True, "Resizing", "3 members, 5 are wanted"),
+        "down": row(cache().wants(size=2), True, "Resizing", "3 members, 2 are wanted"),
+        "as many, and others": row(cache(4).wants(size=3).left(1), True, "Resizing"),
+        "nobody tells": row(cache().wants(size=5).mute(0, 1, 2), False, "Idle"),
+    },
+    "Updating": {
+        "all are of the current template": row(cache(), False, "Stands"),
+        "not known": row(cache().fact(objects=NOT_YET), None, "ClusterUnknown"),
+        "some are old": row(cache().old(1, 2), True, "Updating", "to be replaced: c-2, c-1"),
+        "some are old, and left alone": row(
+            cache(updateStrategy={"type": "OnDelete"}).old(2), False, "UpdateOnDelete", "until deleted: c-2"
+        ),
+        "a single member": row(cache(1).old(0), True, "DowntimeExpected", "c-0 is the only member"),
+        "grids without replicas": row(
+            cache().old(2).but(grids=(ONE_SYNC, ONE_ASYNC, NO_REPLICA)),
+            True,
+            "DowntimeExpected",
+            "to be replaced: c-2; without replicas: b",
+        ),
+        "grids with replicas": row(cache().old(2).but(grids=(ONE_SYNC, ONE_ASYNC)), True, "Updating"),
+        "a grid of which nothing is told": row(
+            cache().old(2).but(grids=(answers.Grid("x", "Online", {"numSyncReplicas": "?"}),)), True, "DowntimeExpected"
+        ),
+        "grids are not known": row(cache().old(2).but(grids=None), True, "Updating"),
+    },
+    "Recovering": {
+        "nothing to heal": row(cache(), False, "Idle"),
+        "the copy takes over": row(
+            cache().off(0).asked("Failover", 1, 1), True, "FailingOver", "c-1 becomes the primary"
+        ),
+        "another task is none": row(cache().asked("Replicate", 1, 0), False, "Idle"),
+        "a member is off": row(cache().off(2), True, "GroupDegraded", "c-2"),
+        "the primary is away": row(cache().mute(0), True, "PrimaryUnavailable"),
+        "nobody answers": row(cache().mute(0, 1, 2), True, "GroupUnreachable"),
+    },
+    "ReplicationHealthy": {
+        "there is a copy": row(cache(), True, "Stands", "c-1 holds the copy"),
+        "none is wanted": row(cache(derbyReplication={"mode": "Disabled"}), False, "ReplicationOff"),
+        "a single member": row(cache(1), False, "ReplicationOff"),
+        "there is none": row(cache().primary(0), False, "ReplicationMissing"),
+        "its holder is off": row(cache().off(1), False, "ReplicationMissing"),
+        "its holder's pod is down": row(
+            cache().pod(1, running=False).fact(polled=observed.Fresh(cache().polled)), False, "ReplicationMissing"
+        ),
+        "nobody tells": row(cache().mute(0, 1, 2), None, "GroupUnreachable"),
+    },
+}
+ROWS = {f"{type_}: {name}": (type_, it) for type_, rows in TABLE.items() for name, it in rows.items()}
+BY_TYPE: dict[str, Callable[[seen.Seen], decision.Fact]] = {fact(cache().seen).type: fact for fact in facts.FACTS}
+
+
+@pytest.mark.parametrize(("type_", "it"), ROWS.values(), ids=ROWS)
+def test_facts(type_: str, it: True_) -> None:
+    found = BY_TYPE[type_](it.seen)
+
+    assert (type_, it.status, it.reason) == (found.type, found.status, str(found.reason)), found.message
+    assert it.says in found.message
+
+
+def test_each_condition_has_one_fact_and_a_table() -> None:
+    assert list(TABLE) == [fact(cache().seen).type for fact in facts.FACTS]
+    assert facts.READY_FACTS <= TABLE.keys()
+
+
+LIFE: tuple[tuple[str, states.It, set[str]], ...] = (
+    ("created", cache().but(workload=None, pods={}).fact(polled=NOT_YET).says(member_statuses=()), set()),
+    ("the first member runs", fresh(), {"Watching", "Scaling"}),
+    ("the second joins", fresh().asked("Join", 1, 1), {"Watching", "Scaling", "Joining"}),
+    ("all have joined", cache().primary(0), {"Watching", "Available", "MembersReady"}),
+    ("there is a copy", cache(), {"Watching", "Available", "MembersReady", "ReplicationHealthy"}),
+    (
+        "a member is off",
+        cache().off(2),
+        {"Watching", "Available", "Degraded", "Recovering", "ReplicationHealthy"},
+    ),
+    ("the primary is off", cache().off(0), {"Watching", "Degraded", "Recovering", "ReplicationHealthy"}),
+    (
+        "its copy takes over",
+        cache().off(0).asked("Failover", 1, 1),
+        {"Watching", "Degraded", "Recovering", "ReplicationHealthy"},
+    ),
+    ("it has", cache().off(0).primary(1), {"Watching", "Available", "Degraded", "Recovering"}),
+    (
+        "a larger size",
+        cache().wants(size=4),
+        {"Watching", "Scaling", "ReplicationHealthy"},
+    ),
+    (
+        "a smaller size",
+        cache().wants(size=2).asked("Leave", 2, 0),
+        {"Watching", "Available", "MembersReady", "Scaling", "Disjoining", "ReplicationHealthy"},
+    ),
+    (
+        "a new template",
+        cache().old(0, 1, 2),
+        {"Watching", "Available", "MembersReady", "Updating", "ReplicationHealthy"},
+    ),
+    ("all pods are gone", cache().no_pod(0, 1, 2), {"Degraded", "Recovering"}),
+)
+
+
+@pytest.mark.parametrize(("it", "true"), [(it, true) for _, it, true in LIFE], ids=[name for name, _, _ in LIFE])
+def test_through_its_life_these_are_true(it: states.It, true: set[str]) -> None:
+    assert {"Valid", *true} == {fact.type for fact in (each(it.seen) for each in facts.FACTS) if fact.status}
+
+
+# --- the word for people
+
+
+def progress(reason: str) -> api_status.Progress:
+    return api_status.Progress("step", reason, ago(10))
+
+
+JOINED_ONCE = (types.MemberStatus("c-0", 0, state="Online"),)
+PHASES: dict[str, tuple[states.It, str]] = {
+    "being deleted": (cache().object(deletion_timestamp=ago(1)), "Deleting"),
+    "being deleted, whatever is wrong": (cache().fact(allowed=False).object(deletion_timestamp=ago(1)), "Deleting"),
+    "nothing may be done": (cache().fact(allowed=False), "Failed"),
+    "the Secret is wrong": (cache().fact(credentials=observed.Fresh("no key")), "Failed"),
+    **{
+        f"stands at {reason}": (cache().says(progress=progress(reason)), "Failed")
+        for reason in ("JoinGivenUp", "DisjoinGivenUp", "PrimaryLost", "UpdateStalled", "CredentialsRejected")
+    },
+    "stands at a failure that is tried again": (cache().says(progress=progress("JoinFailed")), "Running"),
+    "nothing is known": (cache().fact(objects=NOT_YET), "Pending"),
+    "nothing is made": (cache().but(workload=None), "Pending"),
+    "nobody has joined": (fresh(), "Creating"),
+    "members of unknown state": (
+        cache().says(member_statuses=(types.MemberStatus("c-0", 0),)),
+        "Creating",
+    ),
+    "the second joins": (fresh().says(member_statuses=JOINED_ONCE), "Creating"),
+    "not available yet": (fresh().says(member_statuses=JOINED_ONCE, conditions=was("False")), "Creating"),
+    "all are there": (cache(), "Running"),
+    "larger": (cache().wants(size=4), "Scaling"),
+    "larger, available before": (cache().but(spec={**cache().spec, "size": 4}), "Scaling"),
+    "larger before it was ever available": (fresh(3).says(member_statuses=JOINED_ONCE).wants(size=4), "Scaling"),
+    "larger, and not available for the second time": (
+        cache().but(spec={**cache().spec, "size": 4}).says(conditions=was("False", generation=2)),
+        "Scaling",
+    ),
+    "smaller": (cache().wants(size=2), "Scaling"),
+    "a member is off": (cache().off(2), "Degraded"),
+    "a member is off while others are replaced": (cache().off(2).old(0, 1), "Updating"),
+    "members are replaced": (cache().old(2), "Updating"),
+    "members are replaced, and it grows": (cache().old(2).wants(size=4), "Updating"),
+    "all pods are gone": (cache().no_pod(0, 1, 2), "Degraded"),
+}
+
+
+@pytest.mark.parametrize(("it", "expected"), PHASES.values(), ids=PHASES)
+def test_the_phase(it: states.It, expected: str) -> None:
+    assert expected == facts.phase(it.seen)
+
+
+# --- the other fields
+
+
+def told(it: states.It) -> dict[str, Any]:
+    return facts.report(it.seen)
+
+
+def test_the_report_of_a_healthy_cache() -> None:
+    grids = (answers.Grid("g", "Online"), answers.Grid("h", "Online"))
+
+    assert {
+        "size": 3,
+        "phase": "Running",
+        "targetImage": "ibmcom/xsld:latest",
+        "currentImage": "ibmcom/xsld:latest",
+        "selector": "app=c,xsld.ibm.com/cache=c",
+        "online": 3,
+        "pendingTasks": 0,
+        "grids": ["g", "h"],
+        "gridCount": 2,
+        "members": 3,
+        "catalogMembers": ["c-0", "c-1", "c-2"],
+        "primary": "c-0",
+        "replication": {"master": "c-0", "slave": "c-1", "state": "Running", "progress": 100},
+        "memberStatuses": [
+            {
+                "name": f"c-{n}",
+                "ordinal": n,
+                "podIP": f"10.0.0.{n}",
+                "registeredIP": f"10.0.0.{n}",
+                "state": "Online",
+                "catalog": True,
+                "image": "ibmcom/xsld:latest",
+            }
+            for n in range(3)
+        ],
+    } == told(cache().but(grids=grids))
+
+
+def test_a_report_is_of_the_status_type() -> None:
+    it = cache().runs(0, task(7)).asked("Replicate", 1, 0)
+
+    assert isinstance(msgspec.convert(told(it), types.XsldCacheStatus), types.XsldCacheStatus)
+
+
+UNKNOWN: dict[str, tuple[states.It, set[str]]] = {
+    "the objects are not known": (
+        cache().fact(objects=NOT_YET),
+        {"size", "phase", "targetImage", "selector"},
+    ),
+    "the group was not asked": (
+        cache().fact(polled=NOT_YET),
+        {"size", "phase", "targetImage", "selector", "currentImage", "online"},
+    ),
+    "nobody answers": (
+        cache().mute(0, 1, 2).but(grids=None),
+        {"size", "phase", "targetImage", "selector", "currentImage", "online", "pendingTasks"},
+    ),
+}
+
+
+@pytest.mark.parametrize(("it", "expected"), UNKNOWN.values(), ids=UNKNOWN)
+def test_what_is_not_known_stays_as_it_was(it: states.It, expected: set[str]) -> None:
+    assert expected == told(it).keys()
+
+
+def test_zeros_are_written() -> None:
+    found = told(cache().mute(0, 1, 2).fact(polled=observed.Fresh(answers.Polled())))
+
+    assert (0, 0) == (found["online"], found["pendingTasks"])
+
+
+def test_while_images_differ_none_is_the_current_one() -> None:
+    assert "currentImage" not in told(cache().pod(2, image="other"))
+    assert "other" == told(cache(1).pod(0, image="other"))["currentImage"]
+    assert "ibmcom/xsld:latest" == told(cache().pod(2, image=""))["currentImage"]
+
+
+def test_tasks_that_run_are_counted_whoever_started_them() -> None:
+    it = cache().runs(0, task(1), task(2, DONE)).runs(2, task(3))
+
+    assert 2 == told(it)["pendingTasks"]
+
+
+def test_members_are_told_by_number_with_what_their_pods_are() -> None:
+    it = cache(11).off(2).no_pod(2).member(3, address="10.9.9.9", catalog=True)
+    found = told(it)["memberStatuses"]
+
+    assert list(range(11)) == [m["ordinal"] for m in found]
+    assert ("", "10.0.0.2", "Offline", "") == tuple(
+        found[2][key] for key in ("podIP", "registeredIP", "state", "image")
+    )
+    assert ("10.0.0.3", "10.9.9.9") == (found[3]["podIP"], found[3]["registeredIP"])
+    assert ["c-0", "c-1", "c-2", "c-3"] == told(it)["catalogMembers"]
+
+
+def test_while_the_primary_is_away_the_former_one_stands() -> None:
+    assert "primary" not in told(cache().off(0))
+    assert "c-1" == told(cache().primary(1))["primary"]
+
+
+COPIES: dict[str, tuple[states.It, tuple[str, str, str, int]]] = {
+    "none": (cache().primary(0), ("", "", "Off", 0)),
+    "it is being set up": (
+        cache().primary(0).asked("Replicate", 1, 0, progress=45),
+        ("", "", "Starting", 45),
+    ),
+    "another task is none": (cache().primary(0).asked("Join", 2, 2, progress=45), ("", "", "Off", 0)),
+    "it stands": (cache(), ("c-0", "c-1", "Running", 100)),
+    "it moves": (cache().asked("Replicate", 2, 0, progress=10), ("c-0", "c-1", "Running", 10)),
+    "its holder is off": (cache().off(1), ("c-0", "c-1", "Broken", 0)),
+    "the primary is off": (cache().off(0), ("", "c-1", "Running", 100)),
+}
+
+
+@pytest.mark.parametrize(("it", "expected"), COPIES.values(), ids=COPIES)
+def test_the_copy_is_told(it: states.It, expected: tuple[str, str, str, int]) -> None:
+    assert expected == tuple(told(it)["replication"].values())
+
+
+def test_progress_is_told_when_it_moves() -> None:
+    it = cache().asked("Replicate", 2, 0, progress=10, progress_at=ago(50)).runs(0, task(7, progress=45))
+
+    found = told(it)["currentTask"]
+    assert (45, conditions.timestamp(NOW)) == (found["progress"], found["progressAt"])
+    assert ("i-1", "Replicate", 7) == (found["intent"], found["command"], found["id"])
+
+
+@pytest.mark.parametrize(
+    "it",
+    [
+        pytest.param(cache().runs(0, task(7)), id="no task of ours"),
+        pytest.param(cache().asked("Replicate", 2, 0), id="the task is nowhere"),
+        pytest.param(
+            cache().asked("Replicate", 2, 0, progress=45).runs(0, task(7, progress=45)), id="it says nothing new"
+        ),
+    ],
+)
+def test_a_task_without_news_is_left_as_it_was(it: states.It) -> None:
+    assert "currentTask" not in told(it)
+
+
+def test_a_cache_that_begins_has_nothing_to_say_of_its_health() -> None:
+    assert "" == facts.degraded(fresh().mute(0, 1, 2).seen).message
+
+
+@pytest.mark.parametrize("fact", facts.FACTS, ids=lambda fact: fact.__name__)
+@pytest.mark.parametrize(
+    "it",
+    [
+        pytest.param(
+            cache().fact(binding=DOWN, credentials=DOWN, entrypoint=DOWN, objects=DOWN, polled=DOWN), id="all"
+        ),
+        pytest.param(cache().fact(objects=DOWN), id="objects"),
+        pytest.param(cache().fact(polled=DOWN), id="the group"),
+        pytest.param(cache().but(workload=None, pods={}, volumes={}), id="nothing there"),
+        pytest.param(cache().set_of(child=apply.Child("u", deleting=True)), id="ending"),
+    ],
+)
+def test_facts_and_report_take_whatever_is_unknown(it: states.It, fact: Callable[[seen.Seen], decision.Fact]) -> None:
+    assert fact(it.seen).type
+    assert facts.report(it.seen)["phase"]

@@ -1,0 +1,170 @@
+"""How a new template reaches the members: one after another, each once the group is well."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from moorage.operators.xsld.cache import control, rolling
+from moorage.operators.xsld.group import answers
+from moorage.runtime import decision, observed
+from tests.unit.xsld import states
+from tests.unit.xsld.states import BUSY, NOW, SETTLED, Blocks, Row, Waits, acts, cache, submits
+
+NO_COPY: dict[str, Any] = {"derbyReplication": {"mode": "Disabled"}}
+ON_DELETE: dict[str, Any] = {"updateStrategy": {"type": "OnDelete"}}
+NO_PAUSE: dict[str, Any] = {"updateStrategy": {"pauseOnFailure": False, "memberTimeout": "5m"}}
+WAITS = Waits("UpdateWaits", "group", 1800.0)
+BACK = "new_members_are_back"
+ROLLS = "template_rolls"
+
+
+def row(it: states.It, step: str, shape: states.Shape, says: str = "") -> Row:
+    return Row(it.seen, step, shape, says)
+
+
+def evicts(ordinal: int) -> states.Acts:
+    return acts("Updating", f"evict c-{ordinal} uid-{ordinal} if others_are_online c-{ordinal}")
+
+
+def coming(within: float = 900.0) -> Waits:
+    return Waits("Updating", "group", within, again=BUSY)
+
+
+ROWS: dict[str, Row] = {
+    "all are old: the highest first": row(cache().old(0, 1, 2), ROLLS, evicts(2), "c-2 is replaced"),
+    "by number, not by name": row(cache(11).old(*range(11)), ROLLS, evicts(10)),
+    "then the next": row(cache().old(0, 1), ROLLS, evicts(1)),
+    "the primary last, having handed over": row(
+        cache().old(0),
+        ROLLS,
+        submits("FailingOver", "Failover c-1 at c-1"),
+        "c-1 becomes the primary, before c-0 is replaced",
+    ),
+    "the former primary then": row(cache().old(0).primary(1, slave=2), ROLLS, evicts(0)),
+    "the primary is last wherever it is": row(cache().primary(2, slave=0).old(0, 1, 2), ROLLS, evicts(1)),
+    "a primary goes as it is where no copy is wanted": row(cache(**NO_COPY).primary(0).old(0), ROLLS, evicts(0)),
+    "also where one is left that does not answer": row(cache(**NO_COPY).old(0).mute(1), ROLLS, evicts(0)),
+    "a primary whose copy is off waits": row(
+        cache().old(0).off(1).pod(1, created=NOW - 60.0), BACK, coming(), "c-1 is to come back; then c-0"
+    ),
+    "a single member": row(cache(1).old(0), ROLLS, evicts(0)),
+    "one that does not work anyway comes first": row(cache().old(0, 1, 2).off(1), ROLLS, evicts(1)),
+    "one whose pod does not run comes first": row(cache().old(0, 1, 2).pod(1, running=False), ROLLS, evicts(1)),
+    "even the primary": row(
+        cache().primary(0).old(0, 1, 2).pod(0, running=False).fact(polled=observed.Fresh(cache().primary(0).polled)),
+        ROLLS,
+        evicts(0),
+    ),
+    "not while another is off": row(
+        cache().old(0, 1, 2).off(0, 1).but(silent={}).primary(2), ROLLS, WAITS, "c-0 not online; c-1 is not replaced"
+    ),
+    "not while another pod is ending": row(
+        cache().old(0, 1).pod(2, deleting=True), ROLLS, WAITS, "c-2 not online; c-1 is not replaced"
+    ),
+    "not while one has not joined": Row(
+        cache().left(1).old(0, 2).seen, ROLLS, WAITS, "c-1 not online; c-2 is not replaced", (rolling.template_rolls,)
+    ),
+    "not while a grid is not online": row(
+        cache().old(2).but(grids=(answers.Grid("g", "Online"), answers.Grid("h", "Stopped"))),
+        ROLLS,
+        WAITS,
+        "grid h is not online",
+    ),
+    "nobody is replaced by us": row(cache(**ON_DELETE).old(0, 1, 2), "", SETTLED),
+    "while the template is not known nobody is old": row(cache().old(0, 1, 2).set_of(revision=""), "", SETTLED),
+    "pods that are to go are not replaced": row(
+        cache(3).left(2).old(2).wants(size=2).set_of(replicas=2).no_volume(2), "", SETTLED
+    ),
+    # they must come back
+    "one that was replaced starts": row(
+        cache().old(0, 1).off(2).pod(2, created=NOW - 60.0), BACK, coming(), "c-2 is to come back; then c-1, c-0"
+    ),
+    "one that was replaced can't start": row(
+        cache().old(0, 1).off(2).pod(2, created=NOW - 60.0, running=False, trouble="the image can't be pulled"),
+        BACK,
+        coming(),
+        "c-2 is to come back: the image can't be pulled; then",
+    ),
+    "it runs, and is not online": row(
+        cache().old(0, 1).member(2, online=False).pod(2, created=NOW - 60.0), BACK, coming()
+    ),
+    "the group has it online, and its pod does not run": row(
+        cache().old(0, 1).pod(2, running=False, created=NOW - 60.0).fact(polled=observed.Fresh(cache().polled)),
+        BACK,
+        coming(),
+    ),
+    "it is young": row(cache().old(0, 1).off(2).pod(2, created=NOW - 900.0), BACK, coming()),
+    "it took too long": row(
+        cache().old(0, 1).off(2).pod(2, created=NOW - 901.0, trouble="it crashes"),
+        BACK,
+        Blocks("UpdateStalled"),
+        "c-2 did not come back within 900 s: it crashes; c-1, c-0 is left as it is",
+    ),
+    "in a time of the user's own": row(
+        cache(updateStrategy={"memberTimeout": "5m"}).old(0, 1).off(2).pod(2, created=NOW - 301.0),
+        BACK,
+        Blocks("UpdateStalled"),
+        "c-2 did not come back within 300 s; c-1, c-0",
+    ),
+    "it took too long, and that may be": row(
+        cache(**NO_PAUSE).old(0, 1).off(2).pod(2, created=NOW - 901.0), BACK, coming(300.0)
+    ),
+    "since when it is there is not known": row(cache().old(0, 1).off(2).pod(2, created=0.0), BACK, coming()),
+    "the first that is not back is told": row(
+        cache().old(0).off(2).member(1, online=False).pod(1, created=NOW - 60.0), BACK, coming(), "c-1 is to come back"
+    ),
+    "one that is to go need not come back": row(
+        cache(3).left(2).old(0, 1).wants(size=2).set_of(replicas=2).no_volume(2).pod(2, running=False),
+        ROLLS,
+        evicts(1),
+    ),
+    "when nobody is old all are waited for elsewhere": row(
+        cache().off(2).pod(2, created=NOW - 10_000.0),
+        "members_are_online",
+        Waits("MembersNotOnline", "group", 1800.0, again=BUSY),
+    ),
+}
+
+
+@pytest.mark.parametrize("it", ROWS.values(), ids=ROWS)
+def test_table(it: Row) -> None:
+    states.check(it, control.STEPS)
+
+
+def test_a_roll_from_first_to_last_is_the_vendors_order() -> None:
+    """Container servers first, catalog servers after them, the primary last; each is back before the next one goes."""
+    it, told = cache(5).old(*range(5)), []
+    for _ in range(20):
+        step, found, _, made = states.decided(it.seen, control.STEPS)
+        if not step:
+            break
+        assert isinstance(found, states.Acts), found
+        told.append(found.actions[-1])
+        action = made.acts[0].actions[-1]
+        if isinstance(action, decision.Evict):
+            ordinal = int(action.ref.name[-1])
+            it = it.pod(ordinal, revision="new", uid=f"new-{ordinal}", created=NOW)
+        else:
+            it = it.primary(1, slave=0)
+
+    assert [
+        "evict c-4 uid-4 if others_are_online c-4",
+        "evict c-3 uid-3 if others_are_online c-3",
+        "evict c-2 uid-2 if others_are_online c-2",
+        "evict c-1 uid-1 if others_are_online c-1",
+        "submit Failover c-1 at c-1",
+        "evict c-0 uid-0 if others_are_online c-0",
+    ] == told
+
+
+def test_while_the_primary_is_not_known_the_first_counts_as_it() -> None:
+    it = cache().old(0, 1, 2).fact(polled=observed.Failed("Down", "down")).seen
+
+    assert ["c-2", "c-1", "c-0"] == [pod.name for pod in rolling.outdated(it)]
+
+
+def test_without_a_statefulset_nobody_is_old() -> None:
+    assert [] == rolling.outdated(cache().old(0).but(workload=None).seen)
+    assert decision.DONE == rolling.new_members_are_back(cache().old(0).but(workload=None).seen)

@@ -1,0 +1,532 @@
+"""What is done for a DataGrid: created, changed, made anew, deleted, and what it waits for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+
+from moorage.api import meta
+from moorage.operators.xsld import config, names, shared
+from moorage.operators.xsld.grid import control, settings, types
+from moorage.operators.xsld.group import answers, dialect
+from moorage.runtime import decision, observed
+from tests.unit.xsld import states
+from tests.unit.xsld.states import BUSY, CAP, DONE, FAILED, NOW, RUNNING, SETTLED, Blocks, Row, Waits, acts, ago
+
+DOWN = observed.Failed("Down", "the server is down")
+NOT_YET = observed.not_yet("it")
+CACHE = shared.CacheSeen("c", available=True, deleting=False)
+SAID = dialect.Dialect()
+
+
+class It(msgspec.Struct, frozen=True):
+    """A grid that is as it should be; each method changes one thing."""
+
+    spec: dict[str, Any] = {}
+    grid: answers.Grid | None = answers.Grid("g", "Online", {})
+    status: types.DataGridStatus = types.DataGridStatus(made=True)
+    meta: meta.ObjectMeta = meta.ObjectMeta(
+        name="g", namespace="ns", uid="uid-g", generation=1, finalizers=(names.GRID_FINALIZER,)
+    )
+    tasks: tuple[answers.Task, ...] = ()
+    templates: tuple[str, ...] | None = ()
+    grids_known: bool = True
+    facts: dict[str, Any] = {}
+
+    def but(self, **changes: Any) -> It:
+        return msgspec.structs.replace(self, **changes)
+
+    def fact(self, **facts: Any) -> It:
+        return self.but(facts={**self.facts, **facts})
+
+    def wants(self, **fields: Any) -> It:
+        """Another spec, by the names of a manifest."""
+        return self.but(spec={**self.spec, **fields})
+
+    def object(self, **changes: Any) -> It:
+        return self.but(meta=msgspec.structs.replace(self.meta, **changes))
+
+    def says(self, **changes: Any) -> It:
+        """Another status as last written."""
+        return self.but(status=msgspec.structs.replace(self.status, **changes))
+
+    def server(self, status: str = "Online", **fields: Any) -> It:
+        """The server's grid is otherwise."""
+        return self.but(grid=answers.Grid("g", status, fields))
+
+    def missing(self) -> It:
+        return self.but(grid=None)
+
+    def asked(self, what: str, *, age: float = 5.0, task: int = 7, **changes: Any) -> It:
+        """Something was asked and has not shown."""
+        return self.says(asked=what, asked_at=ago(age), task_id=task, **changes)
+
+    def runs(self, phase: answers.Phase = RUNNING, number: int = 7, message: str = "") -> It:
+        return self.but(tasks=(*self.tasks, answers.Task(number, "GridCommand", "", phase, message=message)))
+
+    def caches(self, *caches: shared.CacheSeen) -> It:
+        return self.fact(caches=observed.Fresh(caches))
+
+    def cache(self, **changes: Any) -> It:
+        return self.caches(msgspec.structs.replace(CACHE, **changes))
+
+    @property
+    def polled(self) -> answers.Polled:
+        answer = answers.Answer("c-0", "uid-0", "10.0.0.1", tasks=self.tasks)
+        others = (answers.Grid("other", "Error"), *([self.grid] if self.grid else []))
+        return answers.Polled((answer,), "c-0", others if self.grids_known else None, self.templates)
+
+    @property
+    def seen(self) -> control.Seen:
+        spec = msgspec.convert(self.spec, types.DataGridSpec)
+        whole = control.Seen(
+            meta=self.meta,
+            spec=spec,
+            status=self.status,
+            now=NOW,
+            limits=config.Retry(),
+            busy=BUSY,
+            said=SAID,
+            grid_name="g",
+            caches=observed.Fresh((CACHE,)),
+            polled=observed.Fresh(self.polled),
+        )
+        return msgspec.structs.replace(whole, **self.facts)
+
+
+NEW = It().missing().says(made=False)
+ALLOWED = {names.ALLOW_RECREATE: "true"}
+NO_RECOVERY = {"recovery": {"policy": "None"}}
+SHOWS = "what_was_asked_shows"
+WANTED = "grid_is_as_wanted"
+SPACED = "failures_are_spaced"
+ENDED = "remember no-asked no-attempts lastAppliedHash made"
+FAILURE = "remember no-asked no-taskId attempts failedAt"
+
+
+def row(it: It, step: str, shape: states.Shape, says: str = "") -> Row:
+    return Row(it.seen, step, shape, says)
+
+
+def asks(reason: str, what: str) -> states.Acts:
+    return acts(reason, "remember asked askedAt no-taskId no-refused", f"ask {what}")
+
+
+def under_way(reason: str) -> Waits:
+    return Waits(reason, "group", 300.0, again=2.0)
+
+
+UNAVAILABLE = Waits("CacheNotAvailable", "cache", 1800.0)
+LOST = {"task": 7, "age": 21.0}
+
+ROWS: dict[str, Row] = {
+    "all is well": row(It(), "", SETTLED),
+    "the finalizer first": row(
+        NEW.object(finalizers=()).fact(caches=DOWN, polled=DOWN), "finalizer_is_set", acts("TakingCare", "finalizer on")
+    ),
+    "a fresh try is asked for": row(
+        It().object(annotations={"moorage.dev/reconcile-at": "2"}),
+        "retry_is_honoured",
+        acts("Retrying", "remember reconciledAt no-attempts no-refused"),
+    ),
+    "a fresh try that was honoured": row(
+        It().object(annotations={"moorage.dev/reconcile-at": "2"}).says(reconciled_at="2"), "", SETTLED
+    ),
+    # the cache
+    "the caches are not known": row(
+        It().fact(caches=NOT_YET), "cache_is_clear", Waits("CacheNotFound", "cache", 120.0, unseen=True)
+    ),
+    "there is no cache": row(
+        It().caches(), "cache_is_clear", Waits("CacheNotFound", "cache", 900.0), "no XsldCache in this namespace"
+    ),
+    "the named one is not there": row(
+        It().wants(cacheRef={"name": "x"}).caches(),
+        "cache_is_clear",
+        Waits("CacheNotFound", "cache", 900.0),
+        "there is no XsldCache x",
+    ),
+    "there are several": row(
+        It().caches(CACHE, msgspec.structs.replace(CACHE, name="d")),
+        "cache_is_clear",
+        Blocks("AmbiguousCache"),
+        "several caches in this namespace: c, d",
+    ),
+    "the cache is not available": row(
+        It().cache(available=False), "cache_is_available", UNAVAILABLE, "XsldCache c is not available"
+    ),
+    "the cache is being deleted": row(
+        It().cache(deleting=True), "cache_is_available", UNAVAILABLE, "XsldCache c is being deleted"
+    ),
+    "the group was not asked yet": row(
+        It().fact(polled=NOT_YET), "cache_is_available", Waits("CacheNotAvailable", "group", 120.0, unseen=True)
+    ),
+    "the group can't be asked": row(
+        It().fact(polled=DOWN), "cache_is_available", Waits("CacheNotAvailable", "group", 120.0, again=5.0)
+    ),
+    "something was done to the group since": row(
+        It().fact(polled=observed.Stale(It().polled, 0.0, "POST /grid/g")),
+        "cache_is_available",
+        Waits("Looking", "group", 120.0, unseen=True),
+        "POST /grid/g",
+    ),
+    "nobody tells of the grids": row(
+        It().but(grids_known=False),
+        "cache_is_available",
+        Waits("CacheNotAvailable", "group", 900.0, again=BUSY),
+        "nobody tells of the grids",
+    ),
+    # what was asked
+    "it is being created": row(NEW.asked("Create").runs(), SHOWS, under_way("GridCreating"), "Create of grid g"),
+    "it is listed and not online": row(
+        NEW.server("Created").asked("Create"), SHOWS, under_way("GridCreating"), "is under way"
+    ),
+    "it is online while its task runs": row(NEW.server().asked("Create").runs(), SHOWS, under_way("GridCreating")),
+    "it was created": row(
+        NEW.server().asked("Create").runs(DONE), SHOWS, acts("TaskDone", ENDED), "Create of grid g: done"
+    ),
+    "its task is forgotten, and it is online": row(NEW.server().asked("Create"), SHOWS, acts("TaskDone", ENDED)),
+    "it was online before anybody answered": row(NEW.server().asked("Create", task=0), SHOWS, acts("TaskDone", ENDED)),
+    "it is being changed": row(
+        It().wants(lockTimeout=9).server(lockTimeout="15").asked("Update").runs(), SHOWS, under_way("GridUpdating")
+    ),
+    "it was changed": row(
+        It().wants(lockTimeout=9).server(lockTimeout="9").asked("Update").runs(DONE), SHOWS, acts("TaskDone", ENDED)
+    ),
+    "it is being deleted": row(It().asked("Delete").runs(), SHOWS, under_way("GridDeleting")),
+    "it was deleted, to be made anew": row(
+        It().missing().asked("Delete"),
+        SHOWS,
+        acts("TaskDone", "remember no-asked no-attempts"),
+        "Delete of grid g: done",
+    ),
+    "the task failed": row(
+        NEW.asked("Create").runs(FAILED, message="no room"), SHOWS, acts("GridFailed", FAILURE), "no room"
+    ),
+    "the task failed without a word": row(
+        NEW.asked("Create").runs(FAILED), SHOWS, acts("GridFailed", FAILURE), "the task failed"
+    ),
+    "the task failed, and yet it shows": row(NEW.server().asked("Create").runs(FAILED), SHOWS, acts("TaskDone", ENDED)),
+    "another's task failed": row(
+        NEW.server("Created").asked("Create").runs(FAILED, number=8), SHOWS, under_way("GridCreating")
+    ),
+    "it came to be in Error": row(
+        NEW.server("Error").asked("Create").runs(DONE), SHOWS, acts("GridFailed", FAILURE), "the grid is in Error"
+    ),
+    "it is in Error while its task runs": row(
+        NEW.server("Error").asked("Create").runs(), SHOWS, under_way("GridCreating")
+    ),
+    "it takes as long as it may": row(NEW.asked("Create", age=300.0).runs(), SHOWS, under_way("GridCreating")),
+    "it takes too long": row(
+        NEW.asked("Create", age=301.0).runs(), SHOWS, acts("GridFailed", FAILURE), "no effect in time"
+    ),
+    "its task is not listed for a moment": row(NEW.asked("Create", age=20.0), SHOWS, under_way("GridCreating")),
+    "its task is lost": row(NEW.asked("Create", age=21.0), SHOWS, acts("GridFailed", FAILURE), "its task is lost"),
+    "its task is lost, and the grid is on its way": row(
+        NEW.server("Created").asked("Create", age=21.0), SHOWS, under_way("GridCreating")
+    ),
+    "the task of a change is lost": row(
+        It().wants(lockTimeout=9).server(lockTimeout="15").asked("Update", age=21.0),
+        SHOWS,
+        acts("GridFailed", FAILURE),
+        "Update of grid g: its task is lost",
+    ),
+    "it was never begun": row(
+        NEW.asked("Create", task=0),
+        SHOWS,
+        acts("GridFailed", "remember no-asked no-taskId no-attempts failedAt"),
+        "its task is lost",
+    ),
+    "the task 0 of somebody else is not ours": row(
+        NEW.asked("Create", task=0).runs(FAILED, number=0, message="not ours"),
+        SHOWS,
+        acts("GridFailed", "remember no-asked no-taskId no-attempts failedAt"),
+        "its task is lost",
+    ),
+    "who was asked for grids tells no tasks": row(
+        NEW.asked("Create").fact(polled=observed.Fresh(answers.Polled((), "", (), ()))),
+        SHOWS,
+        under_way("GridCreating"),
+    ),
+    # refusals and failures
+    "the server refuses it": row(
+        NEW.says(refused="not prime", refused_generation=1), "refusal_is_told", Blocks("GridRefused"), "not prime"
+    ),
+    "it refused another spec": row(
+        NEW.says(refused="not prime", refused_generation=1).object(generation=2),
+        WANTED,
+        asks("GridCreating", "Create"),
+    ),
+    "it failed a moment ago": row(
+        NEW.says(attempts=1, failed_at=ago(4)),
+        SPACED,
+        Waits("GridFailed", "back-off", CAP, again=6.0),
+        "failed 1 times; it is tried again in 6 s",
+    ),
+    "a second before its time": row(
+        NEW.says(attempts=1, failed_at=ago(9)), SPACED, Waits("GridFailed", "back-off", CAP, again=1.0)
+    ),
+    "for the second time": row(
+        NEW.says(attempts=2, failed_at=ago(4)), SPACED, Waits("GridFailed", "back-off", CAP, again=16.0)
+    ),
+    "long enough ago": row(NEW.says(attempts=1, failed_at=ago(10)), WANTED, asks("GridCreating", "Create")),
+    "too often": row(NEW.says(attempts=5, failed_at=ago(9999)), SPACED, Blocks("GridGivenUp"), "failed 5 times"),
+    "once more than the user wants": row(
+        NEW.wants(recovery={"maxAttempts": 1}).says(attempts=1, failed_at=ago(9999)), SPACED, Blocks("GridGivenUp")
+    ),
+    "it failed, and is in Error": row(
+        It().server("Error").says(attempts=1, failed_at=ago(4)),
+        SPACED,
+        Waits("GridFailed", "back-off", CAP, again=6.0),
+    ),
+    "it failed, and is online after all": row(
+        It().says(attempts=9, failed_at=ago(4)),
+        "grid_is_online",
+        acts("TaskDone", "remember no-attempts made"),
+        "grid g is online",
+    ),
+    # what it waits for
+    "its template is not there": row(
+        NEW.wants(gridType="Custom", templateName="t").but(templates=("u",)),
+        "template_is_there",
+        Waits("TemplateMissing", "group", 1800.0, again=BUSY),
+        "template t is not uploaded",
+    ),
+    "its template is there": row(
+        NEW.wants(gridType="Custom", templateName="t").but(templates=("t",)), WANTED, asks("GridCreating", "Create")
+    ),
+    "nobody tells of templates": row(
+        NEW.wants(gridType="Custom", templateName="t").but(templates=None), WANTED, asks("GridCreating", "Create")
+    ),
+    "a simple grid needs none": row(NEW.wants(templateName="t"), WANTED, asks("GridCreating", "Create")),
+    "a task of ours runs at the group": row(
+        NEW.cache(task="Join c-2"),
+        "group_is_free",
+        Waits("TaskRunning", "group", 1800.0, again=BUSY),
+        "the group is busy: Join c-2",
+    ),
+    "a task of others runs at the group": row(
+        NEW.runs(number=3),
+        "group_is_free",
+        Waits("TaskRunning", "group", 1800.0, again=BUSY),
+        "the group is busy: GridCommand",
+    ),
+    "tasks that have ended are nothing": row(It().runs(DONE, 3).runs(FAILED, 4), "", SETTLED),
+    # as it should be
+    "it is created": row(NEW, WANTED, asks("GridCreating", "Create"), "grid g is created"),
+    "it was lost, and is created anew": row(It().missing(), WANTED, asks("GridCreating", "Create")),
+    "it was lost, and shall stay so": row(
+        It().missing().wants(**NO_RECOVERY), WANTED, Blocks("GridGivenUp"), "is gone from the server"
+    ),
+    "the first time it is created all the same": row(NEW.wants(**NO_RECOVERY), WANTED, asks("GridCreating", "Create")),
+    "it is in Error": row(It().server("Error"), WANTED, asks("GridRecreating", "Delete"), "is in Error"),
+    "it is in Error, and shall stay so": row(
+        It().server("Error").wants(**NO_RECOVERY), WANTED, Blocks("GridGivenUp"), "grid g is in Error"
+    ),
+    "it differs": row(
+        It().wants(lockTimeout=9).server(lockTimeout="15"),
+        WANTED,
+        asks("GridUpdating", "Update"),
+        "changed in lockTimeout",
+    ),
+    "it differs in what can't be changed": row(
+        It().wants(numPartition=5, lockTimeout=9).server(numPartition="3", lockTimeout="15"),
+        WANTED,
+        Blocks("RecreateNeeded"),
+        "differs in lockTimeout, numPartition",
+    ),
+    "which the user allows": row(
+        It().wants(numPartition=5).server(numPartition="3").object(annotations=ALLOWED),
+        WANTED,
+        asks("GridRecreating", "Delete"),
+        "it is made anew",
+    ),
+    "which another value of the annotation does not": row(
+        It().wants(numPartition=5).server(numPartition="3").object(annotations={names.ALLOW_RECREATE: "yes"}),
+        WANTED,
+        Blocks("RecreateNeeded"),
+    ),
+    "the allowance alone does nothing": row(It().object(annotations=ALLOWED), "", SETTLED),
+    # online
+    "it is not online": row(
+        It().server("Stopped"), "grid_is_online", Waits("GridCreating", "group", 300.0, again=BUSY), "grid g is Stopped"
+    ),
+    "it was there before, and is taken over": row(
+        It().says(made=False), "grid_is_online", acts("TaskDone", "remember no-attempts made")
+    ),
+}
+
+GONE = "finalizer off if grid_is_gone g"
+FAREWELL_ROWS: dict[str, Row] = {
+    "the caches are not known": row(
+        It().fact(caches=NOT_YET), "cache_holds_it", Waits("CacheNotFound", "cache", 120.0, unseen=True)
+    ),
+    "the cache is gone": row(It().caches(), "cache_holds_it", acts("Leaving", "finalizer off"), "the cache is gone"),
+    "the cache is being deleted": row(
+        It().cache(deleting=True, available=False), "cache_holds_it", acts("Leaving", "finalizer off")
+    ),
+    "it is to stay": row(
+        It().wants(deletionPolicy="Retain"), "cache_holds_it", acts("Leaving", "finalizer off"), "stays on the server"
+    ),
+    "it is to stay where it is": row(
+        It().object(annotations={"moorage.dev/on-delete": "Orphan"}),
+        "cache_holds_it",
+        acts("Leaving", "finalizer off"),
+    ),
+    "it was never made": row(NEW, "cache_holds_it", acts("Leaving", "finalizer off"), "was never made"),
+    "another's grid of that name is not deleted": row(
+        It().says(made=False), "cache_holds_it", acts("Leaving", "finalizer off")
+    ),
+    "it may have been made": row(NEW.asked("Create").runs(), SHOWS, under_way("GridCreating")),
+    "the cache is not available": row(It().cache(available=False), "cache_is_available", UNAVAILABLE),
+    "the group is busy": row(
+        It().cache(task="Join c-2"), "group_is_free", Waits("TaskRunning", "group", 1800.0, again=BUSY)
+    ),
+    "it is deleted": row(It(), "grid_is_gone", asks("GridDeleting", "Delete"), "grid g is deleted"),
+    "it is being deleted": row(It().asked("Delete").runs(), SHOWS, under_way("GridDeleting")),
+    "it was deleted": row(It().missing().asked("Delete"), SHOWS, acts("TaskDone", "remember no-asked no-attempts")),
+    "it is gone by the server's own word": row(It().missing(), "grid_is_gone", acts("Leaving", GONE)),
+    "nobody tells": row(
+        It().but(grids_known=False), "cache_is_available", Waits("CacheNotAvailable", "group", 900.0, again=BUSY)
+    ),
+}
+
+
+@pytest.mark.parametrize("it", ROWS.values(), ids=ROWS)
+def test_table(it: Row) -> None:
+    states.check(it, control.STEPS)
+
+
+@pytest.mark.parametrize("it", FAREWELL_ROWS.values(), ids=FAREWELL_ROWS)
+def test_farewell(it: Row) -> None:
+    states.check(it, control.FAREWELL)
+
+
+def remembered(it: It) -> dict[str, Any]:
+    made = decision.decide(it.seen, steps=control.STEPS)
+    (note,) = (action for action in made.acts[0].actions if isinstance(action, decision.Remember))
+    return note.fields
+
+
+def test_what_is_asked_is_remembered_first() -> None:
+    assert {"asked": "Create", "askedAt": ago(0), "taskId": 0, "refused": ""} == remembered(NEW)
+
+
+def test_the_id_of_the_task_is_kept_at_once() -> None:
+    _, call = decision.decide(NEW.seen, steps=control.STEPS).acts[0].actions
+
+    assert isinstance(call, decision.Call)
+    assert ({"what": "Create"}, True) == (call.args, call.keep)
+
+
+def test_a_failure_counts_and_begins_its_wait() -> None:
+    assert {"asked": "", "taskId": 0, "attempts": 3, "failedAt": ago(0)} == remembered(
+        NEW.asked("Create", attempts=2).runs(FAILED)
+    )
+    assert 2 == remembered(NEW.asked("Create", task=0, attempts=2))["attempts"], "what was never begun is no failure"
+
+
+def test_a_success_is_remembered_with_its_settings() -> None:
+    it = NEW.server().asked("Create", attempts=2)
+
+    assert {
+        "asked": "",
+        "attempts": 0,
+        "lastAppliedHash": settings.digest(it.seen.spec),
+        "made": True,
+    } == remembered(it)
+
+
+def test_a_step_that_is_asked_without_a_cache_waits() -> None:
+    waiting = control.cache_is_available(It().caches().seen)
+
+    assert UNAVAILABLE == states.shape(waiting)
+    assert decision.DONE == control.group_is_free(It().fact(caches=DOWN, polled=DOWN).seen)
+
+
+def test_a_grid_that_is_missing_is_not_online() -> None:
+    assert Waits("GridCreating", "group", 300.0, again=BUSY) == states.shape(
+        control.grid_is_online(It().missing().seen)
+    )
+
+
+FACTS = {
+    "Synced: as wanted": (It(), "Synced", True, "Stands", ""),
+    "Synced: missing": (It().missing(), "Synced", False, "GridCreating", "not on the server"),
+    "Synced: differs": (
+        It().wants(lockTimeout=9).server(lockTimeout="15"),
+        "Synced",
+        False,
+        "GridUpdating",
+        "differs in lockTimeout",
+    ),
+    "Online: yes": (It(), "Online", True, "Stands", "the grid is Online"),
+    "Online: not yet": (It().server("Created"), "Online", False, "GridCreating", "the grid is Created"),
+    "Online: missing": (It().missing(), "Online", False, "GridCreating", "the grid is missing"),
+    "Recovering: no": (It(), "Recovering", False, "Idle", ""),
+    "Recovering: it is new": (NEW, "Recovering", False, "Idle", ""),
+    "Recovering: lost": (It().missing(), "Recovering", True, "GridRecreating", "0 failures"),
+    "Recovering: in Error": (It().server("Error"), "Recovering", True, "GridRecreating", ""),
+    "Recovering: new and in Error": (NEW.server("Error"), "Recovering", False, "Idle", ""),
+    "Recovering: failed": (NEW.says(attempts=2), "Recovering", True, "GridRecreating", "2 failures"),
+}
+
+
+@pytest.mark.parametrize(("it", "type_", "status", "reason", "says"), FACTS.values(), ids=FACTS)
+def test_facts(it: It, type_: str, status: bool, reason: str, says: str) -> None:
+    (found,) = (fact for fact in (each(it.seen) for each in control.FACTS) if fact.type == type_)
+
+    assert (status, reason) == (found.status, str(found.reason))
+    assert says in found.message
+
+
+REPORTS: dict[str, tuple[It, dict[str, Any]]] = {
+    "well": (It(), {"cache": "c", "status": "Online"}),
+    "missing": (It().missing(), {"cache": "c", "status": ""}),
+    "nobody tells of grids": (It().but(grids_known=False), {"cache": "c"}),
+    "the group is not known": (It().fact(polled=DOWN), {"cache": "c"}),
+    "which cache is not clear": (It().caches(), {"status": "Online"}),
+    "nothing is known": (It().fact(caches=DOWN, polled=DOWN), {}),
+}
+
+
+@pytest.mark.parametrize(("it", "expected"), REPORTS.values(), ids=REPORTS)
+def test_the_report(it: It, expected: dict[str, Any]) -> None:
+    assert expected == control.report(it.seen)
+
+
+def test_an_observation_can_be_saved_and_decides_the_same_again() -> None:
+    for name, it in {**ROWS, **FAREWELL_ROWS}.items():
+        again = msgspec.json.decode(msgspec.json.encode(it.seen), type=control.Seen)
+
+        assert decision.decide(it.seen, steps=control.STEPS) == decision.decide(again, steps=control.STEPS), name
+
+
+def test_a_grid_is_made_lost_and_made_anew() -> None:
+    """As the world follows: create, online, Error, delete, create, online."""
+    it, told = NEW, []
+    world: tuple[Callable[[It], It], ...] = (
+        lambda it: it.asked("Create").runs(),
+        lambda it: it.but(tasks=()).server(),
+        lambda it: it.says(asked="", made=True, attempts=0),
+        lambda it: it.server("Error"),
+        lambda it: it.asked("Delete").missing(),
+        lambda it: it.says(asked=""),
+        lambda it: it.asked("Create").server(),
+    )
+    for follow in world:
+        step, found, _, _ = states.decided(it.seen, control.STEPS)
+        told.append((step, getattr(found, "reason", "")))
+        it = follow(it)
+
+    assert [
+        (WANTED, "GridCreating"),
+        (SHOWS, "GridCreating"),
+        (SHOWS, "TaskDone"),
+        ("", ""),
+        (WANTED, "GridRecreating"),
+        (SHOWS, "TaskDone"),
+        (WANTED, "GridCreating"),
+    ] == told

@@ -1,0 +1,269 @@
+"""What is done for a GridTemplate: uploaded, uploaded anew on a change, and not deleted while it is in use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from moorage.api import meta
+from moorage.operators.xsld import names, shared
+from moorage.operators.xsld.group import answers
+from moorage.operators.xsld.template import control, types
+from moorage.runtime import decision, observed
+from tests.unit.xsld import states
+from tests.unit.xsld.states import BUSY, SETTLED, Blocks, Row, Waits, acts
+
+DOWN = observed.Failed("Down", "the server is down")
+NOT_YET = observed.not_yet("it")
+CACHE = shared.CacheSeen("c", available=True, deleting=False)
+UNAVAILABLE = Waits("CacheNotAvailable", "cache", 1800.0)
+FAULT = control.Documents(fault="there is no ConfigMap m")
+
+
+class It(msgspec.Struct, frozen=True):
+    """A template that the server has; each method changes one thing."""
+
+    status: types.GridTemplateStatus = types.GridTemplateStatus(hash="d1")
+    meta: meta.ObjectMeta = meta.ObjectMeta(
+        name="t", namespace="ns", uid="uid-t", generation=1, finalizers=(names.TEMPLATE_FINALIZER,)
+    )
+    documents: Any = observed.Fresh(control.Documents("d1"))
+    caches: Any = observed.Fresh((CACHE,))
+    templates: tuple[str, ...] | None = ("t", "u")
+    grids: tuple[answers.Grid, ...] | None = ()
+    polled: Any = None
+    cache_ref: shared.CacheRef | None = None
+
+    def but(self, **changes: Any) -> It:
+        return msgspec.structs.replace(self, **changes)
+
+    def object(self, **changes: Any) -> It:
+        return self.but(meta=msgspec.structs.replace(self.meta, **changes))
+
+    def says(self, **changes: Any) -> It:
+        return self.but(status=msgspec.structs.replace(self.status, **changes))
+
+    def reads(self, documents: control.Documents) -> It:
+        return self.but(documents=observed.Fresh(documents))
+
+    def cache(self, **changes: Any) -> It:
+        return self.but(caches=observed.Fresh((msgspec.structs.replace(CACHE, **changes),)))
+
+    def used(self, *grids: str) -> It:
+        """Grids are made of it; another is made of another."""
+        made = [answers.Grid(name, "Online", {"templateName": "t"}) for name in grids]
+        return self.but(grids=(answers.Grid("z", "Online", {"templateName": "u"}), answers.Grid("y", ""), *made))
+
+    @property
+    def seen(self) -> control.Seen:
+        inline = types.Inline("<a/>", "<b/>")
+        told = answers.Polled((), "c-0", self.grids, self.templates)
+        return control.Seen(
+            meta=self.meta,
+            spec=types.GridTemplateSpec(types.Source(inline=inline), cache_ref=self.cache_ref),
+            status=self.status,
+            busy=BUSY,
+            template="t",
+            documents=self.documents,
+            caches=self.caches,
+            polled=observed.Fresh(told) if self.polled is None else self.polled,
+        )
+
+
+NEW = It().says(hash="").but(templates=())
+STALE = observed.Stale(answers.Polled(), 0.0, "PUT /gridTemplate/t")
+
+
+def row(it: It, step: str, shape: states.Shape, says: str = "") -> Row:
+    return Row(it.seen, step, shape, says)
+
+
+ROWS: dict[str, Row] = {
+    "all is well": row(It(), "", SETTLED),
+    "the finalizer first": row(
+        NEW.object(finalizers=()).but(documents=DOWN, caches=DOWN, polled=DOWN),
+        "finalizer_is_set",
+        acts("TakingCare", "finalizer on"),
+    ),
+    # the documents
+    "the documents are not read yet": row(
+        NEW.but(documents=NOT_YET), "source_is_there", Waits("TemplateSource", "source", 120.0, unseen=True)
+    ),
+    "the documents can't be read": row(
+        NEW.but(documents=DOWN), "source_is_there", Waits("TemplateSource", "source", 120.0, again=5.0)
+    ),
+    "the documents are not there": row(
+        NEW.reads(FAULT), "source_is_there", Blocks("TemplateSource"), "there is no ConfigMap m"
+    ),
+    # the cache
+    "the caches are not known": row(
+        NEW.but(caches=NOT_YET), "cache_is_clear", Waits("CacheNotFound", "cache", 120.0, unseen=True)
+    ),
+    "there is no cache": row(
+        NEW.but(caches=observed.Fresh(())),
+        "cache_is_clear",
+        Waits("CacheNotFound", "cache", 900.0),
+        "no XsldCache in this namespace",
+    ),
+    "the named one is not there": row(
+        NEW.but(caches=observed.Fresh(()), cache_ref=shared.CacheRef("x")),
+        "cache_is_clear",
+        Waits("CacheNotFound", "cache", 900.0),
+        "there is no XsldCache x",
+    ),
+    "there are several": row(
+        NEW.but(caches=observed.Fresh((CACHE, msgspec.structs.replace(CACHE, name="d")))),
+        "cache_is_clear",
+        Blocks("AmbiguousCache"),
+        "c, d",
+    ),
+    "the cache is not available": row(
+        NEW.cache(available=False), "cache_is_available", UNAVAILABLE, "XsldCache c is not available"
+    ),
+    "the cache is being deleted": row(
+        NEW.cache(deleting=True), "cache_is_available", UNAVAILABLE, "XsldCache c is being deleted"
+    ),
+    "the group was not asked yet": row(
+        NEW.but(polled=NOT_YET), "cache_is_available", Waits("CacheNotAvailable", "group", 120.0, unseen=True)
+    ),
+    "the group can't be asked": row(
+        NEW.but(polled=DOWN), "cache_is_available", Waits("CacheNotAvailable", "group", 120.0, again=5.0)
+    ),
+    "something was done to the group since": row(
+        NEW.but(polled=STALE),
+        "cache_is_available",
+        Waits("Looking", "group", 120.0, unseen=True),
+        "PUT /gridTemplate/t",
+    ),
+    "nobody tells of the templates": row(
+        NEW.but(templates=None), "cache_is_available", Waits("CacheNotAvailable", "group", 900.0, again=BUSY)
+    ),
+    # the upload
+    "it is uploaded": row(NEW, "template_is_uploaded", acts("Uploading", "upload d1"), "the server does not have it"),
+    "it is gone from the server": row(
+        It().but(templates=("u",)), "template_is_uploaded", acts("Uploading", "upload d1")
+    ),
+    "its documents have changed": row(
+        It().reads(control.Documents("d2")),
+        "template_is_uploaded",
+        acts("Uploading", "upload d2"),
+        "its documents have changed",
+    ),
+    "one that was there before is written over": row(
+        It().says(hash=""), "template_is_uploaded", acts("Uploading", "upload d1"), "its documents have changed"
+    ),
+    "the server refuses it": row(
+        NEW.says(refused="no XML", refused_hash="d1"), "template_is_uploaded", Blocks("GridRefused"), "no XML"
+    ),
+    "it refused other documents": row(
+        NEW.says(refused="no XML", refused_hash="d0"), "template_is_uploaded", acts("Uploading", "upload d1")
+    ),
+    "a refusal of old matters no more": row(It().says(refused="", refused_hash="d1"), "", SETTLED),
+}
+
+LEAVES = acts("Leaving", "finalizer off")
+FAREWELL_ROWS: dict[str, Row] = {
+    "the caches are not known": row(
+        It().but(caches=NOT_YET), "cache_holds_it", Waits("CacheNotFound", "cache", 120.0, unseen=True)
+    ),
+    "it is to stay": row(
+        It().object(annotations={"moorage.dev/on-delete": "Orphan"}), "cache_holds_it", LEAVES, "stays on the server"
+    ),
+    "the cache is gone": row(It().but(caches=observed.Fresh(())), "cache_holds_it", LEAVES, "the cache is gone"),
+    "the cache is being deleted": row(It().cache(deleting=True), "cache_holds_it", LEAVES, "the cache is gone"),
+    "it was never uploaded": row(NEW, "cache_holds_it", LEAVES, "never uploaded"),
+    "the cache is not available": row(It().cache(available=False), "cache_is_available", UNAVAILABLE),
+    "grids are made of it": row(
+        It().used("a", "b"),
+        "nobody_uses_it",
+        Waits("TemplateInUse", "group", 86_400.0, again=BUSY),
+        "template t is used by grid a, b",
+    ),
+    "it is deleted": row(It().used(), "template_is_gone", acts("GridDeleting", "remove")),
+    "it is gone": row(It().but(templates=("u",)), "template_is_gone", LEAVES, "template t is gone"),
+    "its documents need not be there": row(
+        It().reads(FAULT).used(), "template_is_gone", acts("GridDeleting", "remove")
+    ),
+}
+
+
+@pytest.mark.parametrize("it", ROWS.values(), ids=ROWS)
+def test_table(it: Row) -> None:
+    states.check(it, control.STEPS)
+
+
+@pytest.mark.parametrize("it", FAREWELL_ROWS.values(), ids=FAREWELL_ROWS)
+def test_farewell(it: Row) -> None:
+    states.check(it, control.FAREWELL)
+
+
+def test_what_the_server_answers_to_an_upload_is_kept() -> None:
+    (call,) = decision.decide(NEW.seen, steps=control.STEPS).acts[0].actions
+
+    assert isinstance(call, decision.Call)
+    assert ("upload", {"digest": "d1"}, True) == (call.operation, call.args, call.keep)
+
+
+def test_without_a_cache_it_waits() -> None:
+    assert UNAVAILABLE == states.shape(control.cache_is_available(NEW.but(caches=observed.Fresh(())).seen))
+
+
+FACTS = {
+    "Uploaded: yes": (It(), "Uploaded", True, "Stands", ""),
+    "Uploaded: not yet": (NEW, "Uploaded", False, "Uploading", "does not have these documents"),
+    "Uploaded: gone": (It().but(templates=()), "Uploaded", False, "Uploading", ""),
+    "Uploaded: others": (It().reads(control.Documents("d2")), "Uploaded", False, "Uploading", ""),
+    "Uploaded: the documents are not known": (It().but(documents=DOWN), "Uploaded", False, "Uploading", ""),
+    "Uploaded: neither is what the server has": (
+        It().but(documents=DOWN).says(hash=""),
+        "Uploaded",
+        False,
+        "Uploading",
+        "",
+    ),
+    "Uploaded: the server is not known": (It().but(polled=DOWN), "Uploaded", False, "Uploading", ""),
+    "InUse: no": (It().used(), "InUse", False, "Idle", ""),
+    "InUse: yes": (It().used("a", "b"), "InUse", True, "TemplateInUse", "by grid a, b"),
+    "InUse: not known": (It().but(polled=DOWN), "InUse", False, "Idle", ""),
+}
+
+
+@pytest.mark.parametrize(("it", "type_", "status", "reason", "says"), FACTS.values(), ids=FACTS)
+def test_facts(it: It, type_: str, status: bool, reason: str, says: str) -> None:
+    (found,) = (fact for fact in (each(it.seen) for each in control.FACTS) if fact.type == type_)
+
+    assert (status, reason) == (found.status, str(found.reason))
+    assert says in found.message
+
+
+STATES: dict[str, tuple[It, dict[str, Any]]] = {
+    "available": (It(), {"state": "Available", "cache": "c", "usedBy": []}),
+    "in use": (It().used("a"), {"state": "InUse", "cache": "c", "usedBy": ["a"]}),
+    "to be uploaded": (NEW, {"state": "Uploading", "cache": "c", "usedBy": []}),
+    "waits for its cache": (NEW.cache(available=False), {"state": "Pending", "cache": "c", "usedBy": []}),
+    "waits for a cache": (NEW.but(caches=DOWN), {"state": "Pending", "usedBy": []}),
+    "the documents are missing": (It().reads(FAULT), {"state": "Error", "cache": "c", "usedBy": []}),
+    "the server refuses them": (
+        NEW.says(refused="no", refused_hash="d1"),
+        {"state": "Error", "cache": "c", "usedBy": []},
+    ),
+    "the server refused others": (
+        NEW.says(refused="no", refused_hash="d0"),
+        {"state": "Uploading", "cache": "c", "usedBy": []},
+    ),
+    "nobody tells": (It().but(templates=None), {"state": "Uploading", "cache": "c"}),
+}
+
+
+@pytest.mark.parametrize(("it", "expected"), STATES.values(), ids=STATES)
+def test_the_report(it: It, expected: dict[str, Any]) -> None:
+    assert expected == control.report(it.seen)
+
+
+def test_an_observation_can_be_saved_and_decides_the_same_again() -> None:
+    for name, it in {**ROWS, **FAREWELL_ROWS}.items():
+        again = msgspec.json.decode(msgspec.json.encode(it.seen), type=control.Seen)
+
+        assert decision.decide(it.seen, steps=control.STEPS) == decision.decide(again, steps=control.STEPS), name

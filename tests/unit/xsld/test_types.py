@@ -1,0 +1,45 @@
+"""The password rule, and durations as the spec has them."""
+
+from __future__ import annotations
+
+import pytest
+
+from moorage.operators.xsld.cache import types
+
+PASSWORDS = {
+    "sound": ("Secret-1234", True),
+    "ten characters": ("Abcdefg1-x", True),
+    "nine characters": ("Abcdef1-x", False),
+    "no digit": ("Abcdefghi-x", False),
+    "no upper-case letter": ("abcdefg1-xx", False),
+    "no special": ("Abcdefg1xx", False),
+    "a double quote": ('Abcdefg1-x"', False),
+    "a quote as its only special": ("Abcdefg1x'", True),
+    "digits of other scripts count for nothing": ("Abcdefg٣-xx", False),
+    "upper-case letters of other scripts neither": ("Äbcdefg1-xx", False),
+    "a special of none of the list": ("Abcdefg1§xx", False),
+    "a space is no special": ("Abcdefg1 xx", False),
+    "empty": ("", False),
+}
+
+
+@pytest.mark.parametrize(("text", "sound"), PASSWORDS.values(), ids=PASSWORDS)
+def test_the_vendors_password_rule(text: str, sound: bool) -> None:
+    assert sound == (types.password_fault(text) == "")
+
+
+@pytest.mark.parametrize("special", "~!@#$%^&*()_-+=:;'[]{}|<>,.?/")
+def test_each_special_of_the_rule_will_do(special: str) -> None:
+    assert "" == types.password_fault(f"Abcdefgh1{special}")
+
+
+def test_a_fault_tells_the_rule_and_not_the_password() -> None:
+    fault = types.password_fault("hunter2")
+
+    assert types.PASSWORD_RULE in fault
+    assert "hunter2" not in fault
+
+
+@pytest.mark.parametrize(("text", "expected"), [("0s", 0.0), ("90s", 90.0), ("15m", 900.0), ("2h", 7200.0)])
+def test_durations_in_seconds(text: str, expected: float) -> None:
+    assert expected == types.seconds(text)
