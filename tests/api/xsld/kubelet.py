@@ -217,7 +217,11 @@ class Container:
         volume.mkdir(parents=True, exist_ok=True)
         self.log = volume.parent / f"{self.name}.log"
         environment = await self._node.environment(self._pod, self.address)
-        environment |= {"XSLD_VOL": str(volume), "XSLD_ADDRESS": self.address, "XSLD_HOST": self.address}
+        hosts = volume.parent / "hosts"  # what a cluster's name service would say
+        with hosts.open("a") as names:
+            names.write(f"{self.address} {self.name}\n")
+        environment |= {"XSLD_VOL": str(volume), "XSLD_ADDRESS": self.address}
+        environment |= {"XSLD_HOST": self.name, "XSLD_HOSTS": str(hosts)}
         with self.log.open("a") as log:
             self.process = await asyncio.create_subprocess_exec(
                 *self._node.command(), env=environment, stdout=log, stderr=log, start_new_session=True
@@ -276,7 +280,8 @@ class Container:
     async def crash(self) -> None:
         """The container's process dies at once; it is started again, with the same address."""
         if self.process is not None:
-            self.process.kill()
+            with contextlib.suppress(ProcessLookupError):
+                self.process.kill()
 
     async def kill(self) -> None:
         """End the process for good."""
