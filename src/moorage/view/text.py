@@ -131,7 +131,8 @@ def _group(view: model.ObjectView, paint: Paint, width: int) -> Iterable[str]:
         mark = paint("✓", "green") if online else paint("✗", "yellow")
         yield f"    {mark} {_cut('  '.join(cell for cell in cells if cell), max(width - 6, 0))}"
     if task := status.get("currentTask"):
-        said = f"{task['command']} {task['target']} at {task['endpoint']}: {task.get('progress', 0)} %"
+        percent = (status.get("taskProgress") or {}).get("percent", 0)
+        said = f"{task['command']} {task['target']} at {task['endpoint']}: {percent} %"
         yield from _row("Task", f"{said}, attempt {task.get('attempts', 1)}, since {task.get('startedAt', '')}", width)
     for trouble in status.get("troubles") or ():
         said = f"{trouble['command']} {trouble['target']}: {trouble['attempts']} times, last: {trouble.get('message')}"

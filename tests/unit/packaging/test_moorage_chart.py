@@ -64,7 +64,6 @@ def test_configuration_file(render: Any) -> None:
                 "clusterRole": "moorage-xsld-namespace",
                 "poll": {"busySeconds": 10, "idleSeconds": 30},
                 "retry": {"attempts": 5, "baseSeconds": 10, "capSeconds": 300},
-                "recoverAddresses": False,
                 "dialect": {},
                 "resyncSeconds": 600,
             },

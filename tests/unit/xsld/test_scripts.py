@@ -180,11 +180,23 @@ def _only(place: Place, pid: int) -> None:
     place.tool(place.tools / "grep", f'[ "$3" = /proc/{pid}/cmdline ] && exec {real} "$@"\nexit 1')
 
 
+def _seconds(place: Place, each: int) -> None:
+    """Seconds that pass once the stop, of which so many are waited for, has really begun."""
+    real = shutil.which("sleep")
+    place.tool(
+        place.tools / "sleep",
+        f"""echo . >> "$PLACE/slept"
+begun=$((($(wc -l < "$PLACE/slept") + {each - 1}) / {each}))
+until [ "$(cat "$PLACE/stops" 2>/dev/null | wc -l)" -ge "$begun" ]; do {real} 0.01; done""",
+    )
+
+
 def test_a_stop_that_hangs_on_the_catalog_server_is_run_again_after_that_was_killed(place: Place) -> None:
     place.tool(place.folder / "cs-default", "read -r line")
     catalog = subprocess.Popen([str(place.folder / "cs-default")], stdin=subprocess.PIPE)
     try:
         _only(place, catalog.pid)
+        _seconds(place, 5)
         stop_of(place, '[ -e "$PLACE/hung" ] && exit 0\n: > "$PLACE/hung"\nexec tail -f /dev/null')
 
         assert (0, "") == place.run("prestop.sh", XSLD_STOP_SECONDS="5")
@@ -197,6 +209,7 @@ def test_a_stop_that_hangs_on_the_catalog_server_is_run_again_after_that_was_kil
 
 def test_a_stop_that_always_hangs_is_given_up(place: Place) -> None:
     _only(place, 0)
+    _seconds(place, 3)
     stop_of(place, "exec tail -f /dev/null")
 
     assert (0, "") == place.run("prestop.sh", XSLD_STOP_SECONDS="3")

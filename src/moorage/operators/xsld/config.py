@@ -41,6 +41,5 @@ class Config(msgspec.Struct, frozen=True, rename="camel"):
     namespaces: tuple[str, ...] = ()
     poll: Poll = Poll()
     retry: Retry = Retry()
-    recover_addresses: bool = False  # run the vendor's recovery script where a member's address stays wrong
     dialect: dialect.Dialect = dialect.Dialect()
     resync_seconds: float = 600.0

@@ -195,6 +195,8 @@ class Hub:
         return str(script)
 
     async def _expandable(self, name: str) -> bool:
+        if not name:
+            return False
         try:
             found = await self.world.client.get(kinds.STORAGE_CLASS, "", name)
         except errors.NotFound:
@@ -211,7 +213,10 @@ class Hub:
             return answers.Polled()
         asker = self._admins[place][1]
         remembered = [member.name for member in obj.status.member_statuses]
-        polled = await asker.polled(targets, remembered=remembered, primary=obj.status.primary)
+        current = obj.status.current_task
+        follow = (current.endpoint, current.id) if current is not None and current.id else None
+        primary = obj.status.primary or names.pod(place[1], 0)
+        polled = await asker.polled(targets, follow=follow, remembered=remembered, primary=primary)
         if polled.rejected:
             self.credentials.refresh(place)
         return polled

@@ -105,6 +105,7 @@ class Reason(decision.Reason):
         "CatalogsChanging",
         "A member leaves and joins anew, to become a catalog server or to be none any more.",
     )
+    GATING = "Gating", "Pods are told ready, or not ready, by what the group says of their members."
     TASK_DONE = "TaskDone", "A task of the group has ended well."
     RETRYING = "Retrying", "What failed is tried anew, as moorage.dev/reconcile-at asks for it."
     TASK_CANCELLED = "TaskCancelled", "A task that took too long, or was stuck, is cancelled by force."
@@ -180,4 +181,3 @@ class Reason(decision.Reason):
     TEMPLATE_IN_USE = "TemplateInUse", "Grids are made of the template, so that it can't be deleted yet."
     LEAVING = "Leaving", "Nothing is left to remove."
     REMOVING = "Removing", "The pods of the cache are removed."
-    NAMESPACE_ENDING = "NamespaceEnding", "The namespace is being deleted with everything in it."

@@ -94,7 +94,6 @@ def _object(
         "name": wanted.name,
         "uid": wanted.uid,
         "controller": True,
-        "blockOwnerDeletion": True,
     }
     body = {
         "apiVersion": resource.api_version,

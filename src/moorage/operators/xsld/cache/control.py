@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from moorage.api import kinds
 from moorage.api import status as api_status
 from moorage.operators.xsld import names
 from moorage.operators.xsld.group import answers
@@ -16,7 +17,7 @@ from moorage.operators.xsld.reasons import Reason
 from moorage.runtime import decision, observed
 from moorage.runtime.decision import DONE, Act, Blocked, Verdict, Wait
 
-from . import farewell, objects, replication, rolling, tasks
+from . import build, farewell, objects, renewal, replication, rolling, tasks
 from .seen import Seen
 
 
@@ -89,6 +90,15 @@ def members_join(seen: Seen) -> Verdict:
     ]
     if not missing:
         return DONE
+    if group.members and 2 * len(group.online) <= len(group.members):
+        weak = ", ".join(m.name for m in group.members if not m.online)
+        return Wait(
+            Reason.GROUP_DEGRADED,
+            f"{weak} not online; nobody joins meanwhile",
+            on="group",
+            within=3600.0,
+            again=seen.busy,
+        )
     ready = [name for name in missing if seen.answer(name) is not None]
     if not ready:
         return Wait(Reason.MEMBER_STARTING, _starting(seen, missing), on="group", within=1800.0, again=seen.busy)
@@ -153,7 +163,7 @@ def _leaves(seen: Seen, member: answers.Member, chief: answers.Member, reason: R
     if slave is not None and slave.online:
         said = f"{slave.name} becomes the primary, before {member.name} leaves"
         return tasks.submit(seen, tasks.FAILOVER, slave.name, slave.name, reason=Reason.FAILING_OVER, message=said)
-    if replication.wanted(seen) and (heir := replication.candidate(seen, without=member.name)):
+    if seen.spec.derby_replication.mode != "Disabled" and (heir := replication.candidate(seen, without=member.name)):
         return replication.replicate(seen, heir, f"{heir} becomes the copy, before {member.name} leaves")
     return Blocked(
         Reason.PRIMARY_IS_SURPLUS,
@@ -182,6 +192,30 @@ def addresses_are_right(seen: Seen) -> Verdict:
     )
 
 
+def gates_are_set(seen: Seen) -> Verdict:
+    """With spec.readinessGate a pod is ready while the group counts its member as Online; False only if it says so."""
+    if not seen.spec.readiness_gate or seen.group is None:
+        return DONE
+    wrong = [
+        (pod, member.online)
+        for pod in seen.there.pods
+        if (member := seen.group.member(pod.name)) and not pod.deleting and pod.gate is not member.online
+    ]
+    if not wrong:
+        return DONE
+    actions = tuple(
+        decision.SetPodCondition(
+            why=f"the group counts it as {'Online' if online else 'not Online'}",
+            ref=kinds.POD.ref(seen.meta.namespace, pod.name, pod.uid),
+            type=build.GATE,
+            status=online,
+        )
+        for pod, online in wrong
+    )
+    said = ", ".join(f"{pod.name} {'may' if online else 'may not'}" for pod, online in wrong)
+    return Act(Reason.GATING, f"serve clients: {said}", actions, go_on=True)
+
+
 def members_are_online(seen: Seen) -> Verdict:
     """In the end every wanted member is Online."""
     if seen.group is None:
@@ -207,24 +241,26 @@ STEPS: tuple[Callable[[Seen], Verdict], ...] = (
     objects.entrypoint_is_given,
     objects.cluster_is_known,
     objects.children_exist,
-    objects.leftover_volumes_are_cleared,
     objects.workload_is_right,
-    objects.volumes_grow,
     objects.dead_on_arrival_is_replaced,
     group_answers,
+    gates_are_set,
     replication.primary_leads,
     tasks.own_task_is_followed,
     tasks.foreign_tasks_end,
     strangers_leave,
     objects.volumes_are_reclaimed,
+    renewal.left_members_are_renewed,
     surplus_leaves,
+    objects.leftover_volumes_are_cleared,
     members_join,
     catalogs_match,
     rolling.new_members_are_back,
     rolling.template_rolls,
     addresses_are_right,
-    members_are_online,
     replication.replication_runs,
+    members_are_online,
+    objects.volumes_grow,
     objects.surplus_objects_go,
     tasks.troubles_are_forgotten,
 )

@@ -11,10 +11,10 @@ from moorage.api import conditions
 from moorage.operators.xsld import names
 from moorage.operators.xsld.group import answers
 from moorage.operators.xsld.reasons import Reason
-from moorage.runtime import observed
+from moorage.runtime import decision, observed
 from moorage.runtime.decision import Fact
 
-from . import replication, rolling, tasks
+from . import control, replication, rolling, tasks, types
 from .seen import Objects, PodSeen, Seen
 
 
@@ -27,10 +27,10 @@ def _wanted(seen: Seen) -> list[str]:
 
 
 def _online(seen: Seen) -> set[str]:
-    """Members that the group counts as Online and whose pod runs: the group is slow to notice a pod that is gone."""
+    """Members that the group counts as Online and whose pod is well: the group is slow to notice one that is gone."""
     if seen.group is None:
         return set()
-    down = {pod.name for pod in _objects(seen).pods if not pod.running}
+    down = {pod.name for pod in _objects(seen).pods if not (pod.running and pod.ready)}
     return {m.name for m in seen.group.online} - down
 
 
@@ -75,6 +75,8 @@ def degraded(seen: Seen) -> Fact:
         return Fact("Degraded", True, Reason.GROUP_DEGRADED, f"not online: {', '.join(off)}")
     if not _primary_up(seen):
         return Fact("Degraded", True, Reason.PRIMARY_UNAVAILABLE, "the primary does not answer")
+    if seen.spec.derby_replication.mode == "Enabled" and replication_healthy(seen).status is False:
+        return Fact("Degraded", True, Reason.REPLICATION_MISSING, "there is no copy of the administrative database")
     return Fact("Degraded", False, Reason.STANDS, "")
 
 
@@ -175,9 +177,10 @@ def valid(seen: Seen) -> Fact:
     """Whether what the user gives can be worked with."""
     if not seen.allowed:
         return Fact("Valid", False, Reason.NAMESPACE_NOT_ALLOWED, f"namespace {seen.meta.namespace}")
-    for fault in (observed.value_of(seen.credentials), observed.value_of(seen.entrypoint)):
-        if fault:
-            return Fact("Valid", False, Reason.CREDENTIALS_INVALID, fault)
+    if fault := observed.value_of(seen.credentials):
+        return Fact("Valid", False, Reason.CREDENTIALS_INVALID, fault)
+    if fault := observed.value_of(seen.entrypoint):
+        return Fact("Valid", False, Reason.ENTRYPOINT_MISSING, fault)
     return Fact("Valid", True, Reason.STANDS, "")
 
 
@@ -220,8 +223,7 @@ def report(seen: Seen) -> dict[str, Any]:
     if seen.told.grids is not None:
         said["grids"] = [grid.name for grid in seen.told.grids]
         said["gridCount"] = len(seen.told.grids)
-    if (task := _current(seen)) is not None:
-        said["currentTask"] = task
+    said["taskProgress"] = _progress(seen)
     if seen.group is None:
         return said
     members = [_member(seen, m) for m in seen.group.members]
@@ -257,25 +259,34 @@ def _replication(seen: Seen) -> dict[str, Any]:
         "master": seen.primary.name if seen.primary and slave else "",
         "slave": slave.name if slave else "",
         "state": state,
-        "progress": current.progress if current and starting else 100 if state == "Running" else 0,
+        "progress": _percent(seen) if starting else 100 if state == "Running" else 0,
     }
 
 
-def _current(seen: Seen) -> dict[str, Any] | None:
-    """The task that is followed, with its progress; None when there is none, or when it says nothing new."""
-    current = seen.status.current_task
-    if current is None or (task := tasks.find(seen, current)) is None or task.progress == current.progress:
+def _progress(seen: Seen) -> dict[str, Any] | None:
+    """How far the task that is followed is, and since when; what was known, where nobody tells."""
+    current, before = seen.status.current_task, seen.status.task_progress
+    if current is None:
         return None
-    moved = msgspec.structs.replace(current, progress=task.progress, progress_at=conditions.timestamp(seen.now))
-    found: dict[str, Any] = msgspec.to_builtins(moved)
-    return found
+    task = tasks.find(seen, current)
+    if task is None:
+        return None if before is None or before.intent != current.intent else dict(msgspec.to_builtins(before))
+    if before is not None and (before.intent, before.percent) == (current.intent, task.progress):
+        return dict(msgspec.to_builtins(before))
+    return dict(msgspec.to_builtins(types.TaskProgress(current.intent, task.progress, conditions.timestamp(seen.now))))
+
+
+def _percent(seen: Seen) -> int:
+    found = _progress(seen)
+    return int(found["percent"]) if found else 0
 
 
 def phase(seen: Seen) -> str:
     """One word for people."""
     if seen.meta.deleting:
         return "Deleting"
-    if not valid(seen).status or seen.status.progress.reason in _FAILED_REASONS:
+    standing = decision.decide(seen, steps=control.STEPS).standing
+    if standing is not None and isinstance(standing.verdict, decision.Blocked):
         return "Failed"
     if observed.value_of(seen.objects) is None or seen.there.workload is None:
         return "Pending"
@@ -290,15 +301,3 @@ def phase(seen: Seen) -> str:
         first = created is None or (created.status != "True" and created.observed_generation <= 1)
         return "Creating" if first and seen.meta.generation <= 1 else "Scaling"
     return "Running"
-
-
-_FAILED_REASONS = frozenset(
-    str(reason)
-    for reason in (
-        Reason.JOIN_GIVEN_UP,
-        Reason.DISJOIN_GIVEN_UP,
-        Reason.PRIMARY_LOST,
-        Reason.UPDATE_STALLED,
-        Reason.CREDENTIALS_REJECTED,
-    )
-)

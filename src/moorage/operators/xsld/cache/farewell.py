@@ -102,9 +102,22 @@ def volumes_are_gone(seen: Seen) -> Verdict:
     return DONE
 
 
-def cache_may_go(_: Seen) -> Verdict:
-    """Services, scripts and credentials go by their owner."""
-    return _leave(f"nothing of it is left but what {names.CACHE.kind} owns")
+def cache_may_go(seen: Seen) -> Verdict:
+    """Services, scripts and credentials go by their owner; the last cache gives the operator's rights back."""
+    why = f"nothing of it is left but what {names.CACHE.kind} owns"
+    if seen.neighbours:
+        stay = decision.Guard("others_stay")
+        return Act(Reason.LEAVING, why, (decision.EditFinalizer(why=why, present=False, require=(stay,)),))
+    binding = observed.value_of(seen.binding)
+    if binding is None:
+        return _leave(why)
+    unbind = decision.Delete(
+        why=f"no cache is left in {seen.meta.namespace}",
+        resource=kinds.ROLE_BINDING,
+        ref=kinds.ROLE_BINDING.ref(seen.meta.namespace, names.BINDING, binding.uid),
+        resource_version=binding.resource_version,
+    )
+    return Act(Reason.LEAVING, why, (unbind, decision.EditFinalizer(why=why, present=False)))
 
 
 FAREWELL: tuple[Callable[[Seen], Verdict], ...] = (

@@ -47,6 +47,7 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
         account = settings.service_account
         self._rights = access.Rights(account.name, account.namespace, settings.cluster_role, names.BINDING)
         self._children = apply.Children()
+        self._leaving: set[str] = set()  # uids of those that are about to lose their finalizer
 
     async def start(self, world: kind.World) -> None:
         """Open the watches; see `Kind.start`."""
@@ -62,6 +63,7 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
             "member_has_left": self._member_has_left,
             "others_are_online": self._others_are_online,
             "pod_never_started": self._pod_never_started,
+            "others_stay": self._others_stay,
         }
         self.fillers = {"credentials": self._credentials}
 
@@ -77,6 +79,7 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
     def forget(self, namespace: str, name: str) -> None:
         """See `Kind.forget`."""
         self.hub.forget((namespace, name), self.key(namespace, name))
+        self._leaving &= {it.metadata.uid for it in self.items()}
 
     def report(self, seen: seen_.Seen) -> dict[str, Any]:
         """See `Kind.report`."""
@@ -106,6 +109,7 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
             allowed=self.allowed(obj.metadata.namespace),
             namespace_ending=self._ending(obj.metadata.namespace),
             binding=binding,
+            neighbours=self._neighbours(obj),
             credentials=observed.Fresh("") if ours and not isinstance(told, observed.Failed) else told,
             entrypoint=_fault_of(entrypoint),
             wanted=wanted,
@@ -121,7 +125,8 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
     def allowed(self, namespace: str) -> bool:
         """Whether that namespace may hold caches."""
         listed = self._settings.namespaces
-        return not namespace.startswith("kube-") and (not listed or namespace in listed)
+        own = namespace == self._rights.namespace
+        return not own and not namespace.startswith("kube-") and (not listed or namespace in listed)
 
     def meant(self, namespace: str, ref: Any) -> list[types.XsldCache]:
         """The caches that a grid or template may mean: the named one, or all of the namespace."""
@@ -197,7 +202,7 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
         """A pod or a volume goes only when the group itself says that its member is none, or that nobody ever was."""
         name = names.pod(obj.metadata.name, int(args["ordinal"]))
         polled = await self.hub.poll(obj.metadata.key)
-        group = seen_.group_of(observed.Fresh(polled), obj.status)
+        group = seen_.group_of(observed.Fresh(polled), obj.status, obj.metadata.name)
         if group is None:
             return "nobody tells of the group"
         if group.member(name) is not None:
@@ -211,7 +216,7 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
 
     async def _others_are_online(self, obj: types.XsldCache, args: dict[str, Any]) -> str:
         polled = await self.hub.poll(obj.metadata.key)
-        group = seen_.group_of(observed.Fresh(polled), obj.status)
+        group = seen_.group_of(observed.Fresh(polled), obj.status, obj.metadata.name)
         if group is None:
             return "nobody tells of the group"
         weak = [m.name for m in group.members if not m.online and m.name != args["pod"]]
@@ -227,6 +232,19 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
             return ""
         pod = _pod(live, obj.metadata.name)
         return f"{pod.name} has started meanwhile" if pod.started and pod.uid == args["uid"] else ""
+
+    async def _others_stay(self, obj: types.XsldCache, _: dict[str, Any]) -> str:
+        """Of two that leave at once, one must know that it is the last."""
+        if not self._neighbours(obj):
+            return "it has become the last one of its namespace"
+        self._leaving.add(obj.metadata.uid)
+        return ""
+
+    def _neighbours(self, obj: types.XsldCache) -> int:
+        gone = {obj.metadata.uid, *self._leaving}
+        return sum(
+            it.metadata.namespace == obj.metadata.namespace and it.metadata.uid not in gone for it in self.items()
+        )
 
     async def _credentials(self, obj: types.XsldCache, body: dict[str, Any]) -> dict[str, Any]:
         given = {"adminPwd": obj.spec.admin_pwd or "", "secretKey": obj.spec.secret_key or ""}
@@ -283,7 +301,10 @@ def _pod(it: dict[str, Any], cache: str) -> seen_.PodSeen:
         revision=(metadata.get("labels") or {}).get("controller-revision-hash", ""),
         started="running" in state or "terminated" in state or bool(last) or bool(inside.get("restartCount")),
         running="running" in state and not deleting,
-        ready=helm_pods.ready(it),
+        ready=bool(inside.get("ready")),
+        gate=next(
+            (c.get("status") == "True" for c in status.get("conditions") or () if c.get("type") == build.GATE), None
+        ),
         deleting=deleting,
         created=conditions.epoch(metadata["creationTimestamp"]),
         trouble=trouble.message if trouble else "",
@@ -325,7 +346,9 @@ def _surplus(
         for it in view.of(cache, seen.name):
             metadata = it["metadata"]
             owned = any(ref.get("uid") == seen.meta.uid for ref in metadata.get("ownerReferences") or ())
-            if owned and f"{resource.kind}/{metadata['name']}" not in wanted and "deletionTimestamp" not in metadata:
+            asked_for = f"{resource.kind}/{metadata['name']}" in wanted
+            named = resource == kinds.SECRET and metadata["name"] == seen.wanted.credentials[0]  # by the user
+            if owned and not asked_for and not named and "deletionTimestamp" not in metadata:
                 found.append(seen_.SurplusSeen(resource, metadata["name"], metadata["uid"]))
     return tuple(found)
 

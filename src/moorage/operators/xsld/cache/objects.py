@@ -106,6 +106,7 @@ def leftover_volumes_are_cleared(seen: Seen) -> Verdict:
         return DONE
     wanted = max(seen.spec.size, seen.replicas)
     left = [v for v in seen.there.volumes if workload.replicas <= v.ordinal < wanted and not _in_use(seen, v)]
+    left = [v for v in left if names.pod(seen.name, v.ordinal) not in seen.known]
     if not left:
         return DONE
     said = ", ".join(volume.name for volume in left)

@@ -38,6 +38,8 @@ def primary_leads(seen: Seen) -> Verdict:
     """The primary answers; where it stays away and there is a copy, the copy takes over."""
     if seen.group is None or seen.primary is not None:
         return DONE
+    if (current := seen.status.current_task) is not None and current.command == tasks.FAILOVER:
+        return DONE  # it is followed
     chief = seen.group.primary
     name = chief.name if chief else seen.status.primary or names.pod(seen.name, 0)
     slave, answer = slave_of(seen), seen.answer(name)
@@ -46,10 +48,10 @@ def primary_leads(seen: Seen) -> Verdict:
     if answer is not None and chief is not None:
         said = f"{name}, the primary, has lost its state and tells of a group of its own"
     if slave is None or not slave.online or seen.answer(slave.name) is None:
-        if answer is not None and chief is not None:
+        if slave is None and answer is not None and chief is not None:
             return Blocked(Reason.PRIMARY_LOST, said, "restore its volume from a backup, or make the cache anew")
         return Wait(Reason.PRIMARY_UNAVAILABLE, said, on="group", within=900.0, again=seen.busy)
-    waited = seen.waited if seen.stood_at(primary_leads.__name__) else 0.0
+    waited = seen.waited_at(primary_leads.__name__)
     if waited < patience:
         return Wait(
             Reason.PRIMARY_UNAVAILABLE,
@@ -75,6 +77,16 @@ def replication_runs(seen: Seen) -> Verdict:
     slave = slave_of(seen)
     if slave is not None and slave.online:
         return DONE
+    patience = float(seen.spec.derby_replication.failover_seconds)
+    if slave is not None and (waited := seen.waited_at(replication_runs.__name__)) < patience:
+        said = f"{slave.name}, which holds the copy, is not online; after {patience:g} s another gets it"
+        return Wait(
+            Reason.REPLICATION_MISSING,
+            said,
+            on="group",
+            within=patience + 900.0,
+            again=min(seen.busy, patience - waited),
+        )
     heir = candidate(seen)
     if not heir:
         return Wait(Reason.REPLICATION_MISSING, "no other member is Online to hold the copy", on="group", within=1800.0)

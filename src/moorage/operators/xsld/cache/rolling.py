@@ -11,7 +11,7 @@ from moorage.operators.xsld.reasons import Reason
 from moorage.runtime import decision
 from moorage.runtime.decision import DONE, Act, Blocked, Verdict, Wait
 
-from . import tasks, types
+from . import replication, tasks, types
 from .seen import PodSeen, Seen
 
 
@@ -28,7 +28,13 @@ def outdated(seen: Seen) -> list[PodSeen]:
 
 def _works(seen: Seen, pod: PodSeen) -> bool:
     member = seen.group.member(pod.name) if seen.group else None
-    return pod.running and member is not None and member.online
+    return pod.running and pod.ready and member is not None and member.online
+
+
+def _registered(seen: Seen, pod: PodSeen) -> bool:
+    """Whether the group knows the member under its pod's address, if it tells of addresses at all."""
+    member = seen.group.member(pod.name) if seen.group else None
+    return member is None or not member.address or not pod.address or member.address == pod.address
 
 
 def new_members_are_back(seen: Seen) -> Verdict:
@@ -38,10 +44,12 @@ def new_members_are_back(seen: Seen) -> Verdict:
         return DONE
     late = types.seconds(seen.spec.update_strategy.member_timeout)
     for pod in seen.there.pods:
-        if pod.revision != workload.revision or _works(seen, pod) or pod.ordinal >= workload.replicas:
+        if pod.revision != workload.revision or pod.ordinal >= workload.replicas:
+            continue
+        if _works(seen, pod) and _registered(seen, pod):
             continue
         why = f": {pod.trouble}" if pod.trouble else ""
-        if pod.created and seen.now - pod.created > late and seen.spec.update_strategy.pause_on_failure:
+        if seen.waited_at(new_members_are_back.__name__) > late and seen.spec.update_strategy.pause_on_failure:
             return Blocked(
                 Reason.UPDATE_STALLED,
                 f"{pod.name} did not come back within {late:g} s{why}; {_said(old)} is left as it is",
@@ -63,6 +71,9 @@ def template_rolls(seen: Seen) -> Verdict:
     if not old or group is None or seen.spec.update_strategy.type == "OnDelete":
         return DONE
     pod = old[0]
+    if pod.deleting:
+        late = types.seconds(seen.spec.update_strategy.member_timeout)
+        return Wait(Reason.UPDATING, f"{pod.name} is being replaced", on="pod", within=late, again=seen.busy)
     weak = [m.name for m in group.members if not m.online and m.name != pod.name]
     weak += [p.name for p in seen.there.pods if p.deleting and p.name != pod.name]
     missing = [names.pod(seen.name, n) for n in range(seen.spec.size) if not group.member(names.pod(seen.name, n))]
@@ -71,9 +82,14 @@ def template_rolls(seen: Seen) -> Verdict:
         return Wait(
             Reason.UPDATE_WAITS, f"{said} not online; {pod.name} is not replaced meanwhile", on="group", within=1800.0
         )
-    if bad := [grid.name for grid in seen.told.grids or () if grid.status != seen.wanted.said.grid_online]:
+    if seen.told.grids is None:
+        said = f"nobody tells whether the grids are online; {pod.name} is not replaced meanwhile"
+        return Wait(Reason.UPDATE_WAITS, said, on="group", within=1800.0, again=seen.busy)
+    if bad := [grid.name for grid in seen.told.grids if grid.status != seen.wanted.said.grid_online]:
         return Wait(Reason.UPDATE_WAITS, f"grid {', '.join(bad)} is not online", on="group", within=1800.0)
     member = group.member(pod.name)
+    if member and member.primary and not _heir(seen) and (heir := _next_copy(seen)):
+        return replication.replicate(seen, heir, f"{heir} becomes the copy, before {pod.name} is replaced")
     if member and member.primary and (heir := _heir(seen)):
         return tasks.submit(
             seen,
@@ -95,6 +111,14 @@ def _heir(seen: Seen) -> str:
     """The member with the copy, if it works."""
     members = seen.group.members if seen.group else ()
     return next((m.name for m in members if m.role == "slave" and m.online and seen.answer(m.name)), "")
+
+
+def _next_copy(seen: Seen) -> str:
+    """Who could hold the copy that the primary's replacement needs; nobody, if that failed a moment ago."""
+    if not replication.wanted(seen) or seen.primary is None:
+        return ""
+    heir = replication.candidate(seen)
+    return heir if heir and tasks.held_back(seen, tasks.REPLICATE, heir) is None else ""
 
 
 def _said(pods: list[PodSeen]) -> str:

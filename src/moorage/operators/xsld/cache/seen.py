@@ -26,7 +26,8 @@ class PodSeen(msgspec.Struct, frozen=True):
     revision: str = ""
     started: bool = False  # its container has run, however it ended
     running: bool = False
-    ready: bool = False
+    ready: bool = False  # its container is, by its own probe
+    gate: bool | None = None  # what the group says of it, as its readiness gate has it
     deleting: bool = False
     created: float = 0.0
     trouble: str = ""  # why it does not run, in words
@@ -89,6 +90,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     allowed: bool  # the namespace may hold caches
     namespace_ending: bool = False
     binding: observed.Observed[access.BindingSeen | None]
+    neighbours: int = 0  # other caches of the namespace
     credentials: observed.Observed[str]  # what is wrong with them
     entrypoint: observed.Observed[str]  # what is wrong with the user's script
     wanted: build.Wanted
@@ -103,7 +105,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @functools.cached_property
     def group(self) -> answers.Group | None:
         """The group, however old the news of it."""
-        return group_of(self.polled, self.status)
+        return group_of(self.polled, self.status, self.name)
 
     @functools.cached_property
     def there(self) -> Objects:
@@ -134,15 +136,17 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             return None
         return chief if any(m.name == group.teller for m in answer.members) else None
 
-    @property
-    def waited(self) -> float:
-        """Seconds for which the steps have stood where they stood at the last look."""
-        since = self.status.progress.since
-        return max(0.0, self.now - conditions.epoch(since)) if since else 0.0
+    @functools.cached_property
+    def known(self) -> frozenset[str]:
+        """Who is a member, or was when last seen."""
+        return self.group.names if self.group else frozenset(m.name for m in self.status.member_statuses)
 
-    def stood_at(self, step: str) -> bool:
-        """Whether the last look ended at that step."""
-        return self.status.progress.step == step
+    def waited_at(self, step: str) -> float:
+        """Seconds for which the steps have stood at that one, for the same reason."""
+        progress = self.status.progress
+        if progress.step != step or not progress.since:
+            return 0.0
+        return max(0.0, self.now - conditions.epoch(progress.since))
 
     @functools.cached_property
     def replicas(self) -> int:
@@ -167,13 +171,15 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return busy | ({task.target} if task else set())
 
 
-def group_of(polled: observed.Observed[answers.Polled], status: types.XsldCacheStatus) -> answers.Group | None:
+def group_of(
+    polled: observed.Observed[answers.Polled], status: types.XsldCacheStatus, cache: str
+) -> answers.Group | None:
     """The group that the answers tell of, given who was a member before."""
     told = observed.value_of(polled)
     if told is None:
         return None
     remembered = [member.name for member in status.member_statuses]
-    return answers.group(told, remembered=remembered, primary=status.primary)
+    return answers.group(told, remembered=remembered, primary=status.primary or names.pod(cache, 0))
 
 
 def replicas(
@@ -201,5 +207,6 @@ def replicas(
     target = max(size, needed)
     if target <= live:
         return target
-    blocked = min((ordinal for ordinal in leftover if live <= ordinal < target), default=target)
+    theirs = {names.ordinal(cache, name) for name in known | busy}
+    blocked = min((ordinal for ordinal in leftover - theirs if live <= ordinal < target), default=target)
     return max(blocked, live)

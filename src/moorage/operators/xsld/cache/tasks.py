@@ -17,7 +17,7 @@ from moorage.operators.xsld.reasons import Reason
 from moorage.runtime import decision
 from moorage.runtime.decision import DONE, Act, Blocked, Verdict, Wait
 
-from . import types
+from . import renewal, types
 from .seen import Seen
 
 JOIN, LEAVE, REPLICATE, FAILOVER = "Join", "Leave", "Replicate", "Failover"
@@ -105,8 +105,7 @@ def own_task_is_followed(seen: Seen) -> Verdict:
         case answers.Phase.RUNNING:
             return _running(seen, current, task, said)
         case answers.Phase.DONE if not _shows(seen, current):
-            since = seen.now - conditions.epoch(current.started_at) - _limit(seen, current.command)
-            if since > SETTLE:
+            if _still(seen, current, task) > SETTLE:
                 return _failure(seen, current, "the task succeeded, but the group does not show it")
             reason = _UNDER_WAY[current.command]
             return Wait(reason, f"{said}: the task has ended, its effect is waited for", on="group", within=SETTLE)
@@ -142,8 +141,7 @@ def _without_task(seen: Seen, current: types.CurrentTask, *, answered: bool, sai
 def _running(seen: Seen, current: types.CurrentTask, task: answers.Task, said: str) -> Verdict:
     age = seen.now - conditions.epoch(current.started_at)
     limit = _limit(seen, current.command)
-    stuck = current.progress_at and seen.now - conditions.epoch(current.progress_at) > STUCK
-    if age > limit or (stuck and current.command == REPLICATE):
+    if age > limit or (current.command == REPLICATE and _still(seen, current, task) > STUCK):
         why = f"it is at {task.progress} % after {age:.0f} s"
         args = {"endpoint": current.endpoint, "id": task.id}
         cancel = decision.Call(why=why, operation="cancel", args=args)
@@ -167,8 +165,18 @@ def _others(seen: Seen, current: types.CurrentTask) -> list[Any]:
     return [msgspec.to_builtins(trouble) for trouble in other]
 
 
+def _still(seen: Seen, current: types.CurrentTask, task: answers.Task) -> float:
+    """Seconds for which the task has not moved."""
+    before = seen.status.task_progress
+    if before is None or before.intent != current.intent or before.percent != task.progress:
+        return 0.0
+    return seen.now - conditions.epoch(before.at)
+
+
 def _success(seen: Seen, current: types.CurrentTask, said: str) -> Verdict:
-    fields = {"currentTask": None, "troubles": _others(seen, current)}
+    fields: dict[str, Any] = {"currentTask": None, "troubles": _others(seen, current)}
+    if current.command == LEAVE:
+        fields["left"] = renewal.noted(seen, current.target)
     note = decision.Remember(why="it has ended well", fields=fields)
     return Act(Reason.TASK_DONE, f"{said}: done", (note,))
 

@@ -127,10 +127,9 @@ class UpdateStrategy(msgspec.Struct, frozen=True, rename="camel"):
     member_timeout: Annotated[
         str, msgspec.Meta(max_length=16, pattern=r"^[0-9]+(s|m|h)$", description="How long a new member may take.")
     ] = "15m"
-    pause_on_failure: bool = True
-    rollback: Annotated[
-        bool, msgspec.Meta(description="Give a member that does not come back its former image again.")
-    ] = False
+    pause_on_failure: Annotated[
+        bool, msgspec.Meta(description="Call an update stalled when a member is not back in time; else wait on.")
+    ] = True
 
 
 class Service(msgspec.Struct, frozen=True, rename="camel"):
@@ -301,8 +300,22 @@ class CurrentTask(msgspec.Struct, frozen=True, rename="camel"):
     id: Annotated[int, msgspec.Meta(description="The task's id at that member; 0 until it is known.")] = 0
     attempts: int = 1
     refused: Annotated[str, msgspec.Meta(description="Why the member would not take it.")] = ""
-    progress: Annotated[int, msgspec.Meta(description="Percent.")] = 0
-    progress_at: Annotated[str, msgspec.Meta(description="Since when the progress has stood there.")] = ""
+
+
+class TaskProgress(msgspec.Struct, frozen=True):
+    """How far the current task is."""
+
+    intent: str
+    percent: int
+    at: Annotated[str, msgspec.Meta(description="Since when it has been that far.")]
+
+
+class Left(msgspec.Struct, frozen=True):
+    """A member that left, and what it left behind: nobody may join with that."""
+
+    member: str
+    volume: Annotated[str, msgspec.Meta(description="The uid of its PersistentVolumeClaim.")] = ""
+    pod: Annotated[str, msgspec.Meta(description="The uid of its pod.")] = ""
 
 
 class Trouble(msgspec.Struct, frozen=True):
@@ -334,6 +347,14 @@ class XsldCacheStatus(api_status.Status, frozen=True, kw_only=True, rename="came
     member_statuses: tuple[MemberStatus, ...] = ()
     replication: Replication = Replication()
     current_task: CurrentTask | None = None
+    task_progress: TaskProgress | None = None
+    left: Annotated[
+        tuple[Left, ...],
+        msgspec.Meta(
+            description="Members that left, until their volumes are gone.",
+            extra_json_schema={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["member"]},
+        ),
+    ] = ()
     troubles: Annotated[
         tuple[Trouble, ...],
         msgspec.Meta(

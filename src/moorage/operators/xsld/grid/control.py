@@ -173,7 +173,7 @@ def refusal_is_told(seen: Seen) -> Verdict:
 def failures_are_spaced(seen: Seen) -> Verdict:
     """After a failure the next try waits, longer each time, and in the end for the user."""
     attempts = seen.status.attempts
-    if not attempts or (seen.grid is not None and seen.grid.status == seen.said.grid_online):
+    if not attempts or (not seen.meta.deleting and _is_well(seen)):
         return DONE
     if attempts >= seen.spec.recovery.max_attempts:
         return Blocked(
@@ -188,6 +188,11 @@ def failures_are_spaced(seen: Seen) -> Verdict:
     return Wait(Reason.GRID_FAILED, said, on="back-off", within=2 * seen.limits.cap_seconds, again=left)
 
 
+def _is_well(seen: Seen) -> bool:
+    grid = seen.grid
+    return grid is not None and grid.status == seen.said.grid_online and not settings.differences(seen.spec, grid)
+
+
 def template_is_there(seen: Seen) -> Verdict:
     """A grid of type Custom is made after its template."""
     told = observed.value_of(seen.polled)
@@ -197,22 +202,6 @@ def template_is_there(seen: Seen) -> Verdict:
         return DONE
     said = f"template {seen.spec.template_name} is not uploaded"
     return Wait(Reason.TEMPLATE_MISSING, said, on="group", within=1800.0, again=seen.busy)
-
-
-def group_is_free(seen: Seen) -> Verdict:
-    """One thing at a time, whoever asked for it."""
-    task = seen.cache.task if seen.cache else ""
-    told = observed.value_of(seen.polled) or answers.Polled()
-    running = [t.command for a in told.answers for t in a.tasks if t.phase is answers.Phase.RUNNING]
-    if not task and not running:
-        return DONE
-    return Wait(
-        Reason.TASK_RUNNING,
-        f"the group is busy: {task or ', '.join(running)}",
-        on="group",
-        within=1800.0,
-        again=seen.busy,
-    )
 
 
 def grid_is_as_wanted(seen: Seen) -> Verdict:
@@ -262,7 +251,17 @@ def grid_is_online(seen: Seen) -> Verdict:
 
 
 def ask(seen: Seen, what: str, reason: Reason, message: str) -> Verdict:
-    """Remember that it is asked, then ask."""
+    """Remember that it is asked, then ask; one thing at a time, whoever asked for it."""
+    told = observed.value_of(seen.polled) or answers.Polled()
+    running = [t.command for a in told.answers for t in a.tasks if t.phase is answers.Phase.RUNNING]
+    if busy := (seen.cache.task if seen.cache else "") or ", ".join(running):
+        return Wait(
+            Reason.TASK_RUNNING,
+            f"{message}, once the group is free: {busy}",
+            on="group",
+            within=1800.0,
+            again=seen.busy,
+        )
     fields = {"asked": what, "askedAt": conditions.timestamp(seen.now), "taskId": 0, "refused": ""}
     remember = decision.Remember(why="a crash must not have it asked blindly again", fields=fields)
     call = decision.Call(why=message, operation="ask", args={"what": what}, keep=True)
@@ -309,16 +308,16 @@ STEPS: tuple[Callable[[Seen], Verdict], ...] = (
     refusal_is_told,
     failures_are_spaced,
     template_is_there,
-    group_is_free,
     grid_is_as_wanted,
     grid_is_online,
 )
 
 FAREWELL: tuple[Callable[[Seen], Verdict], ...] = (
     cache_holds_it,
+    retry_is_honoured,
     cache_is_available,
     what_was_asked_shows,
-    group_is_free,
+    failures_are_spaced,
     grid_is_gone,
 )
 
@@ -326,9 +325,16 @@ FAREWELL: tuple[Callable[[Seen], Verdict], ...] = (
 # --- facts and status ----------------------------------------------------------------------------------------------
 
 
+def _known(seen: Seen) -> bool:
+    told = observed.value_of(seen.polled)
+    return told is not None and told.grids is not None
+
+
 def synced(seen: Seen) -> Fact:
     """Whether the server's grid is as the spec says."""
     grid = seen.grid
+    if not _known(seen):
+        return Fact("Synced", None, Reason.CACHE_NOT_AVAILABLE, "nobody tells of the grids")
     if grid is None:
         return Fact("Synced", False, Reason.GRID_CREATING, "the grid is not on the server")
     differs = settings.differences(seen.spec, grid)
@@ -340,6 +346,8 @@ def synced(seen: Seen) -> Fact:
 def online(seen: Seen) -> Fact:
     """Whether the grid can be used."""
     grid = seen.grid
+    if not _known(seen):
+        return Fact("Online", None, Reason.CACHE_NOT_AVAILABLE, "nobody tells of the grids")
     state = grid.status if grid else "missing"
     up = grid is not None and grid.status == seen.said.grid_online
     return Fact("Online", up, Reason.STANDS if up else Reason.GRID_CREATING, f"the grid is {state}")
@@ -347,7 +355,7 @@ def online(seen: Seen) -> Fact:
 
 def recovering(seen: Seen) -> Fact:
     """Whether a lost or broken grid is being made anew."""
-    lost = seen.status.made and (seen.grid is None or seen.grid.status == seen.said.grid_error)
+    lost = _known(seen) and seen.status.made and (seen.grid is None or seen.grid.status == seen.said.grid_error)
     if lost or seen.status.attempts:
         return Fact("Recovering", True, Reason.GRID_RECREATING, f"{seen.status.attempts} failures")
     return Fact("Recovering", False, Reason.IDLE, "")

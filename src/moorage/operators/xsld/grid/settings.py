@@ -27,7 +27,6 @@ def body(spec: types.DataGridSpec) -> dict[str, Any]:
         "lockTimeout": spec.lock_timeout,
     }
     texts = {
-        "description": spec.description,
         "gridType": spec.grid_type,
         # the product's own samples name templates for simple grids too, which the server has no use for
         "templateName": spec.template_name if spec.grid_type == "Custom" else "",
@@ -40,6 +39,7 @@ def body(spec: types.DataGridSpec) -> dict[str, Any]:
         "useCapLRUEvictor": spec.use_cap_lru_evictor,
     }
     return {
+        "description": spec.description,  # an empty one too, or it could not be taken back
         **{key: text for key, text in texts.items() if text},
         **flags,
         **{key: str(number) for key, number in numbers.items()},

@@ -147,9 +147,38 @@ class Admin:
             return failed(answers.Fault.MALFORMED, str(error))
         return answers.Answer(target.pod, target.uid, target.address, members=members, tasks=answers.tasks(tasks))
 
-    async def polled(self, targets: list[Target], *, remembered: list[str], primary: str) -> answers.Polled:
-        """Ask everybody at once, then the group's primary for grids and templates."""
-        told = tuple(await asyncio.gather(*(self.answer(target) for target in targets)))
+    async def followed(self, target: Target, answer: answers.Answer, number: int) -> answers.Answer:
+        """The answer with the one task as its own status call tells of it, which is the vendor's word on the matter.
+
+        While replication starts that call fails for a moment; then the list's word stands.
+        """
+        try:
+            said = await self.call(target, "GET", self._said.paths.task_status.format(id=number))
+        except AdminError:
+            return answer
+        text = said if isinstance(said, str) else msgspec.json.encode(said).decode()
+        phase = answers.task_phase(text, transient=self._said.transient_status)
+        if phase is None:
+            return answer
+        known = next((task for task in answer.tasks if task.id == number), answers.Task(number, "", "", phase))
+        others = tuple(task for task in answer.tasks if task.id != number)
+        return msgspec.structs.replace(answer, tasks=(*others, msgspec.structs.replace(known, phase=phase)))
+
+    async def polled(
+        self, targets: list[Target], *, follow: tuple[str, int] | None, remembered: list[str], primary: str
+    ) -> answers.Polled:
+        """Ask everybody at once, then the group's primary for grids and templates.
+
+        `follow` is a task by its member and id, whose own status is asked too.
+        """
+
+        async def one(target: Target) -> answers.Answer:
+            answer = await self.answer(target)
+            if follow is not None and follow[0] == target.pod and answer.fault is None:
+                return await self.followed(target, answer, follow[1])
+            return answer
+
+        told = tuple(await asyncio.gather(*(one(target) for target in targets)))
         polled = answers.Polled(told)
         group = answers.group(polled, remembered=remembered, primary=primary)
         if group is None:

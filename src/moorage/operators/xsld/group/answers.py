@@ -124,24 +124,37 @@ class Group(msgspec.Struct, frozen=True):
 def group(polled: Polled, *, remembered: Collection[str], primary: str) -> Group | None:
     """The group, or None when nobody tells of it.
 
-    `remembered` are those who were members when last seen, `primary` who was their primary. Where several tell
-    different stories, the one that counts most of the remembered wins, then the one with more members Online, then the
-    remembered primary's, then the one in which the teller itself is primary.
+    `remembered` are those who were members when last seen, `primary` who was their primary, or is to form the group:
+    while nobody is remembered, no other forms one. Where several tell different stories, the one that counts most of
+    the remembered wins, then the one with more members Online, then the remembered primary's, then the one in which
+    the teller itself is primary. But whom that story calls primary has the last word, unless it knows none of the
+    others: a member that has just left may still tell the old story.
     """
     told = [a for a in polled.answers if a.fault is None and a.members]
+    if not remembered:
+        told = [a for a in told if len(a.members) > 1 or a.pod == primary]
     if not told:
         return None
 
     def trust(answer: Answer) -> tuple[int, int, bool, bool, str]:
         known = sum(m.name in remembered for m in answer.members)
         online = sum(m.online for m in answer.members)
-        itself = any(m.primary and m.name == answer.pod for m in answer.members)
-        return (-known, -online, answer.pod != primary, not itself, answer.pod)
+        return (-known, -online, answer.pod != primary, not _leads(answer), answer.pod)
 
     best = min(told, key=trust)
     if remembered and not any(m.name in remembered for m in best.members):
         return None
+    listed = {m.name for m in best.members}
+    for answer in told:
+        others = {m.name for m in answer.members} - {answer.pod}
+        if _leads(answer) and others & listed and any(m.primary and m.name == answer.pod for m in best.members):
+            return Group(answer.pod, answer.members)
     return Group(best.pod, best.members)
+
+
+def _leads(answer: Answer) -> bool:
+    """Whether the teller takes itself for the primary."""
+    return any(m.primary and m.name == answer.pod for m in answer.members)
 
 
 def members(body: Mapping[str, Any], said: dialects.MemberFields) -> tuple[Member, ...]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import msgspec
 
 
-class Ports(msgspec.Struct, frozen=True):
+class Ports(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Where a member listens."""
 
     ui: int = 9443
@@ -23,7 +23,7 @@ class Ports(msgspec.Struct, frozen=True):
     catalog: int = 4809
 
 
-class Paths(msgspec.Struct, frozen=True, rename="camel"):
+class Paths(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """Below `base`; {id} and {name} are filled in."""
 
     base: str = "/wxsadmin/v1"
@@ -37,7 +37,7 @@ class Paths(msgspec.Struct, frozen=True, rename="camel"):
     template: str = "/gridTemplate/{name}"  # guess
 
 
-class Commands(msgspec.Struct, frozen=True, rename="camel"):
+class Commands(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """Names of asynchronous commands."""
 
     join: str = "NewMemberJoinTaskCommand"
@@ -46,7 +46,7 @@ class Commands(msgspec.Struct, frozen=True, rename="camel"):
     failover: str = "DerbyFailoverTaskCommand"  # guess
 
 
-class Parameters(msgspec.Struct, frozen=True, rename="camel"):
+class Parameters(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """Names of the commands' parameters; all values are texts."""
 
     secret_key: str = "secretKey"
@@ -58,7 +58,7 @@ class Parameters(msgspec.Struct, frozen=True, rename="camel"):
     new_master: str = "newMasterMemberName"  # guess
 
 
-class MemberFields(msgspec.Struct, frozen=True, rename="camel"):
+class MemberFields(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """Fields of a member in the answer to `paths.group`; all of them guesses."""
 
     list: str = "members"
@@ -76,7 +76,7 @@ class MemberFields(msgspec.Struct, frozen=True, rename="camel"):
     slave: str = "slave"
 
 
-class Container(msgspec.Struct, frozen=True, rename="camel"):
+class Container(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """What is inside the image."""
 
     entrypoint: str = "/entrypoint.sh"  # guess
@@ -92,7 +92,7 @@ class Container(msgspec.Struct, frozen=True, rename="camel"):
     env: dict[str, str] = {}  # more environment for every member
 
 
-class Dialect(msgspec.Struct, frozen=True, rename="camel"):
+class Dialect(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """The whole table."""
 
     ports: Ports = Ports()

@@ -66,6 +66,15 @@ def finalizer_is_set(seen: Seen) -> Verdict:
     return Act(Reason.TAKING_CARE, "the finalizer is set", (action,))
 
 
+def retry_is_honoured(seen: Seen) -> Verdict:
+    """A new value of moorage.dev/reconcile-at forgets what was refused."""
+    asked = seen.meta.annotations.get(api_status.RECONCILE_AT, "")
+    if asked == seen.status.reconciled_at:
+        return DONE
+    note = decision.Remember(why="it was asked for", fields={"reconciledAt": asked, "refused": "", "refusedHash": ""})
+    return Act(Reason.RETRYING, "what was refused is tried anew", (note,))
+
+
 def source_is_there(seen: Seen) -> Verdict:
     """The documents can be read."""
     if isinstance(seen.documents, observed.Failed):
@@ -128,6 +137,7 @@ def template_is_uploaded(seen: Seen) -> Verdict:
 
 STEPS: tuple[Callable[[Seen], Verdict], ...] = (
     finalizer_is_set,
+    retry_is_honoured,
     source_is_there,
     cache_is_clear,
     cache_is_available,

@@ -4,16 +4,20 @@
 # from starting, and on a first start there is no record to change.
 XSLD_CONTAINER_ALIAS=$(printf '%s' "$MEMBER_NAME" | tr -cd 'A-Za-z0-9')
 export XSLD_CONTAINER_ALIAS
+child=
+ended=
+trap 'ended=1; [ -n "$child" ] && kill -TERM "$child" 2>/dev/null' TERM INT
 "$XSLD_ENTRYPOINT" "$@" &
 child=$!
-trap 'kill -TERM "$child" 2>/dev/null' TERM INT
+[ -n "$ended" ] && kill -TERM "$child" 2>/dev/null
 
 fix_address() {
   left=$XSLD_ADDRESS_TRIES
   while [ "$left" -gt 0 ] && kill -0 "$child" 2>/dev/null; do
     left=$((left - 1))
     stored=$(printf '%s\n%s\n' "$XSLD_SQL_CONNECT" "$XSLD_SQL_READ" | "$XSLD_SQL_TOOL" 2>/dev/null |
-      grep -E -o '[0-9]+\.[0-9]+\.[0-9]+\.[0-9]+|[0-9a-fA-F]*:[0-9a-fA-F:]+' | grep -v '^127\.' | tail -n 1)
+      grep -v ERROR | grep -E -o '[0-9]+\.[0-9]+\.[0-9]+\.[0-9]+|[0-9a-fA-F]*:[0-9a-fA-F]*:[0-9a-fA-F:]*' |
+      grep -v '^127\.' | tail -n 1)
     [ "$stored" = "$POD_IP" ] && return
     if [ -n "$stored" ]; then
       printf '%s\n%s\n' "$XSLD_SQL_CONNECT" "$XSLD_SQL_WRITE" | "$XSLD_SQL_TOOL" >/dev/null 2>&1 &&
