@@ -78,7 +78,8 @@ def values(registry: str) -> dict[str, Any]:
                         "private": {"oci": f"oci://{beside(registry, 5001)}/charts", "secretRef": "private-registry"},
                     }
                 },
-            }
+            },
+            "xsld": {"poll": {"busySeconds": 2, "idleSeconds": 5}},
         },
     }
 

@@ -15,7 +15,7 @@ from moorage.kube import errors
 from moorage.operators import xsld
 from moorage.operators.xsld import config, names
 from moorage.operators.xsld.cache import types as cache_types
-from moorage.operators.xsld.group import admin, dialect
+from moorage.operators.xsld.group import dialect
 from moorage.runtime import kind
 from tests.api.runtime import operate
 
@@ -220,22 +220,3 @@ def said(found: dict[str, Any], type_: str) -> conditions.Condition:
     """One condition of an object; unknown when nothing is said."""
     stated = msgspec.convert((found.get("status") or {}).get("conditions") or [], tuple[conditions.Condition, ...])
     return conditions.find(stated, type_) or conditions.Condition(type=type_, status="Unknown")
-
-
-class Calls:
-    """Every request that the operator makes to change a group, in order, and what is to become of it."""
-
-    def __init__(self) -> None:
-        self.made: list[tuple[str, str, str, Any]] = []
-        self.fault: Callable[[int], str] = lambda _: ""
-
-    def install(self, monkeypatch: Any) -> None:
-        """Stand between the operator and the members."""
-        call = admin.Admin.call
-
-        async def watched(it: admin.Admin, target: admin.Target, method: str, path: str, body: Any = None) -> Any:
-            if method != "GET":
-                self.made.append((target.pod, method, path, body))
-            return await call(it, target, method, path, body)
-
-        monkeypatch.setattr(admin.Admin, "call", watched)

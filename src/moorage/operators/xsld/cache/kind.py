@@ -47,6 +47,7 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
         account = settings.service_account
         self._rights = access.Rights(account.name, account.namespace, settings.cluster_role, names.BINDING)
         self._children = apply.Children()
+        self._secrets: dict[hub.Place, str] = {}  # resourceVersion of the Secret that is ours, as last seen
         self._leaving: set[str] = set()  # uids of those that are about to lose their finalizer
 
     async def start(self, world: kind.World) -> None:
@@ -79,6 +80,7 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
     def forget(self, namespace: str, name: str) -> None:
         """See `Kind.forget`."""
         self.hub.forget((namespace, name), self.key(namespace, name))
+        self._secrets.pop((namespace, name), None)
         self._leaving &= {it.metadata.uid for it in self.items()}
 
     def report(self, seen: seen_.Seen) -> dict[str, Any]:
@@ -117,10 +119,23 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
             polled=polled,
         )
         if bound:
-            differs = ours and observed.value_of(told) == hub.DIFFERS
+            moved = self._secret_moved(place, wanted.credentials[0])
+            differs = ours and not moved and isinstance(told, observed.Fresh) and told.value == hub.DIFFERS
             seen = msgspec.structs.replace(seen, objects=self._objects(seen, key, secret_differs=differs))
         self.hub.note_busy(place, busy=_is_busy(obj))
         return seen
+
+    def _secret_moved(self, place: hub.Place, name: str) -> bool:
+        """Whether the Secret that is ours has changed since it was last read; then it is read anew."""
+        view = self.hub.watches.peek(place[0])
+        found = view.secrets.get(place[0], name) if view else None
+        version = found["metadata"]["resourceVersion"] if found else ""
+        if self._secrets.get(place, version) == version:
+            self._secrets[place] = version
+            return False
+        self._secrets[place] = version
+        self.hub.credentials.outdate(place, "the Secret has changed")
+        return True
 
     def allowed(self, namespace: str) -> bool:
         """Whether that namespace may hold caches."""
@@ -248,7 +263,6 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
 
     async def _credentials(self, obj: types.XsldCache, body: dict[str, Any]) -> dict[str, Any]:
         given = {"adminPwd": obj.spec.admin_pwd or "", "secretKey": obj.spec.secret_key or ""}
-        self.hub.credentials.outdate(obj.metadata.key, "the Secret is written")
         return {**body, "data": {key: base64.b64encode(text.encode()).decode() for key, text in given.items()}}
 
     # --- news ----------------------------------------------------------------------------------------------------

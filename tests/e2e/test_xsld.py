@@ -1,0 +1,137 @@
+"""XSLD caches with running pods: the hello example as a new user has it, then what is done to it in its life."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import os
+import ssl
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from . import tools
+
+HELLO = tools.ROOT / "examples" / "xsldcache" / "hello.yaml"
+PASSWORD = "Change-Me-2-day"
+WITHIN = 300.0
+
+
+@pytest.fixture(scope="module")
+def hello(moorage: tools.Cluster) -> Iterator[tools.Cluster]:
+    """The hello example, Ready; the tests of this module go on from one another's end."""
+    moorage.kubectl("apply", "-f", str(HELLO))
+    try:
+        moorage.kubectl("wait", "xsldcache/hello", "--for=condition=Available", f"--timeout={WITHIN:g}s")
+        moorage.kubectl("wait", "datagrid/greetings", "--for=condition=Ready", f"--timeout={WITHIN:g}s")
+        yield moorage
+    finally:
+        print(moorage.kubectl("get", "xsldcache,datagrid,pod,pvc", "-o", "wide", check=False))
+        print(moorage.kubectl("get", "xsldcache/hello", "-o", "jsonpath={.status}", check=False))
+        moorage.kubectl("delete", "-f", str(HELLO), "--ignore-not-found", "--timeout=180s")
+
+
+def status(cluster: tools.Cluster) -> dict[str, Any]:
+    """The status of the cache, when it speaks of the latest spec; else nothing."""
+    found = cluster.get("xsldcache", "hello")
+    said: dict[str, Any] = found.get("status") or {}
+    return said if said.get("observedGeneration") == found["metadata"]["generation"] else {}
+
+
+def settled(cluster: tools.Cluster, members: int) -> dict[str, Any] | None:
+    """The status once the cache is Ready with so many members."""
+    said = status(cluster)
+    ready = next((c for c in said.get("conditions") or () if c["type"] == "Ready"), None)
+    return said if ready and ready["status"] == "True" and said["online"] == said["members"] == members else None
+
+
+@contextlib.contextmanager
+def forwarded(cluster: tools.Cluster, port: int) -> Iterator[str]:
+    """A port of the client Service, as an address of this host."""
+    environment = os.environ | {"KUBECONFIG": str(cluster.kubeconfig), "PATH": f"{tools.BIN}:{os.environ['PATH']}"}
+    command = ["kubectl", "port-forward", "service/hello-client", f":{port}"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()  # Forwarding from 127.0.0.1:41234 -> 9444
+        yield f"https://127.0.0.1:{line.split()[2].rpartition(':')[2]}"
+    finally:
+        process.terminate()
+        process.communicate()
+
+
+def entry(cluster: tools.Cluster, method: str, key: str, value: Any = None) -> Any:
+    """One entry of the grid, through the client Service."""
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    login = base64.b64encode(f"xsadmin:{PASSWORD}".encode()).decode()
+    headers = {"Authorization": f"Basic {login}", "Content-Type": "application/json"}
+    with forwarded(cluster, 9444) as address:
+        url = f"{address}/wxsdata/v1/grids/greetings/greetings.LUT.O/{key}"
+        body = None if value is None else json.dumps(value).encode()
+        request = urllib.request.Request(url, data=body, headers=headers, method=method)
+        with urllib.request.urlopen(request, context=context, timeout=20) as answer:
+            text = answer.read().decode()
+    return json.loads(text) if text else None
+
+
+def test_two_members_serve_a_grid(hello: tools.Cluster) -> None:
+    said = tools.wait("Ready with two members", lambda: settled(hello, 2), within=WITHIN)
+    assert ["hello-0", "hello-1"] == [member["name"] for member in said["memberStatuses"]]
+    assert ["greetings"] == said["grids"]
+    entry(hello, "POST", "first", {"hello": "world"})
+    assert {"hello": "world"} == entry(hello, "GET", "first")
+    shown = hello.run(sys.executable, "-m", "moorage", "status", "xsldcache/hello", "-n", "default", check=False)
+    assert "hello-1" in shown
+    assert "2 of 2 online" in shown
+
+
+def test_a_pod_that_is_rescheduled_keeps_its_place(hello: tools.Cluster) -> None:
+    """Its address changes, and the record in the group with it, by the wrapper around the image's entrypoint."""
+    before = hello.get("pod", "hello-1")["status"]["podIP"]
+    hello.kubectl("delete", "pod", "hello-1", "--wait=true")
+
+    def back() -> dict[str, Any] | None:
+        said = settled(hello, 2)
+        member = said["memberStatuses"][1] if said else {}
+        return said if said and member["registeredIP"] == member["podIP"] != before else None
+
+    tools.wait("hello-1 back under its new address", back, within=WITHIN)
+    assert {"hello": "world"} == entry(hello, "GET", "first")
+
+
+def test_up_by_kubectl_scale_and_down(hello: tools.Cluster) -> None:
+    hello.kubectl("scale", "xsldcache/hello", "--replicas=3")
+    tools.wait("Ready with three members", lambda: settled(hello, 3), within=WITHIN)
+    hello.kubectl("scale", "xsldcache/hello", "--replicas=2")
+    tools.wait("Ready with two members", lambda: settled(hello, 2), within=WITHIN)
+    tools.wait("the third volume is gone", lambda: hello.get("pvc", "vol-hello-2") is None)
+    assert {"hello": "world"} == entry(hello, "GET", "first")
+
+
+def test_an_image_rolls_without_losing_an_entry(hello: tools.Cluster) -> None:
+    hello.kubectl("patch", "xsldcache/hello", "--type=merge", "-p", '{"spec": {"image": "ibmcom/xsld:8614"}}')
+
+    def rolled() -> dict[str, Any] | None:
+        said = settled(hello, 2)
+        images = {member["image"] for member in said["memberStatuses"]} if said else set()
+        return said if images == {"ibmcom/xsld:8614"} else None
+
+    tools.wait("all members of the new image", rolled, within=WITHIN)
+    assert {"hello": "world"} == entry(hello, "GET", "first")
+
+
+def test_deleted_nothing_is_left(hello: tools.Cluster) -> None:
+    hello.kubectl("delete", "-f", str(HELLO), "--timeout=180s")
+    owned = ("statefulset", "service", "configmap", "pod", "pvc", "poddisruptionbudget", "rolebinding/moorage-xsld")
+
+    def gone() -> bool:
+        labelled = [hello.items(kind, "-l", "xsld.ibm.com/cache=hello") for kind in owned[:-1]]
+        return not any(labelled) and hello.get("rolebinding", "moorage-xsld") is None
+
+    tools.wait("everything is gone", gone)
