@@ -91,11 +91,15 @@ class Life:
                 await operator.kill()
                 self._points.dead.clear()
                 operator = self._site.operator(fault=self._points.fault)
-            found = await self._site.client.list(kinds.VOLUME_CLAIM, self._site.namespace)
-            now = {it["metadata"]["uid"]: it["metadata"]["name"] for it in found.items}
-            self._deleted |= self._seen.keys() - now.keys()
-            self._seen |= now
+            await self.look()
             await asyncio.sleep(0.05)
+
+    async def look(self) -> None:
+        """Note which volumes there are, and which are gone since."""
+        found = await self._site.client.list(kinds.VOLUME_CLAIM, self._site.namespace)
+        now = {it["metadata"]["uid"]: it["metadata"]["name"] for it in found.items}
+        self._deleted |= self._seen.keys() - now.keys()
+        self._seen |= now
 
     async def close(self) -> None:
         self._keeper.cancel()
@@ -207,6 +211,7 @@ async def live(
     them = Life(site, points)
     try:
         await tale(site)
+        await them.look()
         counted = await tasks(site)
     finally:
         await them.close()

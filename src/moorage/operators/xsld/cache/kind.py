@@ -16,7 +16,8 @@ from moorage.helm import pods as helm_pods
 from moorage.kube import cache as kube_cache
 from moorage.kube import errors
 from moorage.operators import access
-from moorage.operators.xsld import config, hub, names, shared
+from moorage.operators.xsld import config, names, shared
+from moorage.operators.xsld import hub as hubs
 from moorage.operators.xsld.group import answers
 from moorage.runtime import apply, kind, observed
 
@@ -37,7 +38,7 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
     farewell = control.FAREWELL
     facts = facts.FACTS
 
-    hub: hub.Hub
+    hub: hubs.Hub
     _world: kind.World
     _bindings: kube_cache.Cache[access.RoleBinding]
     _namespaces: kube_cache.Cache[meta.Partial]
@@ -47,13 +48,13 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
         account = settings.service_account
         self._rights = access.Rights(account.name, account.namespace, settings.cluster_role, names.BINDING)
         self._children = apply.Children()
-        self._secrets: dict[hub.Place, str] = {}  # resourceVersion of the Secret that is ours, as last seen
+        self._secrets: dict[hubs.Place, str] = {}  # resourceVersion of the Secret that is ours, as last seen
         self._leaving: set[str] = set()  # uids of those that are about to lose their finalizer
 
     async def start(self, world: kind.World) -> None:
         """Open the watches; see `Kind.start`."""
         self._world = world
-        self.hub = hub.Hub(world, self._settings, self.find)
+        self.hub = hubs.Hub(world, self._settings, self.find)
         self._bindings = world.caches.watch(kinds.ROLE_BINDING, access.RoleBinding, name=names.BINDING)
         self._bindings.subscribe(self._on_binding)
         self._namespaces = world.caches.watch(kinds.NAMESPACE, meta.Partial, metadata_only=True)
@@ -120,12 +121,12 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
         )
         if bound:
             moved = self._secret_moved(place, wanted.credentials[0])
-            differs = ours and not moved and isinstance(told, observed.Fresh) and told.value == hub.DIFFERS
+            differs = ours and not moved and isinstance(told, observed.Fresh) and told.value == hubs.DIFFERS
             seen = msgspec.structs.replace(seen, objects=self._objects(seen, key, secret_differs=differs))
         self.hub.note_busy(place, busy=_is_busy(obj))
         return seen
 
-    def _secret_moved(self, place: hub.Place, name: str) -> bool:
+    def _secret_moved(self, place: hubs.Place, name: str) -> bool:
         """Whether the Secret that is ours has changed since it was last read; then it is read anew."""
         view = self.hub.watches.peek(place[0])
         found = view.secrets.get(place[0], name) if view else None
@@ -346,7 +347,7 @@ def _fixed(body: dict[str, Any], live: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _surplus(
-    view: hub.View,
+    view: hubs.View,
     seen: seen_.Seen,
     wanted: set[str],
     pods: tuple[seen_.PodSeen, ...],
