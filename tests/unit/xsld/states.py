@@ -165,6 +165,10 @@ class It(msgspec.Struct, frozen=True):
         current = types.CurrentTask("i-1", command, pod_name(target), pod_name(endpoint), ago(age), id=7)
         return self.says(current_task=msgspec.structs.replace(current, **changes))
 
+    def moved(self, percent: int, *, age: float = 0.0) -> It:
+        """How far the task that was asked for was, and since when."""
+        return self.says(task_progress=types.TaskProgress("i-1", percent, ago(age)))
+
     def failed(self, command: str, target: int, *, attempts: int = 1, age: float = 0.0, **changes: Any) -> It:
         """A command that failed."""
         made = types.Trouble(command, pod_name(target), attempts, ago(age), "no room", self.meta.generation)
@@ -414,6 +418,8 @@ def _verb(action: decision.AnyAction) -> str:
             return f"patch {ref.kind}/{ref.name} {ref.uid} " + " ".join(f"{op['path']}={op['value']}" for op in ops)
         case decision.Evict(ref=ref):
             return f"evict {ref.name} {ref.uid}"
+        case decision.SetPodCondition(ref=ref, status=status):
+            return f"condition {ref.kind}/{ref.name} {status}"
         case decision.EditFinalizer(present=present):
             return "finalizer on" if present else "finalizer off"
     raise ValueError(f"no words for {action}")

@@ -9,7 +9,6 @@ import msgspec
 import pytest
 
 from moorage.api import conditions
-from moorage.api import status as api_status
 from moorage.operators.xsld.cache import facts, seen, types
 from moorage.operators.xsld.group import answers
 from moorage.runtime import apply, decision, observed
@@ -247,21 +246,18 @@ def test_through_its_life_these_are_true(it: states.It, true: set[str]) -> None:
 # --- the word for people
 
 
-def progress(reason: str) -> api_status.Progress:
-    return api_status.Progress("step", reason, ago(10))
-
-
 JOINED_ONCE = (types.MemberStatus("c-0", 0, state="Online"),)
 PHASES: dict[str, tuple[states.It, str]] = {
     "being deleted": (cache().object(deletion_timestamp=ago(1)), "Deleting"),
     "being deleted, whatever is wrong": (cache().fact(allowed=False).object(deletion_timestamp=ago(1)), "Deleting"),
     "nothing may be done": (cache().fact(allowed=False), "Failed"),
     "the Secret is wrong": (cache().fact(credentials=observed.Fresh("no key")), "Failed"),
-    **{
-        f"stands at {reason}": (cache().says(progress=progress(reason)), "Failed")
-        for reason in ("JoinGivenUp", "DisjoinGivenUp", "PrimaryLost", "UpdateStalled", "CredentialsRejected")
-    },
-    "stands at a failure that is tried again": (cache().says(progress=progress("JoinFailed")), "Running"),
+    "a join is given up": (cache().left(2).failed("Join", 2, attempts=5), "Failed"),
+    "the password is refused": (
+        cache().but(silent=dict.fromkeys(range(3), answers.Fault.UNAUTHORIZED)),
+        "Failed",
+    ),
+    "a join that is tried again": (cache().left(2).failed("Join", 2, attempts=1), "Scaling"),
     "nothing is known": (cache().fact(objects=NOT_YET), "Pending"),
     "nothing is made": (cache().but(workload=None), "Pending"),
     "nobody has joined": (fresh(), "Creating"),
@@ -317,6 +313,7 @@ def test_the_report_of_a_healthy_cache() -> None:
         "catalogMembers": ["c-0", "c-1", "c-2"],
         "primary": "c-0",
         "replication": {"master": "c-0", "slave": "c-1", "state": "Running", "progress": 100},
+        "taskProgress": None,
         "memberStatuses": [
             {
                 "name": f"c-{n}",
@@ -345,11 +342,11 @@ UNKNOWN: dict[str, tuple[states.It, set[str]]] = {
     ),
     "the group was not asked": (
         cache().fact(polled=NOT_YET),
-        {"size", "phase", "targetImage", "selector", "currentImage", "online"},
+        {"size", "phase", "targetImage", "selector", "currentImage", "online", "taskProgress"},
     ),
     "nobody answers": (
         cache().mute(0, 1, 2).but(grids=None),
-        {"size", "phase", "targetImage", "selector", "currentImage", "online", "pendingTasks"},
+        {"size", "phase", "targetImage", "selector", "currentImage", "online", "pendingTasks", "taskProgress"},
     ),
 }
 
@@ -397,12 +394,12 @@ def test_while_the_primary_is_away_the_former_one_stands() -> None:
 COPIES: dict[str, tuple[states.It, tuple[str, str, str, int]]] = {
     "none": (cache().primary(0), ("", "", "Off", 0)),
     "it is being set up": (
-        cache().primary(0).asked("Replicate", 1, 0, progress=45),
+        cache().primary(0).asked("Replicate", 1, 0).moved(45),
         ("", "", "Starting", 45),
     ),
-    "another task is none": (cache().primary(0).asked("Join", 2, 2, progress=45), ("", "", "Off", 0)),
+    "another task is none": (cache().primary(0).asked("Join", 2, 2).moved(45), ("", "", "Off", 0)),
     "it stands": (cache(), ("c-0", "c-1", "Running", 100)),
-    "it moves": (cache().asked("Replicate", 2, 0, progress=10), ("c-0", "c-1", "Running", 10)),
+    "it moves": (cache().asked("Replicate", 2, 0).moved(10), ("c-0", "c-1", "Running", 10)),
     "its holder is off": (cache().off(1), ("c-0", "c-1", "Broken", 0)),
     "the primary is off": (cache().off(0), ("", "c-1", "Running", 100)),
 }
@@ -413,25 +410,33 @@ def test_the_copy_is_told(it: states.It, expected: tuple[str, str, str, int]) ->
     assert expected == tuple(told(it)["replication"].values())
 
 
-def test_progress_is_told_when_it_moves() -> None:
-    it = cache().asked("Replicate", 2, 0, progress=10, progress_at=ago(50)).runs(0, task(7, progress=45))
+NOW_AT = conditions.timestamp(NOW)
+PROGRESS: dict[str, tuple[states.It, dict[str, Any] | None]] = {
+    "no task of ours": (cache().runs(0, task(7)), None),
+    "the task is nowhere, and nothing was known": (cache().asked("Replicate", 2, 0), None),
+    "what was known stays": (
+        cache().asked("Replicate", 2, 0).moved(10, age=50),
+        {"intent": "i-1", "percent": 10, "at": ago(50)},
+    ),
+    "of another task nothing stays": (cache().asked("Replicate", 2, 0, intent="i-2").moved(10, age=50), None),
+    "it is seen first": (
+        cache().asked("Replicate", 2, 0).runs(0, task(7, progress=45)),
+        {"intent": "i-1", "percent": 45, "at": NOW_AT},
+    ),
+    "it moves": (
+        cache().asked("Replicate", 2, 0).moved(10, age=50).runs(0, task(7, progress=45)),
+        {"intent": "i-1", "percent": 45, "at": NOW_AT},
+    ),
+    "it stands still": (
+        cache().asked("Replicate", 2, 0).moved(45, age=50).runs(0, task(7, progress=45)),
+        {"intent": "i-1", "percent": 45, "at": ago(50)},
+    ),
+}
 
-    found = told(it)["currentTask"]
-    assert (45, conditions.timestamp(NOW)) == (found["progress"], found["progressAt"])
-    assert ("i-1", "Replicate", 7) == (found["intent"], found["command"], found["id"])
 
-
-@pytest.mark.parametrize(
-    "it",
-    [
-        pytest.param(cache().runs(0, task(7)), id="no task of ours"),
-        pytest.param(cache().asked("Replicate", 2, 0), id="the task is nowhere"),
-        pytest.param(
-            cache().asked("Replicate", 2, 0, progress=45).runs(0, task(7, progress=45)), id="it says nothing new"
-        ),
-    ],
-)
-def test_a_task_without_news_is_left_as_it_was(it: states.It) -> None:
+@pytest.mark.parametrize(("it", "expected"), PROGRESS.values(), ids=PROGRESS)
+def test_progress(it: states.It, expected: dict[str, Any] | None) -> None:
+    assert expected == told(it)["taskProgress"]
     assert "currentTask" not in told(it)
 
 

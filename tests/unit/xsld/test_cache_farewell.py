@@ -14,6 +14,7 @@ from tests.unit.xsld.states import Row, Waits, acts, cache, fresh
 
 DOWN = observed.Failed("Down", "the server is down")
 LEAVES = acts("Leaving", "finalizer off")
+GIVES_BACK = acts("Leaving", "delete RoleBinding/moorage-xsld rb-uid", "finalizer off")
 ORPHAN = {"moorage.dev/on-delete": "Orphan"}
 KEPT = {"reclaimOnDelete": "Retain"}
 OWNED = (
@@ -139,8 +140,18 @@ ROWS: dict[str, Row] = {
         Waits("ClearingVolume", "volume", 600.0),
         "vol-c-0 is being deleted",
     ),
-    "which are kept if so asked": row(leaving(cache(storage=KEPT)).but(workload=None, pods={}), "cache_may_go", LEAVES),
-    "nothing is left": row(empty(), "cache_may_go", LEAVES),
+    "which are kept if so asked": row(
+        leaving(cache(storage=KEPT)).but(workload=None, pods={}), "cache_may_go", GIVES_BACK
+    ),
+    "nothing is left": row(empty(), "cache_may_go", GIVES_BACK),
+    "others stay in the namespace": row(
+        empty().fact(neighbours=1), "cache_may_go", acts("Leaving", "finalizer off if others_stay")
+    ),
+    "the rights are given back already": row(
+        empty().fact(binding=observed.Fresh(None)),
+        "rights_are_bound",
+        acts("Binding", "apply RoleBinding/moorage-xsld new"),
+    ),
 }
 
 

@@ -285,13 +285,13 @@ ROWS: dict[str, Row] = {
     "a pod without an address": row(cache().off(2).pod(2, address=""), "members_are_online", OFFLINE),
     # online
     "members are off": row(
-        cache().off(1, 2).pod(2, trouble="it crashes").pod(1, trouble="no node"),
+        cache(derbyReplication={"mode": "Disabled"}).off(1, 2).pod(2, trouble="it crashes").pod(1, trouble="no node"),
         "members_are_online",
         OFFLINE,
         "c-1, c-2 not online (c-1: no node; c-2: it crashes)",
     ),
     "a member starts": row(
-        cache().member(1, online=False, status="Starting"), "members_are_online", OFFLINE, "c-1 not online"
+        cache().member(2, online=False, status="Starting"), "members_are_online", OFFLINE, "c-2 not online"
     ),
     # the end
     "what failed on the way is forgotten": row(

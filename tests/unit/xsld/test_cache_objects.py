@@ -158,9 +158,9 @@ ROWS: dict[str, Row] = {
     # leftover volumes
     "a leftover volume is in the way of a new pod": row(
         cache(2).wants(size=3).volume(2),
-        "leftover_volumes_are_cleared",
+        "volumes_are_reclaimed",
         acts("ClearingVolume", "delete PersistentVolumeClaim/vol-c-2 pvc-2 if member_has_left 2"),
-        "vol-c-2 of earlier members is in the way",
+        "vol-c-2 belongs to nobody any more",
     ),
     "it is being deleted": row(
         cache(2).wants(size=3).volume(2, deleting=True),
@@ -169,7 +169,7 @@ ROWS: dict[str, Row] = {
     ),
     "one of two is being deleted": row(
         cache(2).wants(size=4).volume(2, deleting=True).volume(3),
-        "leftover_volumes_are_cleared",
+        "volumes_are_reclaimed",
         acts("ClearingVolume", "delete PersistentVolumeClaim/vol-c-3 pvc-3 if member_has_left 3"),
     ),
     "leftover volumes are kept": row(

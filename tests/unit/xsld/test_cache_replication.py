@@ -129,7 +129,7 @@ ROWS: dict[str, Row] = {
         steps=(replication.replication_runs,),
     ),
     "a copy that stays away is replaced": Row(
-        cache(3).off(1).seen,
+        cache(3).off(1).stands("replication_runs", "ReplicationMissing", age=60).seen,
         "replication_runs",
         submits("Replicating", "Replicate c-2 at c-0"),
         steps=(replication.replication_runs,),

@@ -53,7 +53,11 @@ ROWS: dict[str, Row] = {
     "one that does not work anyway comes first": row(cache().old(0, 1, 2).off(1), ROLLS, evicts(1)),
     "one whose pod does not run comes first": row(cache().old(0, 1, 2).pod(1, running=False), ROLLS, evicts(1)),
     "even the primary": row(
-        cache().primary(0).old(0, 1, 2).pod(0, running=False).fact(polled=observed.Fresh(cache().primary(0).polled)),
+        cache(derbyReplication={"mode": "Disabled"})
+        .primary(0)
+        .old(0, 1, 2)
+        .pod(0, running=False)
+        .fact(polled=observed.Fresh(cache().primary(0).polled)),
         ROLLS,
         evicts(0),
     ),
@@ -97,19 +101,19 @@ ROWS: dict[str, Row] = {
     ),
     "it is young": row(cache().old(0, 1).off(2).pod(2, created=NOW - 900.0), BACK, coming()),
     "it took too long": row(
-        cache().old(0, 1).off(2).pod(2, created=NOW - 901.0, trouble="it crashes"),
+        cache().old(0, 1).off(2).pod(2, trouble="it crashes").stands(BACK, age=901),
         BACK,
         Blocks("UpdateStalled"),
         "c-2 did not come back within 900 s: it crashes; c-1, c-0 is left as it is",
     ),
     "in a time of the user's own": row(
-        cache(updateStrategy={"memberTimeout": "5m"}).old(0, 1).off(2).pod(2, created=NOW - 301.0),
+        cache(updateStrategy={"memberTimeout": "5m"}).old(0, 1).off(2).stands(BACK, age=301),
         BACK,
         Blocks("UpdateStalled"),
         "c-2 did not come back within 300 s; c-1, c-0",
     ),
     "it took too long, and that may be": row(
-        cache(**NO_PAUSE).old(0, 1).off(2).pod(2, created=NOW - 901.0), BACK, coming(300.0)
+        cache(**NO_PAUSE).old(0, 1).off(2).stands(BACK, age=901), BACK, coming(300.0)
     ),
     "since when it is there is not known": row(cache().old(0, 1).off(2).pod(2, created=0.0), BACK, coming()),
     "the first that is not back is told": row(

@@ -59,6 +59,11 @@ def running(command: str) -> Waits:
     return Waits(REASONS[command], "group", WITHIN[command], again=BUSY)
 
 
+def ended(command: str) -> str:
+    """What is remembered of a command that ended well: of one that left also what it leaves behind."""
+    return f"{ENDED} left" if command == "Leave" else ENDED
+
+
 EACH: dict[str, Row] = {}
 for _command in REASONS:
     _at, _reason, _failure = endpoint(_command), REASONS[_command], FAILURES[_command]
@@ -87,24 +92,26 @@ for _command in REASONS:
             before(_command).runs(_at, task(phase=FAILED)), acts(_failure, REMEMBERED), "the task failed"
         ),
         f"{_command}: failed, and yet it shows": row(
-            after(_command).runs(_at, task(phase=FAILED)), acts("TaskDone", ENDED), "done"
+            after(_command).runs(_at, task(phase=FAILED)), acts("TaskDone", ended(_command)), "done"
         ),
-        f"{_command}: done": row(after(_command).runs(_at, task(phase=DONE)), acts("TaskDone", ENDED), "done"),
+        f"{_command}: done": row(
+            after(_command).runs(_at, task(phase=DONE)), acts("TaskDone", ended(_command)), "done"
+        ),
         f"{_command}: done, and does not show yet": row(
             before(_command).runs(_at, task(phase=DONE)),
             Waits(_reason, "group", 120.0),
             "the task has ended, its effect is waited for",
         ),
         f"{_command}: done, and does not show for long": row(
-            before(_command, started_at=ago(WITHIN[_command] + 120)).runs(_at, task(phase=DONE)),
+            before(_command).moved(30, age=120).runs(_at, task(phase=DONE)),
             Waits(_reason, "group", 120.0),
         ),
         f"{_command}: done, and does not show at all": row(
-            before(_command, started_at=ago(WITHIN[_command] + 121)).runs(_at, task(phase=DONE)),
+            before(_command).moved(30, age=121).runs(_at, task(phase=DONE)),
             acts(_failure, REMEMBERED),
             "the group does not show it",
         ),
-        f"{_command}: nowhere, but it shows": row(after(_command), acts("TaskDone", ENDED)),
+        f"{_command}: nowhere, but it shows": row(after(_command), acts("TaskDone", ended(_command))),
         f"{_command}: never begun": row(
             before(_command, id=0), acts(_reason, "remember no-currentTask"), "not begun, to be asked anew"
         ),
@@ -141,19 +148,17 @@ ROWS: dict[str, Row] = {
     ),
     "a join goes on though its member is not the primary": row(before("Join").mute(2), running("Join")),
     "the replacement is looked at once it shows": row(
-        after("Leave").primary(1).off(0), acts("TaskDone", ENDED), "c-2 leaves the group: done"
+        after("Leave").primary(1).off(0), acts("TaskDone", ended("Leave")), "c-2 leaves the group: done"
     ),
     # replication that is stuck
     "a copy that makes no progress": row(
-        before("Replicate", progress_at=ago(601.0)).runs(0, task(progress=45)),
+        before("Replicate").moved(45, age=601.0).runs(0, task(progress=45)),
         acts("TaskCancelled", "cancel c-0 7"),
         "45 %",
     ),
-    "for not so long": row(
-        before("Replicate", progress_at=ago(600.0)).runs(0, task(progress=45)), running("Replicate")
-    ),
+    "for not so long": row(before("Replicate").moved(45, age=600.0).runs(0, task(progress=45)), running("Replicate")),
     "of which no progress is known": row(before("Replicate").runs(0, task()), running("Replicate")),
-    "others may stand still": row(before("Leave", progress_at=ago(601.0)).runs(0, task(progress=45)), running("Leave")),
+    "others may stand still": row(before("Leave").moved(45, age=601.0).runs(0, task(progress=45)), running("Leave")),
     # what shows
     "a copy at another member is no copy": row(
         before("Replicate").primary(0, slave=2).runs(0, task(phase=DONE)), Waits("Replicating", "group", 120.0)

@@ -31,7 +31,7 @@ OVERRIDES = {
         msgspec.structs.replace(DEFAULT, container=dialect.Container(sql_read_address="SELECT 1", env={"A": "b"})),
     ),
     "fields of members": (
-        {"member": {"catalogServer": "x", "catalog": "isCatalog"}},
+        {"member": {"catalog": "isCatalog"}},
         msgspec.structs.replace(DEFAULT, member=dialect.MemberFields(catalog="isCatalog")),
     ),
     "words on the top": (

@@ -303,15 +303,15 @@ ROWS: dict[str, Row] = {
     "a simple grid needs none": row(NEW.wants(templateName="t"), WANTED, asks("GridCreating", "Create")),
     "a task of ours runs at the group": row(
         NEW.cache(task="Join c-2"),
-        "group_is_free",
+        WANTED,
         Waits("TaskRunning", "group", 1800.0, again=BUSY),
-        "the group is busy: Join c-2",
+        "grid g is created, once the group is free: Join c-2",
     ),
     "a task of others runs at the group": row(
         NEW.runs(number=3),
-        "group_is_free",
+        WANTED,
         Waits("TaskRunning", "group", 1800.0, again=BUSY),
-        "the group is busy: GridCommand",
+        "grid g is created, once the group is free: GridCommand",
     ),
     "tasks that have ended are nothing": row(It().runs(DONE, 3).runs(FAILED, 4), "", SETTLED),
     # as it should be
@@ -382,7 +382,7 @@ FAREWELL_ROWS: dict[str, Row] = {
     "it may have been made": row(NEW.asked("Create").runs(), SHOWS, under_way("GridCreating")),
     "the cache is not available": row(It().cache(available=False), "cache_is_available", UNAVAILABLE),
     "the group is busy": row(
-        It().cache(task="Join c-2"), "group_is_free", Waits("TaskRunning", "group", 1800.0, again=BUSY)
+        It().cache(task="Join c-2"), "grid_is_gone", Waits("TaskRunning", "group", 1800.0, again=BUSY)
     ),
     "it is deleted": row(It(), "grid_is_gone", asks("GridDeleting", "Delete"), "grid g is deleted"),
     "it is being deleted": row(It().asked("Delete").runs(), SHOWS, under_way("GridDeleting")),
@@ -443,7 +443,6 @@ def test_a_step_that_is_asked_without_a_cache_waits() -> None:
     waiting = control.cache_is_available(It().caches().seen)
 
     assert UNAVAILABLE == states.shape(waiting)
-    assert decision.DONE == control.group_is_free(It().fact(caches=DOWN, polled=DOWN).seen)
 
 
 def test_a_grid_that_is_missing_is_not_online() -> None:

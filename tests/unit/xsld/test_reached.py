@@ -15,7 +15,7 @@ import pytest
 
 from moorage.api import meta
 from moorage.operators.xsld import reasons
-from moorage.operators.xsld.cache import control, facts, farewell, kind, objects, replication, rolling, tasks
+from moorage.operators.xsld.cache import control, facts, farewell, kind, objects, renewal, replication, rolling, tasks
 from moorage.operators.xsld.grid import control as grid_control
 from moorage.operators.xsld.template import control as template_control
 from moorage.runtime import decision
@@ -25,9 +25,11 @@ from tests.unit.xsld import (
     test_cache_farewell,
     test_cache_group,
     test_cache_objects,
+    test_cache_renewal,
     test_cache_replication,
     test_cache_rolling,
     test_cache_tasks,
+    test_found_faults,
     test_grid_control,
     test_template_control,
 )
@@ -45,13 +47,27 @@ class Kind(msgspec.Struct, frozen=True):
     report: Callable[[Any], dict[str, Any]]
 
 
+FOUND = {
+    name: states.Row(it.seen, step, shape)
+    for name, (steps, it, step, shape) in test_found_faults.EXPECTED.items()
+    if steps is control.STEPS
+}
+
+GRIDS_FOUND = {
+    name: states.Row(it.seen, step, shape)
+    for name, (steps, it, step, shape) in test_found_faults.EXPECTED.items()
+    if steps is grid_control.STEPS
+}
+
 KINDS = {
     "XsldCache": Kind(
-        (control, objects, tasks, replication, rolling, farewell, facts),
+        (control, objects, tasks, renewal, replication, rolling, farewell, facts),
         (
             (control.STEPS, test_cache_objects.ROWS),
             (control.STEPS, test_cache_group.ROWS),
             (control.STEPS, test_cache_tasks.ROWS),
+            (control.STEPS, test_cache_renewal.ROWS),
+            (control.STEPS, FOUND),
             (control.STEPS, test_cache_replication.ROWS),
             (control.STEPS, test_cache_rolling.ROWS),
             (control.FAREWELL, test_cache_farewell.ROWS),
@@ -61,6 +77,9 @@ KINDS = {
             *(it.seen for _, it in test_cache_facts.ROWS.values()),
             *(it.seen for it, _ in test_cache_facts.PHASES.values()),
             *(it.seen for it, _ in test_cache_facts.COPIES.values()),
+            *(it.seen for it, _ in test_cache_facts.PROGRESS.values()),
+            test_found_faults.WITHOUT_COPY.seen,
+            test_found_faults.WITHOUT_SCRIPT.seen,
             states.cache().asked("Replicate", 1, 0).runs(0, states.task()).seen,
         ),
         facts.report,
@@ -70,9 +89,13 @@ KINDS = {
         (
             (grid_control.STEPS, test_grid_control.ROWS),
             (grid_control.FAREWELL, test_grid_control.FAREWELL_ROWS),
+            (grid_control.STEPS, GRIDS_FOUND),
         ),
         grid_control.FACTS,
-        tuple(it.seen for it, *_ in test_grid_control.FACTS.values()),
+        (
+            *(it.seen for it, *_ in test_grid_control.FACTS.values()),
+            *(it.seen for it in test_found_faults.GRIDS_UNKNOWN),
+        ),
         grid_control.report,
     ),
     "GridTemplate": Kind(

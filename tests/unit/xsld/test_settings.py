@@ -11,6 +11,7 @@ from moorage.operators.xsld.grid import settings, types
 from moorage.operators.xsld.group import answers
 
 PLAIN = {
+    "description": "",
     "gridType": "Simple",
     "ownerName": "xsadmin",
     "useAuthentication": False,

@@ -81,6 +81,11 @@ def row(it: It, step: str, shape: states.Shape, says: str = "") -> Row:
 
 
 ROWS: dict[str, Row] = {
+    "what was refused is tried anew": row(
+        It().object(annotations={"moorage.dev/reconcile-at": "now"}).says(refused="no", refused_hash="h"),
+        "retry_is_honoured",
+        acts("Retrying", "remember reconciledAt no-refused no-refusedHash"),
+    ),
     "all is well": row(It(), "", SETTLED),
     "the finalizer first": row(
         NEW.object(finalizers=()).but(documents=DOWN, caches=DOWN, polled=DOWN),

@@ -110,7 +110,7 @@ def cache_may_go(seen: Seen) -> Verdict:
         return Act(Reason.LEAVING, why, (decision.EditFinalizer(why=why, present=False, require=(stay,)),))
     binding = observed.value_of(seen.binding)
     if binding is None:
-        return _leave(why)
+        raise ValueError("rights are bound before anything is removed")
     unbind = decision.Delete(
         why=f"no cache is left in {seen.meta.namespace}",
         resource=kinds.ROLE_BINDING,

@@ -124,7 +124,8 @@ def volumes_are_reclaimed(seen: Seen) -> Verdict:
     workload = seen.there.workload
     if workload is None or seen.spec.storage.reclaim_on_scale_down == "Retain":
         return DONE
-    left = tuple(v for v in seen.there.volumes if v.ordinal >= workload.replicas and not v.deleting)
+    gone = [v for v in seen.there.volumes if v.ordinal >= workload.replicas and not v.deleting]
+    left = tuple(v for v in gone if names.pod(seen.name, v.ordinal) not in seen.known)
     if not left:
         return DONE
     return _reclaimed(seen, left, f"{', '.join(v.name for v in left)} belongs to nobody any more")

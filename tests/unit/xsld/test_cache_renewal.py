@@ -1,0 +1,109 @@
+"""What a member that left leaves behind, and the readiness gates of those who are there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from moorage.operators.xsld.cache import control, types
+from moorage.runtime import decision
+from tests.unit.xsld import states
+from tests.unit.xsld.states import Blocks, Row, Waits, acts, cache, submits
+
+STEP = "left_members_are_renewed"
+
+
+def row(it: states.It, step: str, shape: states.Shape, says: str = "") -> Row:
+    return Row(it.seen, step, shape, says)
+
+
+def gates_are_set(seen: Any) -> decision.Verdict:
+    """The step, stopping where it acts, so that its verdict is seen."""
+    verdict = control.gates_are_set(seen)
+    return msgspec.structs.replace(verdict, go_on=False) if isinstance(verdict, decision.Act) else verdict
+
+
+def gone(volume: str = "pvc-2", pod: str = "uid-2", **spec: object) -> states.It:
+    """c-2 has left, and is wanted again."""
+    it = cache(3, **spec).left(2)
+    return it.says(left=(types.Left("c-2", volume, pod),))
+
+
+UID = cache().pods[2].uid
+ROWS: dict[str, Row] = {
+    "it gets a new volume and a new pod": row(
+        gone(pod=UID),
+        STEP,
+        acts(
+            "ClearingVolume",
+            "delete PersistentVolumeClaim/vol-c-2 pvc-2 if member_has_left 2",
+            f"delete Pod/c-2 {UID} if member_has_left 2",
+        ),
+        "c-2 gets a new volume, to join anew",
+    ),
+    "the volume is going": row(
+        gone(pod=UID).volume(2, deleting=True).pod(2, deleting=True, running=False),
+        STEP,
+        Waits("ClearingVolume", "volume", 600.0),
+        "the old volume of c-2 is going",
+    ),
+    "the pod holds it": row(
+        gone(pod=UID).volume(2, deleting=True),
+        STEP,
+        acts("ClearingVolume", f"delete Pod/c-2 {UID} if member_has_left 2"),
+    ),
+    "both are new": row(gone("old", "old"), STEP, acts("TaskDone", "remember no-left"), "what c-2 left behind is gone"),
+    "it is a member again": row(
+        cache(3).says(left=(types.Left("c-2", "pvc-2", UID),)), STEP, acts("TaskDone", "remember no-left")
+    ),
+    "volumes are kept": row(
+        gone(pod=UID, storage={"reclaimOnScaleDown": "Retain"}),
+        STEP,
+        Blocks("LeftoverVolume"),
+        "in the way of its joining",
+    ),
+    "it leaves for good": row(
+        cache(3).left(2).wants(size=2).says(left=(types.Left("c-2", "pvc-2", UID),)),
+        "workload_is_right",
+        acts("Resizing", "apply StatefulSet/c sts-uid if member_has_left 2"),
+    ),
+    # gates
+    "pods are told that they may serve": Row(
+        cache(2, readinessGate=True).seen,
+        "gates_are_set",
+        acts("Gating", "condition Pod/c-0 True", "condition Pod/c-1 True"),
+        "serve clients: c-0 may, c-1 may",
+        steps=(gates_are_set,),
+    ),
+    "one that is off may not": Row(
+        cache(2, readinessGate=True).pod(0, gate=True).pod(1, gate=True).member(1, online=False).seen,
+        "gates_are_set",
+        acts("Gating", "condition Pod/c-1 False"),
+        "c-1 may not",
+        steps=(gates_are_set,),
+    ),
+    "nobody knows the group": Row(
+        cache(2, readinessGate=True).mute(0, 1).seen, "", states.SETTLED, steps=(control.gates_are_set,)
+    ),
+    "they know it already": Row(
+        cache(2, readinessGate=True).pod(0, gate=True).pod(1, gate=True).seen,
+        "",
+        states.SETTLED,
+        steps=(control.gates_are_set,),
+    ),
+    "nobody joins while most are off": row(
+        cache(3).wants(size=4).grown(4).off(1, 2),
+        "members_join",
+        Waits("GroupDegraded", "group", 3600.0, again=states.BUSY),
+    ),
+    "another copy is made, before the primary is replaced": row(
+        cache().primary(0).old(0), "template_rolls", submits("Replicating", "Replicate c-1 at c-0")
+    ),
+}
+
+
+@pytest.mark.parametrize("it", ROWS.values(), ids=ROWS)
+def test_table(it: Row) -> None:
+    states.check(it, control.STEPS)
