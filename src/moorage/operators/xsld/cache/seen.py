@@ -202,8 +202,8 @@ def replicas(
     needed = 1 + max((names.ordinal(cache, name) for name in known | busy), default=0)
     if live is None:
         return max(size, needed)
-    if group is None:
-        needed = max(needed, live)
+    if group is None:  # who is only remembered may have left since
+        needed = live
     target = max(size, needed)
     if target <= live:
         return target
