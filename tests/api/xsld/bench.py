@@ -76,6 +76,7 @@ class Site:
         for resource in (names.GRID, names.TEMPLATE, names.CACHE):
             for left in (await self.client.list(resource, self.namespace, as_=meta.Partial)).items:
                 await self.patch(resource, left.metadata.name, {"metadata": {"finalizers": None}})
+                await self.delete(resource, left.metadata.name)
 
     def operator(self, **more: Any) -> Operator:
         """Start one."""

@@ -14,6 +14,7 @@ import itertools
 import os
 import re
 import signal
+import socket
 import time
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,32 @@ from moorage.kube import errors
 
 NODE = meta.Resource("", "v1", "Node", "nodes", namespaced=False)
 BEAT = 5.0
-_NETWORKS = itertools.count(os.getpid() % 200)
+
+
+class Network:
+    """A part of loopback that no other test on this machine has at the same time."""
+
+    def __init__(self) -> None:
+        for second in range(20, 220):
+            claim = socket.socket()
+            try:
+                claim.bind((f"127.{second}.255.254", 9446))
+                claim.listen()
+            except OSError:
+                claim.close()
+                continue
+            self._claim = claim
+            self._addresses = (f"127.{second}.{n // 250}.{1 + n % 250}" for n in itertools.count())
+            return
+        raise RuntimeError("every network is taken: processes of earlier tests are left over")
+
+    def address(self) -> str:
+        """One that was not given out before."""
+        return next(self._addresses)
+
+    def close(self) -> None:
+        """Another test may have it."""
+        self._claim.close()
 
 
 class Node:
@@ -40,8 +66,7 @@ class Node:
         self._caches = kube_cache.Caches(client)
         self._running: dict[str, Container] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        network = next(_NETWORKS)
-        self._addresses = (f"127.{20 + network % 200}.{n // 250}.{1 + n % 250}" for n in itertools.count())
+        self._network = Network()
         self.image_fails: set[str] = set()
         """Images that can't be pulled."""
 
@@ -60,8 +85,10 @@ class Node:
         for task in tuple(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        for container in self._running.values():
+        for container in self.containers:
             await container.kill()
+            await self.gone(container.pod)  # a namespace does not end before its pods
+        self._network.close()
         with contextlib.suppress(errors.NotFound):
             await self._client.delete(NODE, "", self.name, propagation="Background")
 
@@ -107,7 +134,7 @@ class Node:
         uid = pod["metadata"]["uid"]
         wanted = (pod["spec"].get("nodeSelector") or {}).get("members") == self.name
         if wanted and uid not in self._running:
-            self._running[uid] = Container(self, pod, next(self._addresses))
+            self._running[uid] = Container(self, pod, self._network.address())
             self._spawn(self._running[uid].live())
         elif uid in self._running and "deletionTimestamp" in pod["metadata"]:
             self._running[uid].deleted.set()
@@ -186,7 +213,7 @@ class Container:
     """One incarnation of a pod."""
 
     def __init__(self, node: Node, pod: dict[str, Any], address: str) -> None:
-        self._node, self._pod, self.address = node, pod, address
+        self._node, self.pod, self.address = node, pod, address
         self.name: str = pod["metadata"]["name"]
         self.deleted = asyncio.Event()
         self.restarts = 0
@@ -197,26 +224,26 @@ class Container:
 
     async def live(self) -> None:
         """From binding to the pod's end."""
-        await self._node.bind(self._pod)
-        image = self._pod["spec"]["containers"][0]["image"]
+        await self._node.bind(self.pod)
+        image = self.pod["spec"]["containers"][0]["image"]
         if image in self._node.image_fails:
             waiting = {"reason": "ImagePullBackOff", "message": f"Back-off pulling image {image}"}
             await self._tell("Pending", {"waiting": waiting}, ready=False)
             await self.deleted.wait()
-            await self._node.gone(self._pod)
+            await self._node.gone(self.pod)
             return
         while not self.deleted.is_set():
             await self._run_once()
             self.restarts += 1
             while self.held and not self.deleted.is_set():
                 await asyncio.sleep(0.02)
-        await self._node.gone(self._pod)
+        await self._node.gone(self.pod)
 
     async def _run_once(self) -> None:
-        volume = await self._node.volume(self._pod)
+        volume = await self._node.volume(self.pod)
         volume.mkdir(parents=True, exist_ok=True)
         self.log = volume.parent / f"{self.name}.log"
-        environment = await self._node.environment(self._pod, self.address)
+        environment = await self._node.environment(self.pod, self.address)
         hosts = volume.parent / "hosts"  # what a cluster's name service would say
         with hosts.open("a") as names:
             names.write(f"{self.address} {self.name}\n")
@@ -256,7 +283,7 @@ class Container:
 
     async def _tell(self, phase: str, state: dict[str, Any], *, ready: bool) -> None:
         word = "True" if ready else "False"
-        pod = self._pod
+        pod = self.pod
         status = {
             "name": pod["spec"]["containers"][0]["name"],
             "image": pod["spec"]["containers"][0]["image"],

@@ -61,6 +61,7 @@ def clear(cluster: tools.Cluster) -> None:
     cluster.kubectl("annotate", "collectors", "--all", "-n", "default", "moorage.dev/on-delete-", check=False)
     cluster.kubectl("delete", "collectors", "--all", "-n", "default", "--timeout=120s")
     cluster.kubectl("delete", "namespace", *TENANTS, "--ignore-not-found", "--timeout=120s")
+    tools.wait("nothing of other tests is left", lambda: not cluster.kubectl("get", "moorage", "-A", "-o", "name"))
 
 
 def test_demo_ends_with_a_record_that_went_through_the_collector(demo: str) -> None:
