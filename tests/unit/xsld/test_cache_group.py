@@ -172,6 +172,12 @@ ROWS: dict[str, Row] = {
     "nobody leaves a degraded group": row(
         cache(5).wants(size=2).off(1), "surplus_leaves", DEGRADED, "c-1 not online; nobody leaves a degraded group"
     ),
+    "the group is slow to notice one that is gone": row(
+        cache(5).wants(size=2).pod(1, ready=False), "surplus_leaves", DEGRADED, "c-1 not online; nobody leaves"
+    ),
+    "or whose process has ended": row(cache(5).wants(size=2).pod(1, running=False), "surplus_leaves", DEGRADED, "c-1"),
+    "or is about to": row(cache(5).wants(size=2).pod(1, deleting=True), "surplus_leaves", DEGRADED, "c-1"),
+    "or that has no pod": row(cache(5).wants(size=2).no_pod(1), "surplus_leaves", DEGRADED, "c-1"),
     "not even if another surplus one is off": row(cache(5).wants(size=2).off(3), "surplus_leaves", DEGRADED, "c-3"),
     "the one that leaves may be off": row(
         cache(5).wants(size=2).off(4), "surplus_leaves", submits("Disjoining", "Leave c-4 at c-0")
@@ -259,6 +265,9 @@ ROWS: dict[str, Row] = {
     ),
     "never the first member": row(cache(3).member(0, catalog=False), "", SETTLED),
     "more than members": row(cache(2, catalogs=3), "", SETTLED),
+    "nor in one that is slow to notice": row(
+        cache(3).wants(catalogs=2).pod(2, ready=False), "catalogs_match", DEGRADED, "c-2 not online; no member changes"
+    ),
     "not in a degraded group": row(
         cache(3).wants(catalogs=2).off(1), "catalogs_match", DEGRADED, "c-1 not online; no member changes its role"
     ),

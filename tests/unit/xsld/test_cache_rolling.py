@@ -64,8 +64,12 @@ ROWS: dict[str, Row] = {
     "not while another is off": row(
         cache().old(0, 1, 2).off(0, 1).but(silent={}).primary(2), ROLLS, WAITS, "c-0 not online; c-1 is not replaced"
     ),
-    "not while another pod is ending": row(
-        cache().old(0, 1).pod(2, deleting=True), ROLLS, WAITS, "c-2 not online; c-1 is not replaced"
+    "not while another pod is ending": Row(
+        cache().old(0, 1).pod(2, deleting=True).seen,
+        ROLLS,
+        WAITS,
+        "c-2 not online; c-1 is not replaced",
+        (rolling.template_rolls,),
     ),
     "not while one has not joined": Row(
         cache().left(1).old(0, 2).seen, ROLLS, WAITS, "c-1 not online; c-2 is not replaced", (rolling.template_rolls,)

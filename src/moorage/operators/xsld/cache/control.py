@@ -194,12 +194,12 @@ def addresses_are_right(seen: Seen) -> Verdict:
 
 def gates_are_set(seen: Seen) -> Verdict:
     """With spec.readinessGate a pod is ready while the group counts its member as Online; False only if it says so."""
-    if not seen.spec.readiness_gate or seen.group is None:
+    if not seen.spec.readiness_gate or seen.listed is None:
         return DONE
     wrong = [
         (pod, member.online)
         for pod in seen.there.pods
-        if (member := seen.group.member(pod.name)) and not pod.deleting and pod.gate is not member.online
+        if (member := seen.listed.member(pod.name)) and not pod.deleting and pod.gate is not member.online
     ]
     if not wrong:
         return DONE

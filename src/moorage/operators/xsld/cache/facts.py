@@ -15,11 +15,7 @@ from moorage.runtime import decision, observed
 from moorage.runtime.decision import Fact
 
 from . import control, replication, rolling, tasks, types
-from .seen import Objects, PodSeen, Seen
-
-
-def _objects(seen: Seen) -> Objects:
-    return observed.value_of(seen.objects) or Objects(children=(), workload=None)
+from .seen import PodSeen, Seen
 
 
 def _wanted(seen: Seen) -> list[str]:
@@ -27,11 +23,7 @@ def _wanted(seen: Seen) -> list[str]:
 
 
 def _online(seen: Seen) -> set[str]:
-    """Members that the group counts as Online and whose pod is well: the group is slow to notice one that is gone."""
-    if seen.group is None:
-        return set()
-    down = {pod.name for pod in _objects(seen).pods if not (pod.running and pod.ready)}
-    return {m.name for m in seen.group.online} - down
+    return {m.name for m in seen.group.online} if seen.group else set()
 
 
 def _primary_up(seen: Seen) -> bool:

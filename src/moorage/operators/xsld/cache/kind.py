@@ -235,6 +235,9 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
         group = seen_.group_of(observed.Fresh(polled), obj.status, obj.metadata.name)
         if group is None:
             return "nobody tells of the group"
+        view = self.hub.watches.enter(obj.metadata.namespace, self.key(*obj.metadata.key))
+        pods = (_pod(it, obj.metadata.name) for it in view.of(view.pods, obj.metadata.name))
+        group = group.among(seen_.Objects((), None, tuple(pods)).up)
         weak = [m.name for m in group.members if not m.online and m.name != args["pod"]]
         if weak:
             return f"{', '.join(weak)} is not online"

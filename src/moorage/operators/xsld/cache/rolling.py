@@ -28,7 +28,7 @@ def outdated(seen: Seen) -> list[PodSeen]:
 
 def _works(seen: Seen, pod: PodSeen) -> bool:
     member = seen.group.member(pod.name) if seen.group else None
-    return pod.running and pod.ready and member is not None and member.online
+    return member is not None and member.online
 
 
 def _registered(seen: Seen, pod: PodSeen) -> bool:
@@ -75,7 +75,6 @@ def template_rolls(seen: Seen) -> Verdict:
         late = types.seconds(seen.spec.update_strategy.member_timeout)
         return Wait(Reason.UPDATING, f"{pod.name} is being replaced", on="pod", within=late, again=seen.busy)
     weak = [m.name for m in group.members if not m.online and m.name != pod.name]
-    weak += [p.name for p in seen.there.pods if p.deleting and p.name != pod.name]
     missing = [names.pod(seen.name, n) for n in range(seen.spec.size) if not group.member(names.pod(seen.name, n))]
     if weak or missing:
         said = ", ".join(sorted({*weak, *missing}))

@@ -76,6 +76,11 @@ class Objects(msgspec.Struct, frozen=True):
         """The pod of that name."""
         return next((pod for pod in self.pods if pod.name == name), None)
 
+    @property
+    def up(self) -> frozenset[str]:
+        """Pods whose server works, and is to go on."""
+        return frozenset(pod.name for pod in self.pods if pod.running and pod.ready and not pod.deleting)
+
 
 class Seen(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """The observation. The credentials' fields of the spec are left out."""
@@ -104,7 +109,13 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @functools.cached_property
     def group(self) -> answers.Group | None:
-        """The group, however old the news of it."""
+        """The group, however old the news of it. Whose pod is not well is not Online."""
+        found, objects = self.listed, observed.value_of(self.objects)
+        return found.among(objects.up) if found and objects else found
+
+    @functools.cached_property
+    def listed(self) -> answers.Group | None:
+        """The group in its own words."""
         return group_of(self.polled, self.status, self.name)
 
     @functools.cached_property

@@ -120,6 +120,11 @@ class Group(msgspec.Struct, frozen=True):
         """Members that work."""
         return tuple(m for m in self.members if m.online)
 
+    def among(self, up: Collection[str]) -> Group:
+        """The same with none but these Online, whatever the group says: it is slow to notice one that is gone."""
+        members = tuple(msgspec.structs.replace(m, online=m.online and m.name in up) for m in self.members)
+        return msgspec.structs.replace(self, members=members)
+
 
 def group(polled: Polled, *, remembered: Collection[str], primary: str) -> Group | None:
     """The group, or None when nobody tells of it.
