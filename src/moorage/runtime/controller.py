@@ -66,6 +66,7 @@ class Controller(Generic[kind.O, kind.S]):
         for cache in self.kind.caches:
             cache.subscribe(self._on_change)
         await self.kind.start(self._world)
+        self._metrics.add(self.kind.metrics)
 
     async def wait_synced(self) -> None:
         """Return once every object of the kind has been seen."""
@@ -249,6 +250,7 @@ class Controller(Generic[kind.O, kind.S]):
         self._keys.forget(key)
         self._memories.pop(key, None)
         self._world.tasks.forget(key)
+        self._metrics.forget(*key)
         self.kind.forget(*key[1:])
 
 

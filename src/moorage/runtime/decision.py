@@ -142,10 +142,19 @@ class Run(Action, frozen=True, kw_only=True):
     deadline: float = 600.0  # seconds
 
 
+class Ended(msgspec.Struct, frozen=True):
+    """A long operation outside the cluster is over; it becomes a metric when the Remember that says so is written."""
+
+    operation: str
+    outcome: str
+    seconds: float
+
+
 class Remember(Action, frozen=True, kw_only=True):
     """Write-ahead: merge these fields into status before the actions that follow are tried."""
 
     fields: dict[str, Any]
+    ended: Ended | None = None
 
 
 AnyAction: TypeAlias = Create | Apply | Patch | Delete | Evict | EditFinalizer | SetPodCondition | Call | Run | Remember

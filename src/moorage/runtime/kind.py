@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
-from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
 import msgspec
+import prometheus_client as prometheus
 
 from moorage.api import meta
 from moorage.api import status as api_status
@@ -181,6 +182,10 @@ class Kind(Generic[O, S]):
 
     def forget(self, namespace: str, name: str) -> None:
         """The object is gone, or made anew, or no longer ours to look after: drop what is kept for it."""
+
+    def metrics(self) -> Iterable[prometheus.Metric]:
+        """What is to be said of this kind whenever metrics are read; from caches and sources alone."""
+        return ()
 
     def find(self, namespace: str, name: str) -> O | None:
         """The object as its cache has it now. Raises MalformedAnswer when it does not fit the model."""

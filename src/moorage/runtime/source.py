@@ -75,6 +75,11 @@ class Source(Generic[K, V]):
         self._read_by.setdefault(reader, set()).add(key)
         return entry.fact
 
+    def peek(self, key: K) -> observed.Observed[V]:
+        """The fact as last seen, without interest in what becomes of it."""
+        entry = self._entries.get(key)
+        return entry.fact if entry else observed.not_yet(self.name)
+
     def refresh(self, key: K) -> None:
         """Look again now; what is known stays readable meanwhile."""
         entry = self._entries.get(key)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
@@ -52,6 +53,12 @@ class Metrics:
         self.actions = prometheus.Counter(
             "moorage_actions", "Actions by kind and outcome.", ["kind", "action", "outcome"], registry=self.registry
         )
+        self.operations = prometheus.Summary(
+            "moorage_operation_seconds",
+            "Duration of long operations outside the cluster, by outcome.",
+            ["kind", "namespace", "name", "operation", "outcome"],
+            registry=self.registry,
+        )
         self.leading = prometheus.Gauge(
             "moorage_leading", "1 while this process holds the lease.", registry=self.registry
         )
@@ -62,9 +69,30 @@ class Metrics:
             "moorage_watches_unhealthy", "Watches without contact.", registry=self.registry
         )
 
+    def add(self, collect: Callable[[], Iterable[prometheus.Metric]]) -> None:
+        """Ask for more each time that metrics are read."""
+        self.registry.register(_Collector(collect))
+
+    def forget(self, kind: str, namespace: str, name: str) -> None:
+        """The object is gone, and what was counted for it."""
+        self.operations.remove_by_labels({"kind": kind, "namespace": namespace, "name": name})
+
     def render(self) -> bytes:
         """The text exposition format."""
         return prometheus.generate_latest(self.registry)
+
+
+class _Collector(prometheus.registry.Collector):
+    def __init__(self, collect: Callable[[], Iterable[prometheus.Metric]]) -> None:
+        self._collect = collect
+
+    def describe(self) -> Iterable[prometheus.Metric]:
+        """Nothing is known beforehand; without this the registry would collect at once."""
+        return ()
+
+    def collect(self) -> Iterable[prometheus.Metric]:
+        """See `prometheus_client`."""
+        return self._collect()
 
 
 def reconciled(
@@ -86,6 +114,9 @@ def reconciled(
     metrics.seconds.labels(kind).observe(seconds)
     for done in performed:
         metrics.actions.labels(kind, type(done.action).__name__, type(done.outcome).__name__).inc()
+        ended = done.action.ended if isinstance(done.action, decision.Remember) else None
+        if ended is not None and isinstance(done.outcome, decision.Ok):
+            metrics.operations.labels(kind, namespace, name, ended.operation, ended.outcome).observe(ended.seconds)
     log.info(
         "reconciled",
         kind=kind,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from moorage.api import kinds
@@ -28,7 +29,7 @@ async def test_two_members_and_a_grid(site: bench.Site) -> None:
 
 
 async def test_up_and_down_by_two(site: bench.Site) -> None:
-    site.operator()
+    operator = site.operator()
     await site.make_cache(size=1)
     await site.ready()
     await site.change(size=3)
@@ -45,6 +46,24 @@ async def test_up_and_down_by_two(site: bench.Site) -> None:
     asked = [t["body"] for t in await site.trace("cache-0") if t["method"] == "POST" and t["path"].endswith("/task")]
     left = [it["parameters"]["memberName"] for it in asked if it["command"] == "RemoveMemberTaskCommand"]
     assert ["cache-2", "cache-1"] == left
+    assert {("Join", "succeeded"): 2, ("Leave", "succeeded"): 2} == measured(operator)
+    assert time.time() - 30 < last_poll(operator, site.namespace)
+
+
+def measured(operator: bench.Operator) -> dict[tuple[str, str], int]:
+    """Commands by outcome, as the operator's metrics count them; replication apart, as it is not about size."""
+    samples = [s for metric in operator.manager.metrics.operations.collect() for s in metric.samples]
+    return {
+        (s.labels["operation"], s.labels["outcome"]): int(s.value)
+        for s in samples
+        if s.name.endswith("_count") and s.labels["operation"] in ("Join", "Leave")
+    }
+
+
+def last_poll(operator: bench.Operator, namespace: str) -> float:
+    """When the group was last asked, as metrics tell (epoch seconds)."""
+    name, labels = "moorage_xsld_last_poll_timestamp_seconds", {"namespace": namespace, "name": "cache"}
+    return operator.manager.metrics.registry.get_sample_value(name, labels) or 0.0
 
 
 async def test_deleted_with_everything(site: bench.Site) -> None:

@@ -93,10 +93,10 @@ class Bench:
         self.recorder.note = self.notes.append  # type: ignore[method-assign, assignment]
         self.passes = 0
         shared = lanes.Lanes()
-        metrics = telemetry.Metrics()
+        self.metrics = telemetry.Metrics()
         self.controllers = [
             controller.Controller(
-                of, self.world, keys=self.keys, recorder=self.recorder, metrics=metrics, shared_lanes=shared
+                of, self.world, keys=self.keys, recorder=self.recorder, metrics=self.metrics, shared_lanes=shared
             )
             for of in kinds_
         ]

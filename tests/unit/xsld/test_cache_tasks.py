@@ -342,3 +342,29 @@ def test_an_id_of_zero_is_none() -> None:
     assert ("own_task_is_followed", acts("Joining", "remember no-currentTask")) == states.decided(
         it.seen, control.STEPS
     )[:2]
+
+
+# --- what is measured --------------------------------------------------------------------------------------------
+
+
+def ended(it: states.It) -> decision.Ended | None:
+    """What the decision says of an operation that is over."""
+    found = tasks.own_task_is_followed(it.seen)
+    assert isinstance(found, decision.Act)
+    (note,) = found.actions
+    assert isinstance(note, decision.Remember)
+    return note.ended
+
+
+@pytest.mark.parametrize("command", REASONS)
+def test_a_task_that_ended_is_measured(command: str) -> None:
+    went_well = after(command).runs(endpoint(command), task(phase=DONE))
+    failed = before(command, started_at=ago(90.0)).runs(endpoint(command), task(phase=FAILED))
+
+    assert decision.Ended(command, "succeeded", 60.0) == ended(went_well)
+    assert decision.Ended(command, "failed", 90.0) == ended(failed)
+    assert decision.Ended(command, "refused", 60.0) == ended(before(command, refused="busy"))
+
+
+def test_what_was_never_begun_is_not_measured() -> None:
+    assert ended(before("Leave", id=0)) is None

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import base64
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
+import prometheus_client as prometheus
 
 from moorage.api import conditions, forms, kinds, meta
 from moorage.helm import pods as helm_pods
@@ -21,7 +23,7 @@ from moorage.operators.xsld import hub as hubs
 from moorage.operators.xsld.group import answers
 from moorage.runtime import apply, kind, observed
 
-from . import build, control, facts, types
+from . import build, control, facts, metrics, types
 from . import seen as seen_
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
@@ -87,6 +89,10 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
     def report(self, seen: seen_.Seen) -> dict[str, Any]:
         """See `Kind.report`."""
         return facts.report(seen)
+
+    def metrics(self) -> Iterable[prometheus.Metric]:
+        """See `Kind.metrics`."""
+        return metrics.collect(self.items(), self.hub.polls.peek)
 
     # --- the observation -----------------------------------------------------------------------------------------
 

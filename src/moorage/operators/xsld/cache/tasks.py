@@ -177,8 +177,12 @@ def _success(seen: Seen, current: types.CurrentTask, said: str) -> Verdict:
     fields: dict[str, Any] = {"currentTask": None, "troubles": _others(seen, current)}
     if current.command == LEAVE:
         fields["left"] = renewal.noted(seen, current.target)
-    note = decision.Remember(why="it has ended well", fields=fields)
+    note = decision.Remember(why="it has ended well", fields=fields, ended=_ended(seen, current, "succeeded"))
     return Act(Reason.TASK_DONE, f"{said}: done", (note,))
+
+
+def _ended(seen: Seen, current: types.CurrentTask, outcome: str) -> decision.Ended:
+    return decision.Ended(current.command, outcome, max(0.0, seen.now - conditions.epoch(current.started_at)))
 
 
 def _failure(seen: Seen, current: types.CurrentTask, why: str) -> Verdict:
@@ -191,7 +195,8 @@ def _failure(seen: Seen, current: types.CurrentTask, why: str) -> Verdict:
         generation=seen.meta.generation,
     )
     fields = {"currentTask": None, "troubles": [*_others(seen, current), msgspec.to_builtins(trouble)]}
-    note = decision.Remember(why="the next try waits a while", fields=fields)
+    outcome = _ended(seen, current, "refused" if current.refused else "failed")
+    note = decision.Remember(why="the next try waits a while", fields=fields, ended=outcome)
     reason, _ = _FAILED[current.command]
     return Act(reason, f"{_SAYS[current.command].format(current.target)}: {why}", (note,))
 

@@ -131,7 +131,7 @@ def what_was_asked_shows(seen: Seen) -> Verdict:
         fields: dict[str, Any] = {"asked": "", "attempts": 0} | (
             {"lastAppliedHash": settings.digest(seen.spec), "made": True} if asked != DELETE else {}
         )
-        note = decision.Remember(why="it has ended well", fields=fields)
+        note = decision.Remember(why="it has ended well", fields=fields, ended=_ended(seen, "succeeded"))
         return Act(Reason.TASK_DONE, f"{asked} of grid {seen.grid_name}: done", (note,))
     failed = task.message or "the task failed" if task and task.phase is answers.Phase.FAILED else ""
     if grid is not None and grid.status == seen.said.grid_error and settled:
@@ -155,11 +155,16 @@ def _task(told: answers.Polled, number: int) -> answers.Task | None:
     return next((task for task in answer.tasks if task.id == number), None) if answer and number else None
 
 
+def _ended(seen: Seen, outcome: str) -> decision.Ended:
+    return decision.Ended(seen.status.asked, outcome, max(0.0, seen.now - conditions.epoch(seen.status.asked_at)))
+
+
 def _failed(seen: Seen, asked: str, why: str) -> Verdict:
     """Never begun is no failure of the grid: it is looked at anew."""
     attempts = seen.status.attempts + (1 if seen.status.task_id else 0)
     fields = {"asked": "", "taskId": 0, "attempts": attempts, "failedAt": conditions.timestamp(seen.now)}
-    note = decision.Remember(why="the next try waits a while", fields=fields)
+    ended = _ended(seen, "failed") if seen.status.task_id else None
+    note = decision.Remember(why="the next try waits a while", fields=fields, ended=ended)
     return Act(Reason.GRID_FAILED, f"{asked} of grid {seen.grid_name}: {why}", (note,))
 
 
