@@ -27,7 +27,7 @@ func runMany(args []string) error {
 		if address = address.Next(); !network.Contains(address) {
 			return fmt.Errorf("%s has not %d addresses", *addresses, *count)
 		}
-		name := fmt.Sprintf("m%d", i)
+		name := fmt.Sprintf("m%d-0", i) // the pod of a cache m0, m1 ...
 		own := map[string]string{"MEMBER_NAME": name, "XSLD_ADDRESS": address.String(), "XSLD_HOST": address.String(),
 			"XSLD_VOL": filepath.Join(*folder, name)}
 		settings, err := settingsFrom(func(key string) string {
