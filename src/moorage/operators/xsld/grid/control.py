@@ -9,6 +9,7 @@ import msgspec
 
 from moorage.api import conditions, meta
 from moorage.api import status as api_status
+from moorage.operators import steps
 from moorage.operators.xsld import config, names, shared
 from moorage.operators.xsld.group import answers, dialect
 from moorage.operators.xsld.reasons import Reason
@@ -59,19 +60,14 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
 
 def finalizer_is_set(seen: Seen) -> Verdict:
     """Before the first outside effect."""
-    if names.GRID_FINALIZER in seen.meta.finalizers:
-        return DONE
-    action = decision.EditFinalizer(why="the grid may not be left behind when it is deleted", present=True)
-    return Act(Reason.TAKING_CARE, "the finalizer is set", (action,))
+    why = "the grid may not be left behind when it is deleted"
+    return steps.finalizer_is_set(seen.meta, names.GRID_FINALIZER, Reason.TAKING_CARE, why)
 
 
 def retry_is_honoured(seen: Seen) -> Verdict:
     """A new value of moorage.dev/reconcile-at forgets what failed."""
-    asked = seen.meta.annotations.get(api_status.RECONCILE_AT, "")
-    if asked == seen.status.reconciled_at:
-        return DONE
-    note = decision.Remember(why="it was asked for", fields={"reconciledAt": asked, "attempts": 0, "refused": ""})
-    return Act(Reason.RETRYING, "what failed is tried anew", (note,))
+    message = "what failed is tried anew"
+    return steps.retry_is_honoured(seen.meta, seen.status, Reason.RETRYING, message, attempts=0, refused="")
 
 
 def cache_is_clear(seen: Seen) -> Verdict:
@@ -271,22 +267,17 @@ def ask(seen: Seen, what: str, reason: Reason, message: str) -> Verdict:
 # --- steps of a grid that is being deleted -----------------------------------------------------------------------
 
 
-def _leave(why: str) -> Verdict:
-    action = decision.EditFinalizer(why=why, present=False)
-    return Act(Reason.LEAVING, why, (action,))
-
-
 def cache_holds_it(seen: Seen) -> Verdict:
     """With its cache the grid is gone; one that was never made has nothing to remove."""
     if isinstance(seen.caches, observed.Failed):
         return decision.unknown(Reason.CACHE_NOT_FOUND, seen.caches, "cache")
     if seen.spec.deletion_policy == "Retain" or seen.meta.annotations.get(api_status.ON_DELETE) == "Orphan":
-        return _leave(f"grid {seen.grid_name} stays on the server")
+        return steps.leave(Reason.LEAVING, f"grid {seen.grid_name} stays on the server")
     cache = seen.cache
     if cache is None or cache.deleting:
-        return _leave("the cache is gone, and the grid with it")
+        return steps.leave(Reason.LEAVING, "the cache is gone, and the grid with it")
     if not seen.status.made and not seen.status.asked:
-        return _leave(f"grid {seen.grid_name} was never made")
+        return steps.leave(Reason.LEAVING, f"grid {seen.grid_name} was never made")
     return DONE
 
 

@@ -53,7 +53,7 @@ class GridKind(kind.Kind[types.DataGrid, control.Seen]):
             polled = self._caches.hub.polls.read(place, key)
             self._caches.hub.polls.forget(key, keep=(place,))
         return control.Seen(
-            meta=cache_kind.without_last_applied(obj.metadata),
+            meta=obj.metadata.without_last_applied(),
             spec=obj.spec,
             status=obj.status,
             now=now,
@@ -65,7 +65,7 @@ class GridKind(kind.Kind[types.DataGrid, control.Seen]):
             polled=polled,
         )
 
-    def report(self, seen: control.Seen) -> dict[str, Any]:
+    def report(self, seen: control.Seen, _: decision.StepTaken | None) -> dict[str, Any]:
         """See `Kind.report`."""
         return control.report(seen)
 

@@ -9,6 +9,7 @@ import msgspec
 
 from moorage.api import meta
 from moorage.api import status as api_status
+from moorage.operators import steps
 from moorage.operators.xsld import names, shared
 from moorage.operators.xsld.group import answers
 from moorage.operators.xsld.reasons import Reason
@@ -60,19 +61,14 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
 
 def finalizer_is_set(seen: Seen) -> Verdict:
     """Before the first outside effect."""
-    if names.TEMPLATE_FINALIZER in seen.meta.finalizers:
-        return DONE
-    action = decision.EditFinalizer(why="the template may not be left behind when it is deleted", present=True)
-    return Act(Reason.TAKING_CARE, "the finalizer is set", (action,))
+    why = "the template may not be left behind when it is deleted"
+    return steps.finalizer_is_set(seen.meta, names.TEMPLATE_FINALIZER, Reason.TAKING_CARE, why)
 
 
 def retry_is_honoured(seen: Seen) -> Verdict:
     """A new value of moorage.dev/reconcile-at forgets what was refused."""
-    asked = seen.meta.annotations.get(api_status.RECONCILE_AT, "")
-    if asked == seen.status.reconciled_at:
-        return DONE
-    note = decision.Remember(why="it was asked for", fields={"reconciledAt": asked, "refused": "", "refusedHash": ""})
-    return Act(Reason.RETRYING, "what was refused is tried anew", (note,))
+    message = "what was refused is tried anew"
+    return steps.retry_is_honoured(seen.meta, seen.status, Reason.RETRYING, message, refused="", refusedHash="")
 
 
 def source_is_there(seen: Seen) -> Verdict:
@@ -148,21 +144,16 @@ STEPS: tuple[Callable[[Seen], Verdict], ...] = (
 # --- steps of a template that is being deleted -------------------------------------------------------------------
 
 
-def _leave(why: str) -> Verdict:
-    action = decision.EditFinalizer(why=why, present=False)
-    return Act(Reason.LEAVING, why, (action,))
-
-
 def cache_holds_it(seen: Seen) -> Verdict:
     """With its cache the template is gone; one that was never uploaded has nothing to remove."""
     if isinstance(seen.caches, observed.Failed):
         return decision.unknown(Reason.CACHE_NOT_FOUND, seen.caches, "cache")
     if seen.meta.annotations.get(api_status.ON_DELETE) == "Orphan":
-        return _leave(f"template {seen.template} stays on the server")
+        return steps.leave(Reason.LEAVING, f"template {seen.template} stays on the server")
     if seen.cache is None or seen.cache.deleting:
-        return _leave("the cache is gone, and the template with it")
+        return steps.leave(Reason.LEAVING, "the cache is gone, and the template with it")
     if not seen.status.hash:
-        return _leave(f"template {seen.template} was never uploaded")
+        return steps.leave(Reason.LEAVING, f"template {seen.template} was never uploaded")
     return DONE
 
 
@@ -177,7 +168,7 @@ def nobody_uses_it(seen: Seen) -> Verdict:
 def template_is_gone(seen: Seen) -> Verdict:
     """The template is deleted on the server, by the server's own word."""
     if not seen.there:
-        return _leave(f"template {seen.template} is gone")
+        return steps.leave(Reason.LEAVING, f"template {seen.template} is gone")
     call = decision.Call(why="the GridTemplate is deleted", operation="remove")
     return Act(Reason.GRID_DELETING, f"template {seen.template} is deleted on the server", (call,))
 

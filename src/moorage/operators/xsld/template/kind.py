@@ -71,7 +71,7 @@ class TemplateKind(kind.Kind[types.GridTemplate, control.Seen]):
             polled = self._caches.hub.polls.read(found[0].metadata.key, key)
             self._caches.hub.polls.forget(key, keep=(found[0].metadata.key,))
         return control.Seen(
-            meta=cache_kind.without_last_applied(obj.metadata),
+            meta=obj.metadata.without_last_applied(),
             spec=obj.spec,
             status=obj.status,
             busy=self._settings.poll.busy_seconds,
@@ -81,7 +81,7 @@ class TemplateKind(kind.Kind[types.GridTemplate, control.Seen]):
             polled=polled,
         )
 
-    def report(self, seen: control.Seen) -> dict[str, Any]:
+    def report(self, seen: control.Seen, _: decision.StepTaken | None) -> dict[str, Any]:
         """See `Kind.report`."""
         return control.report(seen)
 
