@@ -208,10 +208,9 @@ def report(seen: Seen, standing: decision.StepTaken | None) -> dict[str, Any]:
     images = {pod.image for pod in seen.there.pods if pod.image}
     if len(images) == 1:
         said["currentImage"] = images.pop()
-    pending = sum(t.phase is answers.Phase.RUNNING for a in seen.told.answers for t in a.tasks)
     said["online"] = len(_online(seen))
     if observed.value_of(seen.polled) is not None:
-        said["pendingTasks"] = pending
+        said["pendingTasks"] = len(seen.told.running)
     if seen.told.grids is not None:
         said["grids"] = [grid.name for grid in seen.told.grids]
         said["gridCount"] = len(seen.told.grids)

@@ -18,7 +18,6 @@ from moorage.kube import errors
 from moorage.operators import access, tenancy
 from moorage.operators.xsld import config, names, shared
 from moorage.operators.xsld import hub as hubs
-from moorage.operators.xsld.group import answers
 from moorage.runtime import apply, decision, kind, observed
 
 from . import build, control, facts, types
@@ -217,10 +216,7 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
             return f"{name} is a member"
         if group.teller == name:
             return f"nobody but {name} tells of the group"
-        answer = polled.answer(name)
-        if answer is not None and any(task.phase is answers.Phase.RUNNING for task in answer.tasks):
-            return f"{name} has a task"
-        return ""
+        return f"{name} has a task" if any(answer.pod == name for answer, _ in polled.running) else ""
 
     async def _others_are_online(self, obj: types.XsldCache, args: dict[str, Any]) -> str:
         polled = await self.hub.poll(obj.metadata.key)
@@ -233,7 +229,7 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
         weak = [m.name for m in group.members if not m.online and m.name != args["pod"]]
         if weak:
             return f"{', '.join(weak)} is not online"
-        running = [a.pod for a in polled.answers for t in a.tasks if t.phase is answers.Phase.RUNNING]
+        running = [answer.pod for answer, _ in polled.running]
         return f"{', '.join(running)} has a task" if running else ""
 
     async def _pod_never_started(self, obj: types.XsldCache, args: dict[str, Any]) -> str:

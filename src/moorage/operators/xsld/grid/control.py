@@ -249,7 +249,7 @@ def grid_is_online(seen: Seen) -> Verdict:
 def ask(seen: Seen, what: str, reason: Reason, message: str) -> Verdict:
     """Remember that it is asked, then ask; one thing at a time, whoever asked for it."""
     told = observed.value_of(seen.polled) or answers.Polled()
-    running = [t.command for a in told.answers for t in a.tasks if t.phase is answers.Phase.RUNNING]
+    running = [task.command for _, task in told.running]
     if busy := (seen.cache.task if seen.cache else "") or ", ".join(running):
         return Wait(
             Reason.TASK_RUNNING,
