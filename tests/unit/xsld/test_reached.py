@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from moorage.api import meta
-from moorage.operators.xsld import reasons
+from moorage.operators.xsld import reasons, shared
 from moorage.operators.xsld.cache import control, facts, farewell, objects, renewal, replication, rolling, tasks
 from moorage.operators.xsld.grid import control as grid_control
 from moorage.operators.xsld.template import control as template_control
@@ -90,7 +90,7 @@ KINDS = {
         cache_report,
     ),
     "DataGrid": Kind(
-        (grid_control,),
+        (grid_control, shared),
         (
             (grid_control.STEPS, test_grid_control.ROWS),
             (grid_control.FAREWELL, test_grid_control.FAREWELL_ROWS),
@@ -104,7 +104,7 @@ KINDS = {
         lambda it, _: grid_control.report(it),
     ),
     "GridTemplate": Kind(
-        (template_control,),
+        (template_control, shared),
         (
             (template_control.STEPS, test_template_control.ROWS),
             (template_control.FAREWELL, test_template_control.FAREWELL_ROWS),
@@ -210,7 +210,17 @@ def test_every_step_is_in_a_list_and_every_fact_too(kind: Kind) -> None:
         and not node.args.kwonlyargs
     }
 
-    assert public <= listed | {"group_is_known"}, "but for those that steps are made of"
+    assert public <= listed
+
+
+@each_kind
+def test_an_observation_can_be_saved_and_decides_the_same_again(kind: Kind) -> None:
+    for default, rows in kind.tables:
+        for name, row in rows.items():
+            steps = row.steps or default
+            again = msgspec.json.decode(msgspec.json.encode(row.seen), type=type(row.seen))
+
+            assert decision.decide(row.seen, steps=steps) == decision.decide(again, steps=steps), name
 
 
 SECRETS = {"admin_pwd": "Very-Secret-1", "secret_key": "Very-Secret-2"}

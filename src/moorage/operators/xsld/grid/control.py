@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
-
-from moorage.api import conditions, meta
+from moorage.api import conditions
 from moorage.api import status as api_status
 from moorage.operators import steps
 from moorage.operators.xsld import config, names, shared
@@ -23,36 +21,29 @@ TASK_LIMIT = 300.0
 """Seconds within which what was asked must show."""
 
 
-class Seen(msgspec.Struct, frozen=True, kw_only=True):
+class Seen(shared.Seen, frozen=True, kw_only=True):
     """Everything that is decided on."""
 
-    meta: meta.ObjectMeta
     spec: types.DataGridSpec
     status: types.DataGridStatus
     now: float
     limits: config.Retry
-    busy: float
     said: dialect.Dialect
     grid_name: str
-    caches: observed.Observed[tuple[shared.CacheSeen, ...]]  # those that may be meant
-    polled: observed.Observed[answers.Polled]
-
-    @property
-    def cache(self) -> shared.CacheSeen | None:
-        """The one that is meant, if that is clear."""
-        found = observed.value_of(self.caches) or ()
-        return found[0] if len(found) == 1 else None
 
     @property
     def grid(self) -> answers.Grid | None:
         """The grid on the server."""
-        told = observed.value_of(self.polled)
-        return next((grid for grid in (told.grids if told else None) or () if grid.name == self.grid_name), None)
+        return next((grid for grid in self.told.grids or () if grid.name == self.grid_name), None)
 
     @property
     def recreate(self) -> bool:
         """Whether the user allows the grid's data to be lost for a change."""
         return self.meta.annotations.get(names.ALLOW_RECREATE) == "true"
+
+
+def _known(seen: Seen) -> bool:
+    return seen.told.grids is not None
 
 
 # --- steps -------------------------------------------------------------------------------------------------------
@@ -72,42 +63,12 @@ def retry_is_honoured(seen: Seen) -> Verdict:
 
 def cache_is_clear(seen: Seen) -> Verdict:
     """The named cache, or the only one in the namespace."""
-    if isinstance(seen.caches, observed.Failed):
-        return decision.unknown(Reason.CACHE_NOT_FOUND, seen.caches, "cache")
-    found = seen.caches.value
-    if len(found) > 1:
-        several = ", ".join(cache.name for cache in found)
-        return Blocked(
-            Reason.AMBIGUOUS_CACHE, f"there are several caches in this namespace: {several}", "set spec.cacheRef.name"
-        )
-    if found:
-        return DONE
-    named = seen.spec.cache_ref.name if seen.spec.cache_ref else ""
-    said = f"there is no XsldCache {named}" if named else "there is no XsldCache in this namespace"
-    return Wait(Reason.CACHE_NOT_FOUND, said, on="cache", within=900.0)
+    return shared.cache_is_clear(seen, seen.spec.cache_ref)
 
 
 def cache_is_available(seen: Seen) -> Verdict:
     """Grids are changed in a group that stands, while nothing else is under way there."""
-    cache = seen.cache
-    if cache is None or cache.deleting or not cache.available:
-        name = cache.name if cache else ""
-        why = "is being deleted" if cache and cache.deleting else "is not available"
-        return Wait(Reason.CACHE_NOT_AVAILABLE, f"XsldCache {name} {why}", on="cache", within=1800.0)
-    return group_is_known(seen)
-
-
-def group_is_known(seen: Seen) -> Verdict:
-    """What the server has is known, and nothing was done since."""
-    if isinstance(seen.polled, observed.Failed):
-        return decision.unknown(Reason.CACHE_NOT_AVAILABLE, seen.polled, "group")
-    if isinstance(seen.polled, observed.Stale):
-        return Wait(
-            Reason.LOOKING, f"the group is asked anew: {seen.polled.why}", on="group", within=120.0, unseen=True
-        )
-    if seen.polled.value.grids is None:
-        return Wait(Reason.CACHE_NOT_AVAILABLE, "nobody tells of the grids", on="group", within=900.0, again=seen.busy)
-    return DONE
+    return shared.cache_is_available(seen, known=_known(seen), what="grids")
 
 
 def what_was_asked_shows(seen: Seen) -> Verdict:
@@ -115,8 +76,7 @@ def what_was_asked_shows(seen: Seen) -> Verdict:
     asked, grid = seen.status.asked, seen.grid
     if not asked:
         return DONE
-    told = observed.value_of(seen.polled) or answers.Polled()
-    task = _task(told, seen.status.task_id)
+    task = _task(seen.told, seen.status.task_id)
     settled = task is None or task.phase is not answers.Phase.RUNNING
     shows = {
         CREATE: grid is not None and grid.status == seen.said.grid_online,
@@ -191,10 +151,8 @@ def _is_well(seen: Seen) -> bool:
 
 def template_is_there(seen: Seen) -> Verdict:
     """A grid of type Custom is made after its template."""
-    told = observed.value_of(seen.polled)
-    if seen.spec.grid_type != "Custom" or told is None or told.templates is None:
-        return DONE
-    if seen.spec.template_name in told.templates:
+    there = seen.told.templates
+    if seen.spec.grid_type != "Custom" or there is None or seen.spec.template_name in there:
         return DONE
     said = f"template {seen.spec.template_name} is not uploaded"
     return Wait(Reason.TEMPLATE_MISSING, said, on="group", within=1800.0, again=seen.busy)
@@ -248,8 +206,7 @@ def grid_is_online(seen: Seen) -> Verdict:
 
 def ask(seen: Seen, what: str, reason: Reason, message: str) -> Verdict:
     """Remember that it is asked, then ask; one thing at a time, whoever asked for it."""
-    told = observed.value_of(seen.polled) or answers.Polled()
-    running = [task.command for _, task in told.running]
+    running = [task.command for _, task in seen.told.running]
     if busy := (seen.cache.task if seen.cache else "") or ", ".join(running):
         return Wait(
             Reason.TASK_RUNNING,
@@ -316,11 +273,6 @@ FAREWELL: tuple[Callable[[Seen], Verdict], ...] = (
 # --- facts and status ----------------------------------------------------------------------------------------------
 
 
-def _known(seen: Seen) -> bool:
-    told = observed.value_of(seen.polled)
-    return told is not None and told.grids is not None
-
-
 def synced(seen: Seen) -> Fact:
     """Whether the server's grid is as the spec says."""
     grid = seen.grid
@@ -361,7 +313,6 @@ def report(seen: Seen) -> dict[str, Any]:
     said: dict[str, Any] = {}
     if seen.cache is not None:
         said["cache"] = seen.cache.name
-    told = observed.value_of(seen.polled)
-    if told is not None and told.grids is not None:
+    if _known(seen):
         said["status"] = seen.grid.status if seen.grid else ""
     return said
