@@ -10,7 +10,20 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["ListMeta", "ManagedFields", "ObjectMeta", "ObjectRef", "OwnerReference", "Partial", "Resource"]
+__all__ = [
+    "LAST_APPLIED",
+    "ListMeta",
+    "ManagedFields",
+    "ObjectMeta",
+    "ObjectRef",
+    "OwnerReference",
+    "Partial",
+    "Resource",
+]
+
+
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+"""Annotation in which kubectl keeps a copy of the whole object, with all that is secret in its spec."""
 
 
 class Resource(msgspec.Struct, frozen=True, order=True):
@@ -115,6 +128,11 @@ class ObjectMeta(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_def
     def key(self) -> tuple[str, str]:
         """(namespace, name), the key of caches and queues."""
         return self.namespace, self.name
+
+    def without_last_applied(self) -> ObjectMeta:
+        """The same without kubectl's copy: fit for an observation."""
+        annotations = {key: value for key, value in self.annotations.items() if key != LAST_APPLIED}
+        return msgspec.structs.replace(self, annotations=annotations)
 
 
 class Partial(msgspec.Struct, frozen=True, gc=False, rename="camel"):

@@ -10,6 +10,8 @@ from typing import Any
 import msgspec
 
 from moorage.api import kinds, meta
+from moorage.runtime import decision, observed
+from moorage.runtime.decision import DONE, Act, Verdict
 
 
 class Rights(msgspec.Struct, frozen=True, rename="camel"):
@@ -79,3 +81,28 @@ def binds(role: RoleRef, subjects: tuple[Subject, ...], rights: Rights) -> bool:
     """Whether a RoleBinding gives exactly these rights."""
     wanted = Subject("ServiceAccount", rights.service_account, rights.namespace)
     return (role.kind, role.name) == ("ClusterRole", rights.cluster_role) and subjects == (wanted,)
+
+
+def is_bound(
+    seen: observed.Observed[BindingSeen | None], namespace: str, rights: Rights, reason: decision.Reason, why: str
+) -> Verdict:
+    """The operator binds itself to its one role in the namespace."""
+    if isinstance(seen, observed.Failed):
+        return decision.unknown(reason, seen, "binding")
+    if seen.value is not None and seen.value.right:
+        return DONE
+    bind = decision.Apply(why=why, resource=kinds.ROLE_BINDING, body=binding(namespace, rights))
+    return Act(reason, f"the operator's rights in {namespace} are bound", (bind,))
+
+
+def unbind(
+    found: BindingSeen, namespace: str, rights: Rights, why: str, require: tuple[decision.Guard, ...] = ()
+) -> decision.Delete:
+    """Gives the rights back, if the binding is as it was seen."""
+    return decision.Delete(
+        why=why,
+        resource=kinds.ROLE_BINDING,
+        ref=kinds.ROLE_BINDING.ref(namespace, rights.binding, found.uid),
+        resource_version=found.resource_version,
+        require=require,
+    )

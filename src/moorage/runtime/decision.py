@@ -273,10 +273,11 @@ class Decision(msgspec.Struct, frozen=True):
     @property
     def standing(self) -> StepTaken | None:
         """The step where the list stopped, or None when it ran through."""
-        if not self.steps:
-            return None
-        last = self.steps[-1]
-        return last if stops(last.verdict) else None
+        return _standing(self.steps)
+
+
+def _standing(steps: Sequence[StepTaken]) -> StepTaken | None:
+    return steps[-1] if steps and stops(steps[-1].verdict) else None
 
 
 def stops(verdict: Verdict) -> bool:
@@ -301,12 +302,13 @@ def decide(
     *,
     steps: Sequence[Step[S]],
     facts: Iterable[FactOf[S]] = (),
-    report: Callable[[S], dict[str, Any]] | None = None,
+    report: Callable[[S, StepTaken | None], dict[str, Any]] | None = None,
     paused: bool = False,
 ) -> Decision:
     """Evaluate all facts, then the steps until one stops the list.
 
-    While paused nothing is carried out, but everything is still evaluated, so that status stays honest.
+    While paused nothing is carried out, but everything is still evaluated, so that status stays honest. `report` is
+    told where the steps stopped.
     """
     taken: list[StepTaken] = []
     for step in steps:
@@ -317,6 +319,6 @@ def decide(
     return Decision(
         facts=tuple(fact(seen) for fact in facts),
         steps=tuple(taken),
-        report=report(seen) if report else {},
+        report=report(seen, _standing(taken)) if report else {},
         paused=paused,
     )

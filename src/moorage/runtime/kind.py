@@ -172,8 +172,8 @@ class Kind(Generic[O, S]):
         """The observation of one object at `now` (epoch seconds), from caches and sources alone."""
         raise NotImplementedError
 
-    def report(self, seen: S) -> dict[str, Any]:
-        """Status fields that are recomputed on each pass (names as on the wire)."""
+    def report(self, seen: S, standing: decision.StepTaken | None) -> dict[str, Any]:
+        """Status fields that are recomputed on each pass (names as on the wire); `standing` is where steps stopped."""
         return {}
 
     def lane(self, obj: O) -> str:

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from moorage.api import conditions
-from moorage.operators.xsld.cache import facts, seen, types
+from moorage.operators.xsld.cache import control, facts, seen, types
 from moorage.operators.xsld.group import answers
 from moorage.runtime import apply, decision, observed
 from tests.unit.xsld import states
@@ -284,16 +284,21 @@ PHASES: dict[str, tuple[states.It, str]] = {
 }
 
 
+def standing(it: states.It) -> decision.StepTaken | None:
+    """Where the steps stop."""
+    return decision.decide(it.seen, steps=control.STEPS).standing
+
+
 @pytest.mark.parametrize(("it", "expected"), PHASES.values(), ids=PHASES)
 def test_the_phase(it: states.It, expected: str) -> None:
-    assert expected == facts.phase(it.seen)
+    assert expected == facts.phase(it.seen, standing(it))
 
 
 # --- the other fields
 
 
 def told(it: states.It) -> dict[str, Any]:
-    return facts.report(it.seen)
+    return facts.report(it.seen, standing(it))
 
 
 def test_the_report_of_a_healthy_cache() -> None:
@@ -459,4 +464,4 @@ def test_a_cache_that_begins_has_nothing_to_say_of_its_health() -> None:
 )
 def test_facts_and_report_take_whatever_is_unknown(it: states.It, fact: Callable[[seen.Seen], decision.Fact]) -> None:
     assert fact(it.seen).type
-    assert facts.report(it.seen)["phase"]
+    assert told(it)["phase"]

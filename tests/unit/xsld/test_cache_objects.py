@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import msgspec
 import pytest
 
 from moorage.api import kinds, meta
@@ -429,13 +428,6 @@ def test_the_names_of_pods_and_volumes() -> None:
     assert ("c-3", "vol-c-3") == (names.pod("c", 3), names.volume("c", 3))
     assert [3, -1, -1, -1, -1] == [names.ordinal("c", text) for text in ("c-3", "d-3", "c-x", "c", "c-٣")]
     assert 3 == names.ordinal("my-c", "my-c-3")
-
-
-def test_an_observation_can_be_saved_and_decides_the_same_again() -> None:
-    for name, it in ROWS.items():
-        again = msgspec.json.decode(msgspec.json.encode(it.seen), type=seen.Seen)
-
-        assert decision.decide(it.seen, steps=control.STEPS) == decision.decide(again, steps=control.STEPS), name
 
 
 def test_an_act_is_looked_at_again_before_anything_else_is_done() -> None:

@@ -496,13 +496,6 @@ def test_the_report(it: It, expected: dict[str, Any]) -> None:
     assert expected == control.report(it.seen)
 
 
-def test_an_observation_can_be_saved_and_decides_the_same_again() -> None:
-    for name, it in {**ROWS, **FAREWELL_ROWS}.items():
-        again = msgspec.json.decode(msgspec.json.encode(it.seen), type=control.Seen)
-
-        assert decision.decide(it.seen, steps=control.STEPS) == decision.decide(again, steps=control.STEPS), name
-
-
 def test_a_grid_is_made_lost_and_made_anew() -> None:
     """As the world follows: create, online, Error, delete, create, online."""
     it, told = NEW, []

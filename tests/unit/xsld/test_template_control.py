@@ -265,10 +265,3 @@ STATES: dict[str, tuple[It, dict[str, Any]]] = {
 @pytest.mark.parametrize(("it", "expected"), STATES.values(), ids=STATES)
 def test_the_report(it: It, expected: dict[str, Any]) -> None:
     assert expected == control.report(it.seen)
-
-
-def test_an_observation_can_be_saved_and_decides_the_same_again() -> None:
-    for name, it in {**ROWS, **FAREWELL_ROWS}.items():
-        again = msgspec.json.decode(msgspec.json.encode(it.seen), type=control.Seen)
-
-        assert decision.decide(it.seen, steps=control.STEPS) == decision.decide(again, steps=control.STEPS), name

@@ -15,7 +15,7 @@ from moorage.helm import facts as helm_facts
 from moorage.helm import farewell as helm_farewell
 from moorage.helm import seen as helm_seen
 from moorage.helm import steps as helm_steps
-from moorage.operators import access
+from moorage.operators import access, steps
 from moorage.runtime import decision, observed
 from moorage.runtime.decision import DONE, Act, Blocked, Fact, Verdict, Wait
 
@@ -63,10 +63,8 @@ def configuration_is_sound(seen: Seen) -> Verdict:
 
 def finalizer_is_set(seen: Seen) -> Verdict:
     """Before the first outside effect."""
-    if types.FINALIZER in seen.meta.finalizers:
-        return DONE
-    action = decision.EditFinalizer(why="nothing may be left behind when it is deleted", present=True)
-    return Act(Reason.TAKING_CARE, "the finalizer is set", (action,))
+    why = "nothing may be left behind when it is deleted"
+    return steps.finalizer_is_set(seen.meta, types.FINALIZER, Reason.TAKING_CARE, why)
 
 
 def tenant_admits(seen: Seen) -> Verdict:
@@ -98,13 +96,8 @@ def tenant_admits(seen: Seen) -> Verdict:
 
 def rights_are_bound(seen: Seen) -> Verdict:
     """The operator binds itself to its one role in the tenant's namespace."""
-    if isinstance(seen.binding, observed.Failed):
-        return decision.unknown(Reason.BINDING, seen.binding, "binding")
-    if seen.binding.value is not None and seen.binding.value.right:
-        return DONE
-    body = access.binding(seen.spec.namespace, seen.rights)
-    apply = decision.Apply(why="helm works with the operator's rights", resource=kinds.ROLE_BINDING, body=body)
-    return Act(Reason.BINDING, f"the operator's rights in {seen.spec.namespace} are bound", (apply,))
+    why = "helm works with the operator's rights"
+    return access.is_bound(seen.binding, seen.spec.namespace, seen.rights, Reason.BINDING, why)
 
 
 # --- steps of a Collector that is being deleted -------------------------------------------------
@@ -186,13 +179,8 @@ def _with_rights_returned(seen: Seen, verdict: Verdict) -> Verdict:
         return msgspec.structs.replace(
             verdict, actions=(*first, msgspec.structs.replace(last, require=(*last.require, stay)))
         )
-    unbind = decision.Delete(
-        why=f"no Collector is left in {seen.spec.namespace}",
-        resource=kinds.ROLE_BINDING,
-        ref=kinds.ROLE_BINDING.ref(seen.spec.namespace, build.BINDING, binding.uid),
-        resource_version=binding.resource_version,
-        require=last.require,
-    )
+    why = f"no Collector is left in {seen.spec.namespace}"
+    unbind = access.unbind(binding, seen.spec.namespace, seen.rights, why, last.require)
     return msgspec.structs.replace(verdict, actions=(*first, unbind, msgspec.structs.replace(last, require=())))
 
 

@@ -17,13 +17,12 @@ from moorage.helm import binary, chart, charts, engine, facts, values
 from moorage.helm import seen as helm_seen
 from moorage.kube import cache as kube_cache
 from moorage.kube import errors
-from moorage.operators import access, system
-from moorage.runtime import kind, observed
+from moorage.operators import access, system, tenancy
+from moorage.runtime import decision, kind, observed
 
 from . import build, config, control, places, types
 
 ADOPT = "moorage.dev/adopt"
-LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 class Namespace(msgspec.Struct, frozen=True):
@@ -58,12 +57,12 @@ class CollectorKind(kind.Kind[types.Collector, control.Seen]):
 
     _engine: engine.Engine
     _tenants: kube_cache.Cache[Namespace]
-    _bindings: kube_cache.Cache[access.RoleBinding]
+    _bindings: tenancy.Bindings
     _world: kind.World
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._leaving: set[str] = set()  # uids of those that are about to lose their finalizer
+        self._neighbours = tenancy.Neighbours(self.items, lambda obj: obj.spec.namespace, "tenant")
         self.namespaces, self.resync = settings.namespaces, settings.resync
 
     async def start(self, world: kind.World) -> None:
@@ -71,8 +70,7 @@ class CollectorKind(kind.Kind[types.Collector, control.Seen]):
         self._world = world
         self._tenants = world.caches.watch(kinds.NAMESPACE, Namespace)
         self._tenants.subscribe(self._on_tenant)
-        self._bindings = world.caches.watch(kinds.ROLE_BINDING, access.RoleBinding, name=build.BINDING)
-        self._bindings.subscribe(self._on_binding)
+        self._bindings = tenancy.Bindings(world, self._settings.rights, self._wake)
         self._synced = asyncio.create_task(self._announce())
         around = self._settings.environment
         helm = binary.Helm(around.helm, around.access, around.scratch / "helm", grace=around.grace)
@@ -89,7 +87,7 @@ class CollectorKind(kind.Kind[types.Collector, control.Seen]):
             **self._engine.guards,
             "namespace_is_gone": self._namespace_is_gone,
             "namespace_is_ending": self._namespace_is_ending,
-            "others_stay": self._others_stay,
+            "others_stay": self._neighbours.stay,
         }
 
     async def stop(self) -> None:
@@ -104,28 +102,28 @@ class CollectorKind(kind.Kind[types.Collector, control.Seen]):
     def forget(self, namespace: str, name: str) -> None:
         """See `Kind.forget`."""
         self._engine.forget(self.key(namespace, name))
-        self._leaving &= {it.metadata.uid for it in self.items()}
+        self._neighbours.forget()
 
     def observe(self, obj: types.Collector, now: float) -> control.Seen:
         """See `Kind.observe`."""
-        tenant, binding = self._tenant(obj), self._binding(obj)
+        tenant, binding = self._tenant(obj), self._bindings.of(obj.spec.namespace)
         bound = observed.value_of(binding)
         there = observed.value_of(tenant)
         return control.Seen(
-            meta=_without_last_applied(obj.metadata),
+            meta=obj.metadata.without_last_applied(),
             spec=_without_configuration(obj.spec),
             rights=self._settings.rights,
             namespace_labels=self._settings.namespace_labels,
             configuration_fault=_fault(obj.spec.collector.configuration),
             tenant=tenant,
             binding=binding,
-            neighbours=self._neighbours(obj),
+            neighbours=self._neighbours.count(obj),
             release=self._engine.observe(
                 self._request(obj), now, entitled=bound is not None and bound.right and there is not None
             ),
         )
 
-    def report(self, seen: control.Seen) -> dict[str, Any]:
+    def report(self, seen: control.Seen, _: decision.StepTaken | None) -> dict[str, Any]:
         """See `Kind.report`."""
         return facts.report(seen.release)
 
@@ -165,27 +163,12 @@ class CollectorKind(kind.Kind[types.Collector, control.Seen]):
         admits = build.admitted(found.metadata.annotations.get(build.ADMITS, ""))
         return observed.Fresh(control.TenantSeen(found.metadata.uid, found.metadata.deleting, admits))
 
-    def _binding(self, obj: types.Collector) -> observed.Observed[access.BindingSeen | None]:
-        if not self._bindings.synced:
-            return observed.unsynced(self._bindings.error, "rights")
-        found = self._bindings.get(obj.spec.namespace, build.BINDING)
-        return observed.Fresh(access.look(found, self._settings.rights))
-
-    def _neighbours(self, obj: types.Collector) -> int:
-        gone = {obj.metadata.uid, *self._leaving}
-        return sum(it.spec.namespace == obj.spec.namespace and it.metadata.uid not in gone for it in self.items())
-
     # --- news ------------------------------------------------------------------------------------
 
     def _on_tenant(self, change: kube_cache.Change[Namespace]) -> None:
         found = change.new or change.old
         if found is not None:
             self._wake(found.metadata.name)
-
-    def _on_binding(self, change: kube_cache.Change[access.RoleBinding]) -> None:
-        found = change.new or change.old
-        if found is not None:
-            self._wake(found.metadata.namespace)
 
     def _wake(self, tenant: str) -> None:
         for obj in self.items():
@@ -194,7 +177,7 @@ class CollectorKind(kind.Kind[types.Collector, control.Seen]):
 
     async def _announce(self) -> None:
         await self._tenants.wait_synced(timeout=None)
-        await self._bindings.wait_synced(timeout=None)
+        await self._bindings.wait_synced()
         for obj in self.items():
             self._world.enqueue(self.key(*obj.metadata.key))
 
@@ -211,13 +194,6 @@ class CollectorKind(kind.Kind[types.Collector, control.Seen]):
         except errors.NotFound:
             return None
 
-    async def _others_stay(self, obj: types.Collector, _: dict[str, Any]) -> str:
-        """Of two that leave at once, one must know that it is the last."""
-        if not self._neighbours(obj):
-            return "it has become the last one of its tenant"
-        self._leaving.add(obj.metadata.uid)
-        return ""
-
 
 def _fault(configuration: str) -> str:
     try:
@@ -225,12 +201,6 @@ def _fault(configuration: str) -> str:
     except values.ValuesError as error:
         return str(error)
     return ""
-
-
-def _without_last_applied(metadata: meta.ObjectMeta) -> meta.ObjectMeta:
-    """kubectl keeps a copy of the whole spec in an annotation."""
-    annotations = {k: v for k, v in metadata.annotations.items() if k != LAST_APPLIED}
-    return msgspec.structs.replace(metadata, annotations=annotations)
 
 
 def _without_configuration(spec: types.CollectorSpec) -> types.CollectorSpec:

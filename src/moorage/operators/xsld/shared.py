@@ -1,10 +1,16 @@
-"""What grids and templates see of the cache that they belong to. Pure."""
+"""What grids and templates see of the cache that they belong to, and the steps that they share. Pure."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
 import msgspec
+
+from moorage.api import meta
+from moorage.operators.xsld.group import answers
+from moorage.operators.xsld.reasons import Reason
+from moorage.runtime import decision, observed
+from moorage.runtime.decision import DONE, Blocked, Verdict, Wait
 
 
 class CacheRef(msgspec.Struct, frozen=True):
@@ -20,3 +26,57 @@ class CacheSeen(msgspec.Struct, frozen=True):
     available: bool
     deleting: bool
     task: str = ""  # what is under way there
+
+
+class Seen(msgspec.Struct, frozen=True, kw_only=True):
+    """What is observed of the cache, and of its group."""
+
+    meta: meta.ObjectMeta
+    busy: float  # seconds between polls while something is under way
+    caches: observed.Observed[tuple[CacheSeen, ...]]  # those that may be meant
+    polled: observed.Observed[answers.Polled]
+
+    @property
+    def cache(self) -> CacheSeen | None:
+        """The one that is meant, if that is clear."""
+        found = observed.value_of(self.caches) or ()
+        return found[0] if len(found) == 1 else None
+
+    @property
+    def told(self) -> answers.Polled:
+        """What the group told last, however old."""
+        return observed.value_of(self.polled) or answers.Polled()
+
+
+def cache_is_clear(seen: Seen, ref: CacheRef | None) -> Verdict:
+    """The named cache, or the only one in the namespace."""
+    if isinstance(seen.caches, observed.Failed):
+        return decision.unknown(Reason.CACHE_NOT_FOUND, seen.caches, "cache")
+    found = seen.caches.value
+    if len(found) > 1:
+        several = ", ".join(cache.name for cache in found)
+        return Blocked(
+            Reason.AMBIGUOUS_CACHE, f"there are several caches in this namespace: {several}", "set spec.cacheRef.name"
+        )
+    if found:
+        return DONE
+    said = f"there is no XsldCache {ref.name}" if ref else "there is no XsldCache in this namespace"
+    return Wait(Reason.CACHE_NOT_FOUND, said, on="cache", within=900.0)
+
+
+def cache_is_available(seen: Seen, *, known: bool, what: str) -> Verdict:
+    """The group stands, and whether it tells of `what` is `known`; nothing was done to it since."""
+    cache = seen.cache
+    if cache is None or cache.deleting or not cache.available:
+        name = cache.name if cache else ""
+        why = "is being deleted" if cache and cache.deleting else "is not available"
+        return Wait(Reason.CACHE_NOT_AVAILABLE, f"XsldCache {name} {why}", on="cache", within=1800.0)
+    if isinstance(seen.polled, observed.Failed):
+        return decision.unknown(Reason.CACHE_NOT_AVAILABLE, seen.polled, "group")
+    if isinstance(seen.polled, observed.Stale):
+        why = f"the group is asked anew: {seen.polled.why}"
+        return Wait(Reason.LOOKING, why, on="group", within=120.0, unseen=True)
+    if not known:
+        why = f"nobody tells of the {what}"
+        return Wait(Reason.CACHE_NOT_AVAILABLE, why, on="group", within=900.0, again=seen.busy)
+    return DONE

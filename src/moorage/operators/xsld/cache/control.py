@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from moorage.api import kinds
-from moorage.api import status as api_status
+from moorage.operators import steps
 from moorage.operators.xsld import names
 from moorage.operators.xsld.group import answers
 from moorage.operators.xsld.reasons import Reason
@@ -23,11 +23,7 @@ from .seen import Seen
 
 def retry_is_honoured(seen: Seen) -> Verdict:
     """A new value of moorage.dev/reconcile-at forgets what failed."""
-    asked = seen.meta.annotations.get(api_status.RECONCILE_AT, "")
-    if asked == seen.status.reconciled_at:
-        return DONE
-    note = decision.Remember(why="it was asked for", fields={"reconciledAt": asked, "troubles": []})
-    return Act(Reason.RETRYING, "what failed is tried anew", (note,))
+    return steps.retry_is_honoured(seen.meta, seen.status, Reason.RETRYING, "what failed is tried anew", troubles=[])
 
 
 def group_answers(seen: Seen) -> Verdict:

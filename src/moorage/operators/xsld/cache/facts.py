@@ -14,7 +14,7 @@ from moorage.operators.xsld.reasons import Reason
 from moorage.runtime import decision, observed
 from moorage.runtime.decision import Fact
 
-from . import control, replication, rolling, tasks, types
+from . import replication, rolling, tasks, types
 from .seen import PodSeen, Seen
 
 
@@ -195,11 +195,11 @@ READY_FACTS = frozenset({"Available", "MembersReady"})
 # --- status ------------------------------------------------------------------------------------------------------
 
 
-def report(seen: Seen) -> dict[str, Any]:
+def report(seen: Seen, standing: decision.StepTaken | None) -> dict[str, Any]:
     """The fields of the status that say how it stands; what is not known stays as it was."""
     said: dict[str, Any] = {
         "size": seen.spec.size,
-        "phase": phase(seen),
+        "phase": phase(seen, standing),
         "targetImage": seen.spec.image,
         "selector": ",".join(f"{key}={value}" for key, value in seen.wanted.selector.items()),
     }
@@ -208,10 +208,9 @@ def report(seen: Seen) -> dict[str, Any]:
     images = {pod.image for pod in seen.there.pods if pod.image}
     if len(images) == 1:
         said["currentImage"] = images.pop()
-    pending = sum(t.phase is answers.Phase.RUNNING for a in seen.told.answers for t in a.tasks)
     said["online"] = len(_online(seen))
     if observed.value_of(seen.polled) is not None:
-        said["pendingTasks"] = pending
+        said["pendingTasks"] = len(seen.told.running)
     if seen.told.grids is not None:
         said["grids"] = [grid.name for grid in seen.told.grids]
         said["gridCount"] = len(seen.told.grids)
@@ -273,11 +272,10 @@ def _percent(seen: Seen) -> int:
     return int(found["percent"]) if found else 0
 
 
-def phase(seen: Seen) -> str:
-    """One word for people."""
+def phase(seen: Seen, standing: decision.StepTaken | None) -> str:
+    """One word for people; `standing` is where the steps stopped."""
     if seen.meta.deleting:
         return "Deleting"
-    standing = decision.decide(seen, steps=control.STEPS).standing
     if standing is not None and isinstance(standing.verdict, decision.Blocked):
         return "Failed"
     if observed.value_of(seen.objects) is None or seen.there.workload is None:

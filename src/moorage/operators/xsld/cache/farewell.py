@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from moorage.api import kinds
 from moorage.api import status as api_status
+from moorage.operators import access, steps
 from moorage.operators.xsld import names
 from moorage.operators.xsld.reasons import Reason
 from moorage.runtime import decision, observed
@@ -18,11 +19,6 @@ from . import objects
 from .seen import Seen
 
 PODS_GONE = 900.0
-
-
-def _leave(why: str) -> Verdict:
-    action = decision.EditFinalizer(why=why, present=False)
-    return Act(Reason.LEAVING, why, (action,))
 
 
 def orphaning_is_honoured(seen: Seen) -> Verdict:
@@ -52,14 +48,14 @@ def nothing_was_made(seen: Seen) -> Verdict:
     if isinstance(seen.binding, observed.Failed):
         return decision.unknown(Reason.BINDING, seen.binding, "binding")
     if seen.binding.value is None and not seen.allowed:
-        return _leave("nothing was made")
+        return steps.leave(Reason.LEAVING, "nothing was made")
     return DONE
 
 
 def namespace_ends(seen: Seen) -> Verdict:
     """With the namespace everything goes, and rights with it."""
     if seen.namespace_ending:
-        return _leave("the namespace is being deleted with everything in it")
+        return steps.leave(Reason.LEAVING, "the namespace is being deleted with everything in it")
     return DONE
 
 
@@ -106,17 +102,12 @@ def cache_may_go(seen: Seen) -> Verdict:
     """Services, scripts and credentials go by their owner; the last cache gives the operator's rights back."""
     why = f"nothing of it is left but what {names.CACHE.kind} owns"
     if seen.neighbours:
-        stay = decision.Guard("others_stay")
-        return Act(Reason.LEAVING, why, (decision.EditFinalizer(why=why, present=False, require=(stay,)),))
+        return steps.leave(Reason.LEAVING, why, decision.Guard("others_stay"))
     binding = observed.value_of(seen.binding)
     if binding is None:
         raise ValueError("rights are bound before anything is removed")
-    unbind = decision.Delete(
-        why=f"no cache is left in {seen.meta.namespace}",
-        resource=kinds.ROLE_BINDING,
-        ref=kinds.ROLE_BINDING.ref(seen.meta.namespace, names.BINDING, binding.uid),
-        resource_version=binding.resource_version,
-    )
+    namespace = seen.meta.namespace
+    unbind = access.unbind(binding, namespace, seen.rights, f"no cache is left in {namespace}")
     return Act(Reason.LEAVING, why, (unbind, decision.EditFinalizer(why=why, present=False)))
 
 

@@ -17,16 +17,13 @@ from moorage.api import conditions, forms, kinds, meta
 from moorage.helm import pods as helm_pods
 from moorage.kube import cache as kube_cache
 from moorage.kube import errors
-from moorage.operators import access
+from moorage.operators import access, tenancy
 from moorage.operators.xsld import config, names, shared
 from moorage.operators.xsld import hub as hubs
-from moorage.operators.xsld.group import answers
-from moorage.runtime import apply, kind, observed
+from moorage.runtime import apply, decision, kind, observed
 
 from . import build, control, facts, metrics, types
 from . import seen as seen_
-
-LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
@@ -42,7 +39,7 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
 
     hub: hubs.Hub
     _world: kind.World
-    _bindings: kube_cache.Cache[access.RoleBinding]
+    _bindings: tenancy.Bindings
     _namespaces: kube_cache.Cache[meta.Partial]
 
     def __init__(self, settings: config.Config) -> None:
@@ -51,14 +48,13 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
         self._rights = access.Rights(account.name, account.namespace, settings.cluster_role, names.BINDING)
         self._children = apply.Children()
         self._secrets: dict[hubs.Place, str] = {}  # resourceVersion of the Secret that is ours, as last seen
-        self._leaving: set[str] = set()  # uids of those that are about to lose their finalizer
+        self._neighbours = tenancy.Neighbours(self.items, lambda obj: obj.metadata.namespace, "namespace")
 
     async def start(self, world: kind.World) -> None:
         """Open the watches; see `Kind.start`."""
         self._world = world
         self.hub = hubs.Hub(world, self._settings, self.find)
-        self._bindings = world.caches.watch(kinds.ROLE_BINDING, access.RoleBinding, name=names.BINDING)
-        self._bindings.subscribe(self._on_binding)
+        self._bindings = tenancy.Bindings(world, self._rights, self._wake)
         self._namespaces = world.caches.watch(kinds.NAMESPACE, meta.Partial, metadata_only=True)
         self._namespaces.subscribe(self._on_namespace)
         self._synced = asyncio.create_task(self._announce())
@@ -67,7 +63,7 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
             "member_has_left": self._member_has_left,
             "others_are_online": self._others_are_online,
             "pod_never_started": self._pod_never_started,
-            "others_stay": self._others_stay,
+            "others_stay": self._neighbours.stay,
         }
         self.fillers = {"credentials": self._credentials}
 
@@ -84,11 +80,11 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
         """See `Kind.forget`."""
         self.hub.forget((namespace, name), self.key(namespace, name))
         self._secrets.pop((namespace, name), None)
-        self._leaving &= {it.metadata.uid for it in self.items()}
+        self._neighbours.forget()
 
-    def report(self, seen: seen_.Seen) -> dict[str, Any]:
+    def report(self, seen: seen_.Seen, standing: decision.StepTaken | None) -> dict[str, Any]:
         """See `Kind.report`."""
-        return facts.report(seen)
+        return facts.report(seen, standing)
 
     def metrics(self) -> Iterable[prometheus.Metric]:
         """See `Kind.metrics`."""
@@ -99,7 +95,7 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
     def observe(self, obj: types.XsldCache, now: float) -> seen_.Seen:
         """See `Kind.observe`."""
         place, key = obj.metadata.key, self.key(*obj.metadata.key)
-        binding = self._binding(obj)
+        binding = self._bindings.of(obj.metadata.namespace)
         bound = (found := observed.value_of(binding)) is not None and found.right
         entrypoint = self._entrypoint(obj, key) if bound else observed.not_yet("entrypoint")
         script = observed.value_of(entrypoint)
@@ -108,7 +104,7 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
         ours = obj.spec.credentials_secret_ref is None
         polled = self.hub.polls.read(place, key) if bound else observed.not_yet("group")
         seen = seen_.Seen(
-            meta=without_last_applied(obj.metadata),
+            meta=obj.metadata.without_last_applied(),
             spec=wanted.spec,
             status=obj.status,
             now=now,
@@ -118,7 +114,7 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
             allowed=self.allowed(obj.metadata.namespace),
             namespace_ending=self._ending(obj.metadata.namespace),
             binding=binding,
-            neighbours=self._neighbours(obj),
+            neighbours=self._neighbours.count(obj),
             credentials=observed.Fresh("") if ours and not isinstance(told, observed.Failed) else told,
             entrypoint=_fault_of(entrypoint),
             wanted=wanted,
@@ -160,11 +156,6 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
         if any(not cache.synced for cache in self.caches):
             return observed.not_yet("caches")
         return observed.Fresh(tuple(_shared(obj) for obj in sorted(found, key=lambda it: it.metadata.name)))
-
-    def _binding(self, obj: types.XsldCache) -> observed.Observed[access.BindingSeen | None]:
-        if not self._bindings.synced:
-            return observed.unsynced(self._bindings.error, "rights")
-        return observed.Fresh(access.look(self._bindings.get(obj.metadata.namespace, names.BINDING), self._rights))
 
     def _ending(self, namespace: str) -> bool:
         found = self._namespaces.get("", namespace)
@@ -231,10 +222,7 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
             return f"{name} is a member"
         if group.teller == name:
             return f"nobody but {name} tells of the group"
-        answer = polled.answer(name)
-        if answer is not None and any(task.phase is answers.Phase.RUNNING for task in answer.tasks):
-            return f"{name} has a task"
-        return ""
+        return f"{name} has a task" if any(answer.pod == name for answer, _ in polled.running) else ""
 
     async def _others_are_online(self, obj: types.XsldCache, args: dict[str, Any]) -> str:
         polled = await self.hub.poll(obj.metadata.key)
@@ -247,7 +235,7 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
         weak = [m.name for m in group.members if not m.online and m.name != args["pod"]]
         if weak:
             return f"{', '.join(weak)} is not online"
-        running = [a.pod for a in polled.answers for t in a.tasks if t.phase is answers.Phase.RUNNING]
+        running = [answer.pod for answer, _ in polled.running]
         return f"{', '.join(running)} has a task" if running else ""
 
     async def _pod_never_started(self, obj: types.XsldCache, args: dict[str, Any]) -> str:
@@ -258,28 +246,11 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
         pod = _pod(live, obj.metadata.name)
         return f"{pod.name} has started meanwhile" if pod.started and pod.uid == args["uid"] else ""
 
-    async def _others_stay(self, obj: types.XsldCache, _: dict[str, Any]) -> str:
-        """Of two that leave at once, one must know that it is the last."""
-        if not self._neighbours(obj):
-            return "it has become the last one of its namespace"
-        self._leaving.add(obj.metadata.uid)
-        return ""
-
-    def _neighbours(self, obj: types.XsldCache) -> int:
-        gone = {obj.metadata.uid, *self._leaving}
-        return sum(
-            it.metadata.namespace == obj.metadata.namespace and it.metadata.uid not in gone for it in self.items()
-        )
-
     async def _credentials(self, obj: types.XsldCache, body: dict[str, Any]) -> dict[str, Any]:
         given = {"adminPwd": obj.spec.admin_pwd or "", "secretKey": obj.spec.secret_key or ""}
         return {**body, "data": {key: base64.b64encode(text.encode()).decode() for key, text in given.items()}}
 
     # --- news ----------------------------------------------------------------------------------------------------
-
-    def _on_binding(self, change: kube_cache.Change[access.RoleBinding]) -> None:
-        if (found := change.new or change.old) is not None:
-            self._wake(found.metadata.namespace)
 
     def _on_namespace(self, change: kube_cache.Change[meta.Partial]) -> None:
         if change.new is not None and change.new.metadata.deleting:
@@ -291,7 +262,7 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
                 self._world.enqueue(self.key(*obj.metadata.key))
 
     async def _announce(self) -> None:
-        await self._bindings.wait_synced(timeout=None)
+        await self._bindings.wait_synced()
         await self._namespaces.wait_synced(timeout=None)
         self._wake()
 
@@ -379,12 +350,6 @@ def _surplus(
 
 def _plain(spec: types.XsldCacheSpec) -> types.XsldCacheSpec:
     return msgspec.structs.replace(spec, admin_pwd=None, secret_key=None)
-
-
-def without_last_applied(metadata: meta.ObjectMeta) -> meta.ObjectMeta:
-    """kubectl keeps a copy of the whole spec in an annotation, with the password in it."""
-    annotations = {k: v for k, v in metadata.annotations.items() if k != LAST_APPLIED}
-    return msgspec.structs.replace(metadata, annotations=annotations)
 
 
 def _fault_of(entrypoint: observed.Observed[str]) -> observed.Observed[str]:

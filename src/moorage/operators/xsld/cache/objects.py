@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 from moorage.api import forms, kinds
-from moorage.operators import access
+from moorage.operators import access, steps
 from moorage.operators.xsld import names
 from moorage.operators.xsld.reasons import Reason
 from moorage.runtime import apply, decision, observed
@@ -31,21 +31,14 @@ def namespace_is_allowed(seen: Seen) -> Verdict:
 
 def finalizer_is_set(seen: Seen) -> Verdict:
     """Before the first outside effect."""
-    if names.CACHE_FINALIZER in seen.meta.finalizers:
-        return DONE
-    action = decision.EditFinalizer(why="volumes may not be left behind when it is deleted", present=True)
-    return Act(Reason.TAKING_CARE, "the finalizer is set", (action,))
+    why = "volumes may not be left behind when it is deleted"
+    return steps.finalizer_is_set(seen.meta, names.CACHE_FINALIZER, Reason.TAKING_CARE, why)
 
 
 def rights_are_bound(seen: Seen) -> Verdict:
     """The operator binds itself to its one role in the cache's namespace."""
-    if isinstance(seen.binding, observed.Failed):
-        return decision.unknown(Reason.BINDING, seen.binding, "binding")
-    if seen.binding.value is not None and seen.binding.value.right:
-        return DONE
-    body = access.binding(seen.meta.namespace, seen.rights)
-    bind = decision.Apply(why="the cache's objects are the operator's to make", resource=kinds.ROLE_BINDING, body=body)
-    return Act(Reason.BINDING, f"the operator's rights in {seen.meta.namespace} are bound", (bind,))
+    why = "the cache's objects are the operator's to make"
+    return access.is_bound(seen.binding, seen.meta.namespace, seen.rights, Reason.BINDING, why)
 
 
 def credentials_are_given(seen: Seen) -> Verdict:

@@ -177,7 +177,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         )
 
     def _busy_members(self) -> set[str]:
-        busy = {a.pod for a in self.told.answers if any(t.phase is answers.Phase.RUNNING for t in a.tasks)}
+        busy = {answer.pod for answer, _ in self.told.running}
         task = self.status.current_task
         return busy | ({task.target} if task else set())
 

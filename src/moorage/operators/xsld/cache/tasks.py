@@ -241,10 +241,7 @@ def _intent(seen: Seen, command: str, target: str) -> str:
 def foreign_tasks_end(seen: Seen) -> Verdict:
     """One thing at a time: what others started at the group is waited for."""
     running = [
-        f"{task.command} (task {task.id} at {answer.pod}, {task.progress} %)"
-        for answer in seen.told.answers
-        for task in answer.tasks
-        if task.phase is answers.Phase.RUNNING
+        f"{task.command} (task {task.id} at {answer.pod}, {task.progress} %)" for answer, task in seen.told.running
     ]
     if not running:
         return DONE

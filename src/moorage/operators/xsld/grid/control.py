@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
-
-from moorage.api import conditions, meta
+from moorage.api import conditions
 from moorage.api import status as api_status
+from moorage.operators import steps
 from moorage.operators.xsld import config, names, shared
 from moorage.operators.xsld.group import answers, dialect
 from moorage.operators.xsld.reasons import Reason
@@ -22,31 +21,20 @@ TASK_LIMIT = 300.0
 """Seconds within which what was asked must show."""
 
 
-class Seen(msgspec.Struct, frozen=True, kw_only=True):
+class Seen(shared.Seen, frozen=True, kw_only=True):
     """Everything that is decided on."""
 
-    meta: meta.ObjectMeta
     spec: types.DataGridSpec
     status: types.DataGridStatus
     now: float
     limits: config.Retry
-    busy: float
     said: dialect.Dialect
     grid_name: str
-    caches: observed.Observed[tuple[shared.CacheSeen, ...]]  # those that may be meant
-    polled: observed.Observed[answers.Polled]
-
-    @property
-    def cache(self) -> shared.CacheSeen | None:
-        """The one that is meant, if that is clear."""
-        found = observed.value_of(self.caches) or ()
-        return found[0] if len(found) == 1 else None
 
     @property
     def grid(self) -> answers.Grid | None:
         """The grid on the server."""
-        told = observed.value_of(self.polled)
-        return next((grid for grid in (told.grids if told else None) or () if grid.name == self.grid_name), None)
+        return next((grid for grid in self.told.grids or () if grid.name == self.grid_name), None)
 
     @property
     def recreate(self) -> bool:
@@ -54,64 +42,33 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
         return self.meta.annotations.get(names.ALLOW_RECREATE) == "true"
 
 
+def _known(seen: Seen) -> bool:
+    return seen.told.grids is not None
+
+
 # --- steps -------------------------------------------------------------------------------------------------------
 
 
 def finalizer_is_set(seen: Seen) -> Verdict:
     """Before the first outside effect."""
-    if names.GRID_FINALIZER in seen.meta.finalizers:
-        return DONE
-    action = decision.EditFinalizer(why="the grid may not be left behind when it is deleted", present=True)
-    return Act(Reason.TAKING_CARE, "the finalizer is set", (action,))
+    why = "the grid may not be left behind when it is deleted"
+    return steps.finalizer_is_set(seen.meta, names.GRID_FINALIZER, Reason.TAKING_CARE, why)
 
 
 def retry_is_honoured(seen: Seen) -> Verdict:
     """A new value of moorage.dev/reconcile-at forgets what failed."""
-    asked = seen.meta.annotations.get(api_status.RECONCILE_AT, "")
-    if asked == seen.status.reconciled_at:
-        return DONE
-    note = decision.Remember(why="it was asked for", fields={"reconciledAt": asked, "attempts": 0, "refused": ""})
-    return Act(Reason.RETRYING, "what failed is tried anew", (note,))
+    message = "what failed is tried anew"
+    return steps.retry_is_honoured(seen.meta, seen.status, Reason.RETRYING, message, attempts=0, refused="")
 
 
 def cache_is_clear(seen: Seen) -> Verdict:
     """The named cache, or the only one in the namespace."""
-    if isinstance(seen.caches, observed.Failed):
-        return decision.unknown(Reason.CACHE_NOT_FOUND, seen.caches, "cache")
-    found = seen.caches.value
-    if len(found) > 1:
-        several = ", ".join(cache.name for cache in found)
-        return Blocked(
-            Reason.AMBIGUOUS_CACHE, f"there are several caches in this namespace: {several}", "set spec.cacheRef.name"
-        )
-    if found:
-        return DONE
-    named = seen.spec.cache_ref.name if seen.spec.cache_ref else ""
-    said = f"there is no XsldCache {named}" if named else "there is no XsldCache in this namespace"
-    return Wait(Reason.CACHE_NOT_FOUND, said, on="cache", within=900.0)
+    return shared.cache_is_clear(seen, seen.spec.cache_ref)
 
 
 def cache_is_available(seen: Seen) -> Verdict:
     """Grids are changed in a group that stands, while nothing else is under way there."""
-    cache = seen.cache
-    if cache is None or cache.deleting or not cache.available:
-        name = cache.name if cache else ""
-        why = "is being deleted" if cache and cache.deleting else "is not available"
-        return Wait(Reason.CACHE_NOT_AVAILABLE, f"XsldCache {name} {why}", on="cache", within=1800.0)
-    return group_is_known(seen)
-
-
-def group_is_known(seen: Seen) -> Verdict:
-    """What the server has is known, and nothing was done since."""
-    if isinstance(seen.polled, observed.Failed):
-        return decision.unknown(Reason.CACHE_NOT_AVAILABLE, seen.polled, "group")
-    if isinstance(seen.polled, observed.Stale):
-        return Wait(
-            Reason.LOOKING, f"the group is asked anew: {seen.polled.why}", on="group", within=120.0, unseen=True
-        )
-    if seen.polled.value.grids is None:
-        return Wait(Reason.CACHE_NOT_AVAILABLE, "nobody tells of the grids", on="group", within=900.0, again=seen.busy)
-    return DONE
+    return shared.cache_is_available(seen, known=_known(seen), what="grids")
 
 
 def what_was_asked_shows(seen: Seen) -> Verdict:
@@ -119,8 +76,7 @@ def what_was_asked_shows(seen: Seen) -> Verdict:
     asked, grid = seen.status.asked, seen.grid
     if not asked:
         return DONE
-    told = observed.value_of(seen.polled) or answers.Polled()
-    task = _task(told, seen.status.task_id)
+    task = _task(seen.told, seen.status.task_id)
     settled = task is None or task.phase is not answers.Phase.RUNNING
     shows = {
         CREATE: grid is not None and grid.status == seen.said.grid_online,
@@ -200,10 +156,8 @@ def _is_well(seen: Seen) -> bool:
 
 def template_is_there(seen: Seen) -> Verdict:
     """A grid of type Custom is made after its template."""
-    told = observed.value_of(seen.polled)
-    if seen.spec.grid_type != "Custom" or told is None or told.templates is None:
-        return DONE
-    if seen.spec.template_name in told.templates:
+    there = seen.told.templates
+    if seen.spec.grid_type != "Custom" or there is None or seen.spec.template_name in there:
         return DONE
     said = f"template {seen.spec.template_name} is not uploaded"
     return Wait(Reason.TEMPLATE_MISSING, said, on="group", within=1800.0, again=seen.busy)
@@ -257,8 +211,7 @@ def grid_is_online(seen: Seen) -> Verdict:
 
 def ask(seen: Seen, what: str, reason: Reason, message: str) -> Verdict:
     """Remember that it is asked, then ask; one thing at a time, whoever asked for it."""
-    told = observed.value_of(seen.polled) or answers.Polled()
-    running = [t.command for a in told.answers for t in a.tasks if t.phase is answers.Phase.RUNNING]
+    running = [task.command for _, task in seen.told.running]
     if busy := (seen.cache.task if seen.cache else "") or ", ".join(running):
         return Wait(
             Reason.TASK_RUNNING,
@@ -276,22 +229,17 @@ def ask(seen: Seen, what: str, reason: Reason, message: str) -> Verdict:
 # --- steps of a grid that is being deleted -----------------------------------------------------------------------
 
 
-def _leave(why: str) -> Verdict:
-    action = decision.EditFinalizer(why=why, present=False)
-    return Act(Reason.LEAVING, why, (action,))
-
-
 def cache_holds_it(seen: Seen) -> Verdict:
     """With its cache the grid is gone; one that was never made has nothing to remove."""
     if isinstance(seen.caches, observed.Failed):
         return decision.unknown(Reason.CACHE_NOT_FOUND, seen.caches, "cache")
     if seen.spec.deletion_policy == "Retain" or seen.meta.annotations.get(api_status.ON_DELETE) == "Orphan":
-        return _leave(f"grid {seen.grid_name} stays on the server")
+        return steps.leave(Reason.LEAVING, f"grid {seen.grid_name} stays on the server")
     cache = seen.cache
     if cache is None or cache.deleting:
-        return _leave("the cache is gone, and the grid with it")
+        return steps.leave(Reason.LEAVING, "the cache is gone, and the grid with it")
     if not seen.status.made and not seen.status.asked:
-        return _leave(f"grid {seen.grid_name} was never made")
+        return steps.leave(Reason.LEAVING, f"grid {seen.grid_name} was never made")
     return DONE
 
 
@@ -328,11 +276,6 @@ FAREWELL: tuple[Callable[[Seen], Verdict], ...] = (
 
 
 # --- facts and status ----------------------------------------------------------------------------------------------
-
-
-def _known(seen: Seen) -> bool:
-    told = observed.value_of(seen.polled)
-    return told is not None and told.grids is not None
 
 
 def synced(seen: Seen) -> Fact:
@@ -375,7 +318,6 @@ def report(seen: Seen) -> dict[str, Any]:
     said: dict[str, Any] = {}
     if seen.cache is not None:
         said["cache"] = seen.cache.name
-    told = observed.value_of(seen.polled)
-    if told is not None and told.grids is not None:
+    if _known(seen):
         said["status"] = seen.grid.status if seen.grid else ""
     return said

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from moorage.kube import cache as kube_cache
-from moorage.operators.xsld import config, names
-from moorage.operators.xsld.cache import kind as cache_kind
-from moorage.operators.xsld.cache import types as cache_types
-from moorage.runtime import decision, kind, observed
+from moorage.operators.xsld import dependent, names
+from moorage.runtime import decision, kind
 
 from . import control, settings, types
 
 
-class GridKind(kind.Kind[types.DataGrid, control.Seen]):
-    """DataGrids. Starts after the caches' kind, whose watches and polls it reads."""
+class GridKind(dependent.DependentKind[types.DataGrid, control.Seen]):
+    """DataGrids."""
 
     resource = names.GRID
     model = types.DataGrid
@@ -24,36 +21,17 @@ class GridKind(kind.Kind[types.DataGrid, control.Seen]):
     farewell = control.FAREWELL
     facts = control.FACTS
 
-    def __init__(self, settings_: config.Config, caches: cache_kind.CacheKind) -> None:
-        self._settings, self._caches, self.resync = settings_, caches, settings_.resync_seconds
-
     async def start(self, world: kind.World) -> None:
         """See `Kind.start`."""
-        self._world = world
         self.operations = {"ask": self._ask}
         self.guards = {"grid_is_gone": self._grid_is_gone}
-        for cache in self._caches.caches:
-            cache.subscribe(self._on_cache)
-
-    def lane(self, obj: types.DataGrid) -> str:
-        """That of the group."""
-        found = self._caches.meant(obj.metadata.namespace, obj.spec.cache_ref)
-        return names.lane(*found[0].metadata.key) if len(found) == 1 else ""
-
-    def forget(self, namespace: str, name: str) -> None:
-        """See `Kind.forget`."""
-        self._caches.hub.polls.forget(self.key(namespace, name))
+        await super().start(world)
 
     def observe(self, obj: types.DataGrid, now: float) -> control.Seen:
         """See `Kind.observe`."""
-        found = self._caches.meant(obj.metadata.namespace, obj.spec.cache_ref)
-        polled: observed.Observed[Any] = observed.not_yet("group")
-        if len(found) == 1:
-            place, key = found[0].metadata.key, self.key(*obj.metadata.key)
-            polled = self._caches.hub.polls.read(place, key)
-            self._caches.hub.polls.forget(key, keep=(place,))
+        caches, polled = self._told(obj)
         return control.Seen(
-            meta=cache_kind.without_last_applied(obj.metadata),
+            meta=obj.metadata.without_last_applied(),
             spec=obj.spec,
             status=obj.status,
             now=now,
@@ -61,29 +39,21 @@ class GridKind(kind.Kind[types.DataGrid, control.Seen]):
             busy=self._settings.poll.busy_seconds,
             said=self._settings.dialect,
             grid_name=obj.grid,
-            caches=self._caches.seen(found),
+            caches=caches,
             polled=polled,
         )
 
-    def report(self, seen: control.Seen) -> dict[str, Any]:
+    def report(self, seen: control.Seen, _: decision.StepTaken | None) -> dict[str, Any]:
         """See `Kind.report`."""
         return control.report(seen)
-
-    def _on_cache(self, change: kube_cache.Change[cache_types.XsldCache]) -> None:
-        found = change.new or change.old
-        for obj in self.items():
-            if found is not None and obj.metadata.namespace == found.metadata.namespace:
-                self._world.enqueue(self.key(*obj.metadata.key))
 
     # --- what is done to the group ---------------------------------------------------------------------------------
 
     async def _ask(self, obj: types.DataGrid, args: dict[str, Any]) -> decision.Outcome:
         methods = {control.CREATE: "POST", control.UPDATE: "PUT", control.DELETE: "DELETE"}
-        method, hub = methods[str(args["what"])], self._caches.hub
-        found = self._caches.meant(obj.metadata.namespace, obj.spec.cache_ref)
-        if len(found) != 1:
+        method, hub, cache = methods[str(args["what"])], self._caches.hub, self._the_cache(obj)
+        if cache is None:
             return decision.Conflict("the cache is no longer clear")
-        cache = found[0]
         body = None if method == "DELETE" else settings.body(obj.spec)
         path = self._settings.dialect.paths.grid.format(name=obj.grid)
 
@@ -98,7 +68,7 @@ class GridKind(kind.Kind[types.DataGrid, control.Seen]):
         return await hub.attempt(send(), refused)
 
     async def _grid_is_gone(self, obj: types.DataGrid, args: dict[str, Any]) -> str:
-        found = self._caches.meant(obj.metadata.namespace, obj.spec.cache_ref)
+        found = self._meant(obj)
         if len(found) != 1:
             return "" if not found else "the cache is no longer clear"
         polled = await self._caches.hub.poll(found[0].metadata.key)

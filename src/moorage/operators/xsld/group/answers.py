@@ -89,6 +89,11 @@ class Polled(msgspec.Struct, frozen=True):
         return next((a for a in self.answers if a.pod == pod and a.fault is None), None)
 
     @property
+    def running(self) -> tuple[tuple[Answer, Task], ...]:
+        """Tasks that run, whoever started them, each with the answer that tells of it."""
+        return tuple((a, t) for a in self.answers for t in a.tasks if t.phase is Phase.RUNNING)
+
+    @property
     def rejected(self) -> bool:
         """Somebody refused the credentials, and nobody took them."""
         faults = [a.fault for a in self.answers]

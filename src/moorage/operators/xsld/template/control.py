@@ -7,10 +7,9 @@ from typing import Any
 
 import msgspec
 
-from moorage.api import meta
 from moorage.api import status as api_status
+from moorage.operators import steps
 from moorage.operators.xsld import names, shared
-from moorage.operators.xsld.group import answers
 from moorage.operators.xsld.reasons import Reason
 from moorage.runtime import decision, observed
 from moorage.runtime.decision import DONE, Act, Blocked, Fact, Verdict, Wait
@@ -25,54 +24,36 @@ class Documents(msgspec.Struct, frozen=True):
     fault: str = ""
 
 
-class Seen(msgspec.Struct, frozen=True, kw_only=True):
+class Seen(shared.Seen, frozen=True, kw_only=True):
     """Everything that is decided on."""
 
-    meta: meta.ObjectMeta
     spec: types.GridTemplateSpec
     status: types.GridTemplateStatus
-    busy: float
     template: str
     documents: observed.Observed[Documents]
-    caches: observed.Observed[tuple[shared.CacheSeen, ...]]
-    polled: observed.Observed[answers.Polled]
-    online: str = "Online"
-
-    @property
-    def cache(self) -> shared.CacheSeen | None:
-        """The one that is meant, if that is clear."""
-        found = observed.value_of(self.caches) or ()
-        return found[0] if len(found) == 1 else None
 
     @property
     def there(self) -> bool | None:
         """Whether the server has a template of this name; None when nobody tells."""
-        told = observed.value_of(self.polled)
-        return None if told is None or told.templates is None else self.template in told.templates
+        return None if self.told.templates is None else self.template in self.told.templates
 
     @property
     def used_by(self) -> tuple[str, ...]:
         """Grids on the server that are made of it."""
-        told = observed.value_of(self.polled)
-        grids = (told.grids if told else None) or ()
+        grids = self.told.grids or ()
         return tuple(grid.name for grid in grids if grid.fields.get("templateName") == self.template)
 
 
 def finalizer_is_set(seen: Seen) -> Verdict:
     """Before the first outside effect."""
-    if names.TEMPLATE_FINALIZER in seen.meta.finalizers:
-        return DONE
-    action = decision.EditFinalizer(why="the template may not be left behind when it is deleted", present=True)
-    return Act(Reason.TAKING_CARE, "the finalizer is set", (action,))
+    why = "the template may not be left behind when it is deleted"
+    return steps.finalizer_is_set(seen.meta, names.TEMPLATE_FINALIZER, Reason.TAKING_CARE, why)
 
 
 def retry_is_honoured(seen: Seen) -> Verdict:
     """A new value of moorage.dev/reconcile-at forgets what was refused."""
-    asked = seen.meta.annotations.get(api_status.RECONCILE_AT, "")
-    if asked == seen.status.reconciled_at:
-        return DONE
-    note = decision.Remember(why="it was asked for", fields={"reconciledAt": asked, "refused": "", "refusedHash": ""})
-    return Act(Reason.RETRYING, "what was refused is tried anew", (note,))
+    message = "what was refused is tried anew"
+    return steps.retry_is_honoured(seen.meta, seen.status, Reason.RETRYING, message, refused="", refusedHash="")
 
 
 def source_is_there(seen: Seen) -> Verdict:
@@ -86,39 +67,12 @@ def source_is_there(seen: Seen) -> Verdict:
 
 def cache_is_clear(seen: Seen) -> Verdict:
     """The named cache, or the only one in the namespace."""
-    if isinstance(seen.caches, observed.Failed):
-        return decision.unknown(Reason.CACHE_NOT_FOUND, seen.caches, "cache")
-    found = seen.caches.value
-    if len(found) > 1:
-        several = ", ".join(cache.name for cache in found)
-        return Blocked(
-            Reason.AMBIGUOUS_CACHE, f"there are several caches in this namespace: {several}", "set spec.cacheRef.name"
-        )
-    if found:
-        return DONE
-    named = seen.spec.cache_ref.name if seen.spec.cache_ref else ""
-    said = f"there is no XsldCache {named}" if named else "there is no XsldCache in this namespace"
-    return Wait(Reason.CACHE_NOT_FOUND, said, on="cache", within=900.0)
+    return shared.cache_is_clear(seen, seen.spec.cache_ref)
 
 
 def cache_is_available(seen: Seen) -> Verdict:
     """Templates are changed in a group that stands."""
-    cache = seen.cache
-    if cache is None or cache.deleting or not cache.available:
-        name = cache.name if cache else ""
-        why = "is being deleted" if cache and cache.deleting else "is not available"
-        return Wait(Reason.CACHE_NOT_AVAILABLE, f"XsldCache {name} {why}", on="cache", within=1800.0)
-    if isinstance(seen.polled, observed.Failed):
-        return decision.unknown(Reason.CACHE_NOT_AVAILABLE, seen.polled, "group")
-    if isinstance(seen.polled, observed.Stale):
-        return Wait(
-            Reason.LOOKING, f"the group is asked anew: {seen.polled.why}", on="group", within=120.0, unseen=True
-        )
-    if seen.there is None:
-        return Wait(
-            Reason.CACHE_NOT_AVAILABLE, "nobody tells of the templates", on="group", within=900.0, again=seen.busy
-        )
-    return DONE
+    return shared.cache_is_available(seen, known=seen.there is not None, what="templates")
 
 
 def template_is_uploaded(seen: Seen) -> Verdict:
@@ -148,21 +102,16 @@ STEPS: tuple[Callable[[Seen], Verdict], ...] = (
 # --- steps of a template that is being deleted -------------------------------------------------------------------
 
 
-def _leave(why: str) -> Verdict:
-    action = decision.EditFinalizer(why=why, present=False)
-    return Act(Reason.LEAVING, why, (action,))
-
-
 def cache_holds_it(seen: Seen) -> Verdict:
     """With its cache the template is gone; one that was never uploaded has nothing to remove."""
     if isinstance(seen.caches, observed.Failed):
         return decision.unknown(Reason.CACHE_NOT_FOUND, seen.caches, "cache")
     if seen.meta.annotations.get(api_status.ON_DELETE) == "Orphan":
-        return _leave(f"template {seen.template} stays on the server")
+        return steps.leave(Reason.LEAVING, f"template {seen.template} stays on the server")
     if seen.cache is None or seen.cache.deleting:
-        return _leave("the cache is gone, and the template with it")
+        return steps.leave(Reason.LEAVING, "the cache is gone, and the template with it")
     if not seen.status.hash:
-        return _leave(f"template {seen.template} was never uploaded")
+        return steps.leave(Reason.LEAVING, f"template {seen.template} was never uploaded")
     return DONE
 
 
@@ -177,7 +126,7 @@ def nobody_uses_it(seen: Seen) -> Verdict:
 def template_is_gone(seen: Seen) -> Verdict:
     """The template is deleted on the server, by the server's own word."""
     if not seen.there:
-        return _leave(f"template {seen.template} is gone")
+        return steps.leave(Reason.LEAVING, f"template {seen.template} is gone")
     call = decision.Call(why="the GridTemplate is deleted", operation="remove")
     return Act(Reason.GRID_DELETING, f"template {seen.template} is deleted on the server", (call,))
 

@@ -10,11 +10,9 @@ from typing import Any
 from moorage.api import kinds
 from moorage.kube import cache as kube_cache
 from moorage.kube import errors
-from moorage.operators.xsld import config, names
+from moorage.operators.xsld import dependent, names
 from moorage.operators.xsld import hub as hubs
-from moorage.operators.xsld.cache import kind as cache_kind
-from moorage.operators.xsld.cache import types as cache_types
-from moorage.runtime import decision, kind, observed, source
+from moorage.runtime import decision, kind, source
 
 from . import control, types
 
@@ -23,8 +21,8 @@ class _SourceError(Exception):
     """The documents can't be read; the message says why."""
 
 
-class TemplateKind(kind.Kind[types.GridTemplate, control.Seen]):
-    """GridTemplates. Starts after the caches' kind, whose watches and polls it reads."""
+class TemplateKind(dependent.DependentKind[types.GridTemplate, control.Seen]):
+    """GridTemplates."""
 
     resource = names.TEMPLATE
     model = types.GridTemplate
@@ -34,18 +32,13 @@ class TemplateKind(kind.Kind[types.GridTemplate, control.Seen]):
     farewell = control.FAREWELL
     facts = control.FACTS
 
-    def __init__(self, settings: config.Config, caches: cache_kind.CacheKind) -> None:
-        self._settings, self._caches, self.resync = settings, caches, settings.resync_seconds
-
     async def start(self, world: kind.World) -> None:
         """See `Kind.start`."""
-        self._world = world
         self.operations = {"upload": self._upload, "remove": self._remove}
         self._documents = source.Source[tuple[str, str], control.Documents](
             "template's documents", self._look, world.enqueue, every=hubs.SECRETS_EVERY, concurrency=16
         )
-        for cache in self._caches.caches:
-            cache.subscribe(self._on_cache)
+        await super().start(world)
         for own in self.caches:
             own.subscribe(self._on_template)
 
@@ -53,43 +46,28 @@ class TemplateKind(kind.Kind[types.GridTemplate, control.Seen]):
         """See `Kind.stop`."""
         await self._documents.stop()
 
-    def lane(self, obj: types.GridTemplate) -> str:
-        """That of the group."""
-        found = self._caches.meant(obj.metadata.namespace, obj.spec.cache_ref)
-        return names.lane(*found[0].metadata.key) if len(found) == 1 else ""
-
     def forget(self, namespace: str, name: str) -> None:
         """See `Kind.forget`."""
-        self._caches.hub.polls.forget(self.key(namespace, name))
+        super().forget(namespace, name)
         self._documents.forget(self.key(namespace, name))
 
     def observe(self, obj: types.GridTemplate, now: float) -> control.Seen:
         """See `Kind.observe`."""
-        found, key = self._caches.meant(obj.metadata.namespace, obj.spec.cache_ref), self.key(*obj.metadata.key)
-        polled: observed.Observed[Any] = observed.not_yet("group")
-        if len(found) == 1:
-            polled = self._caches.hub.polls.read(found[0].metadata.key, key)
-            self._caches.hub.polls.forget(key, keep=(found[0].metadata.key,))
+        caches, polled = self._told(obj)
         return control.Seen(
-            meta=cache_kind.without_last_applied(obj.metadata),
+            meta=obj.metadata.without_last_applied(),
             spec=obj.spec,
             status=obj.status,
             busy=self._settings.poll.busy_seconds,
             template=obj.template,
-            documents=self._documents.read(obj.metadata.key, key),
-            caches=self._caches.seen(found),
+            documents=self._documents.read(obj.metadata.key, self.key(*obj.metadata.key)),
+            caches=caches,
             polled=polled,
         )
 
-    def report(self, seen: control.Seen) -> dict[str, Any]:
+    def report(self, seen: control.Seen, _: decision.StepTaken | None) -> dict[str, Any]:
         """See `Kind.report`."""
         return control.report(seen)
-
-    def _on_cache(self, change: kube_cache.Change[cache_types.XsldCache]) -> None:
-        found = change.new or change.old
-        for obj in self.items():
-            if found is not None and obj.metadata.namespace == found.metadata.namespace:
-                self._world.enqueue(self.key(*obj.metadata.key))
 
     def _on_template(self, change: kube_cache.Change[types.GridTemplate]) -> None:
         old, new = change.old, change.new
@@ -160,8 +138,8 @@ class TemplateKind(kind.Kind[types.GridTemplate, control.Seen]):
         return await self._caches.hub.attempt(send(), lambda words: decision.Refused("NotDeleted", words))
 
     async def _ask(self, obj: types.GridTemplate, method: str, body: Any) -> Any:
-        found = self._caches.meant(obj.metadata.namespace, obj.spec.cache_ref)
-        if len(found) != 1:
+        cache = self._the_cache(obj)
+        if cache is None:
             raise LookupError("the cache is not clear")
         path = self._settings.dialect.paths.template.format(name=obj.template)
-        return await self._caches.hub.ask(found[0].metadata.key, found[0].status.primary, method, path, body)
+        return await self._caches.hub.ask(cache.metadata.key, cache.status.primary, method, path, body)

@@ -1,0 +1,83 @@
+"""What DataGrids and GridTemplates do alike as kinds: find their cache, and read what its kind watches and polls.
+
+They write nothing by that.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol, TypeVar
+
+from moorage.kube import cache as kube_cache
+from moorage.runtime import kind, observed
+
+from . import config, names, shared
+from .cache import kind as cache_kind
+from .cache import types as cache_types
+from .group import answers
+
+
+class _Spec(Protocol):
+    @property
+    def cache_ref(self) -> shared.CacheRef | None:
+        """Which cache; None: the only one of the namespace."""
+
+
+class Dependent(kind.Reconciled, Protocol):
+    """An object that lives in a cache's group."""
+
+    @property
+    def spec(self) -> _Spec:
+        """What the user wants."""
+
+
+O = TypeVar("O", bound=Dependent)  # noqa: E741 - the object
+S = TypeVar("S", bound=shared.Seen)
+Caches = observed.Observed[tuple[shared.CacheSeen, ...]]
+
+
+class DependentKind(kind.Kind[O, S]):
+    """Starts after the caches' kind, whose watches and polls it reads."""
+
+    _world: kind.World
+
+    def __init__(self, settings: config.Config, caches: cache_kind.CacheKind) -> None:
+        self._settings, self._caches, self.resync = settings, caches, settings.resync_seconds
+
+    async def start(self, world: kind.World) -> None:
+        """See `Kind.start`."""
+        self._world = world
+        for cache in self._caches.caches:
+            cache.subscribe(self._on_cache)
+
+    def lane(self, obj: O) -> str:
+        """That of the group."""
+        cache = self._the_cache(obj)
+        return names.lane(*cache.metadata.key) if cache else ""
+
+    def forget(self, namespace: str, name: str) -> None:
+        """See `Kind.forget`."""
+        self._caches.hub.polls.forget(self.key(namespace, name))
+
+    def _meant(self, obj: O) -> list[cache_types.XsldCache]:
+        return self._caches.meant(obj.metadata.namespace, obj.spec.cache_ref)
+
+    def _the_cache(self, obj: O) -> cache_types.XsldCache | None:
+        """The one that is meant, if that is clear."""
+        found = self._meant(obj)
+        return found[0] if len(found) == 1 else None
+
+    def _told(self, obj: O) -> tuple[Caches, observed.Observed[answers.Polled]]:
+        """The caches that may be meant, and what the group of the one tells."""
+        found, key, polls = self._meant(obj), self.key(*obj.metadata.key), self._caches.hub.polls
+        if len(found) != 1:
+            return self._caches.seen(found), observed.not_yet("group")
+        place = found[0].metadata.key
+        polled = polls.read(place, key)
+        polls.forget(key, keep=(place,))
+        return self._caches.seen(found), polled
+
+    def _on_cache(self, change: kube_cache.Change[cache_types.XsldCache]) -> None:
+        found = change.new or change.old
+        for obj in self.items():
+            if found is not None and obj.metadata.namespace == found.metadata.namespace:
+                self._world.enqueue(self.key(*obj.metadata.key))
