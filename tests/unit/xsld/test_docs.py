@@ -119,7 +119,7 @@ def test_every_reason_stands_there() -> None:
 
 
 def test_the_whole_dialect_stands_there() -> None:
-    wanted = {}
+    wanted: dict[str, Any] = {}
     for name, value in msgspec.to_builtins(dialect.Dialect()).items():
         inner = value.items() if isinstance(value, dict) else ()
         wanted |= {f"{name}.{key}": each for key, each in inner} if inner else {name: value}
