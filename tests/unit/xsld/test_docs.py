@@ -1,7 +1,8 @@
-"""docs/xsld-reference.md says what the code says: fields, defaults, columns, conditions, reasons, the dialect."""
+"""docs/xsld-reference.md says what the code says; the table of cases names tests that exist."""
 
 from __future__ import annotations
 
+import ast
 import inspect
 import json
 import re
@@ -21,7 +22,8 @@ from moorage.operators.xsld.template import control as template_control
 from moorage.operators.xsld.template import types as template_types
 from tests.unit.xsld import states, test_grid_control, test_template_control
 
-PAGE = (Path(__file__).resolve().parents[3] / "docs/xsld-reference.md").read_text()
+TESTS = Path(__file__).resolve().parents[2]
+PAGE = (TESTS.parent / "docs/xsld-reference.md").read_text()
 KINDS: dict[str, tuple[Any, Any, Any]] = {
     "XsldCache": (cache_types.definition(), cache_facts.FACTS, states.cache().seen),
     "DataGrid": (grid_types.definition(), grid_control.FACTS, test_grid_control.It().seen),
@@ -132,3 +134,25 @@ def test_the_whole_dialect_stands_there() -> None:
 def test_finalizers_and_annotations_stand_there() -> None:
     for word in (names.CACHE_FINALIZER, names.GRID_FINALIZER, names.TEMPLATE_FINALIZER, names.ALLOW_RECREATE):
         assert f"`{word}" in section("Annotations")
+
+
+CASES = (TESTS / "api/xsld/README.md").read_text()
+NAMED = re.findall(r"`([\w/]+\.py)::(\w+)(?:\[([^`]+)\])?`", CASES)
+
+
+@pytest.mark.parametrize("path", sorted({path for path, _, _ in NAMED}))
+def test_every_test_that_shows_a_case_exists(path: str) -> None:
+    """With the row of its table, if one is named."""
+    nodes = list(ast.walk(ast.parse((TESTS / path).read_text())))
+    tests = {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+    texts = {node.value for node in nodes if isinstance(node, ast.Constant)}
+
+    assert [] == [test for where, test, _ in NAMED if where == path and test not in tests]
+    assert [] == [row for where, _, row in NAMED if where == path and row and row not in texts]
+
+
+def test_every_case_says_what_shows_it() -> None:
+    """A test, or in words what is missing."""
+    shown = [line.split("|") for line in CASES.splitlines() if line.startswith("| ")]
+
+    assert [] == [cells[1].strip() for cells in shown if not cells[2].strip() and not cells[3].strip()]
