@@ -5,7 +5,9 @@ All of them carry `LABEL`, are owned by the cache, and are applied whole. What i
 
 from __future__ import annotations
 
+import functools
 import hashlib
+from collections.abc import Mapping
 from importlib import resources
 from typing import Any
 
@@ -117,11 +119,14 @@ def _credentials(wanted: Wanted) -> Child:
 
 def scripts(wanted: Wanted) -> dict[str, str]:
     """The scripts by name; the user's own entrypoint replaces ours."""
+    own = {} if wanted.entrypoint is None else {"entrypoint.sh": wanted.entrypoint}
+    return {**_shipped(), **own}
+
+
+@functools.cache
+def _shipped() -> Mapping[str, str]:
     folder = resources.files(__package__) / "scripts"
-    found = {name: (folder / name).read_text() for name in ("entrypoint.sh", "prestop.sh", "probe.sh")}
-    if wanted.entrypoint is not None:
-        found["entrypoint.sh"] = wanted.entrypoint
-    return found
+    return {name: (folder / name).read_text() for name in ("entrypoint.sh", "prestop.sh", "probe.sh")}
 
 
 def _scripts(wanted: Wanted) -> Child:

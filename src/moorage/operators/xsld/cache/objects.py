@@ -148,10 +148,10 @@ def _reclaimed(seen: Seen, volumes: tuple[VolumeSeen, ...], why: str) -> Verdict
 
 def workload_is_right(seen: Seen) -> Verdict:
     """The StatefulSet, its template and its number of pods. Fewer only by live proof that no member loses its pod."""
-    wanted = build.workload(seen.wanted, seen.replicas)
     workload = seen.there.workload
     if workload is None:
-        action = decision.Apply(why="the cache has no StatefulSet", resource=wanted.resource, body=wanted.body)
+        body = build.workload(seen.wanted, seen.replicas).body
+        action = decision.Apply(why="the cache has no StatefulSet", resource=kinds.STATEFUL_SET, body=body)
         return Act(Reason.CREATING, f"StatefulSet {seen.name} is made with {seen.replicas} pods", (action,))
     if workload.child.deleting:
         return Wait(Reason.CHILD_ENDING, f"StatefulSet {seen.name} is being deleted", on="child", within=10 * MINUTE)
@@ -169,8 +169,8 @@ def workload_is_right(seen: Seen) -> Verdict:
     down = seen.replicas < workload.replicas
     leaving = [decision.Guard("member_has_left", {"ordinal": n}) for n in range(seen.replicas, workload.replicas)]
     action = apply.write(
-        wanted.resource,
-        wanted.body,
+        kinds.STATEFUL_SET,
+        build.workload(seen.wanted, seen.replicas).body,
         workload.child,
         why=f"{seen.replicas} pods, there are {workload.replicas}" if down else f"it is {_how(workload.child)}",
         require=tuple(leaving),
