@@ -58,13 +58,12 @@ def pod(ordinal: int) -> seen.PodSeen:
         started=True,
         running=True,
         ready=True,
-        created=NOW - 100_000,
     )
 
 
 def volume(ordinal: int) -> seen.VolumeSeen:
     """A volume as the spec has it."""
-    return seen.VolumeSeen(names.volume("c", ordinal), ordinal, f"pvc-{ordinal}", "3", "100Mi")
+    return seen.VolumeSeen(f"{names.VOLUME}-c-{ordinal}", ordinal, f"pvc-{ordinal}", "100Mi")
 
 
 def alone(ordinal: int) -> tuple[answers.Member, ...]:

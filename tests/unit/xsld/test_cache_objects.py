@@ -199,9 +199,9 @@ ROWS: dict[str, Row] = {
         cache(2).wants(size=3).pod(2).volume(2).seen, "", SETTLED, steps=(objects.leftover_volumes_are_cleared,)
     ),
     "a volume whose pod is ending is one": Row(
-        cache(2).wants(size=3).pod(2, deleting=True).volume(2).seen,
+        cache(2, storage={"reclaimOnScaleDown": "Retain"}).wants(size=3).pod(2, deleting=True).volume(2).seen,
         "leftover_volumes_are_cleared",
-        acts("ClearingVolume", "delete PersistentVolumeClaim/vol-c-2 pvc-2 if member_has_left 2"),
+        Blocks("LeftoverVolume"),
         steps=(objects.leftover_volumes_are_cleared,),
     ),
     "without a StatefulSet no volume is a leftover": Row(
@@ -424,8 +424,8 @@ def test_what_is_watched_too_late_is_not_decided_on() -> None:
         _ = it.there
 
 
-def test_the_names_of_pods_and_volumes() -> None:
-    assert ("c-3", "vol-c-3") == (names.pod("c", 3), names.volume("c", 3))
+def test_the_names_of_pods() -> None:
+    assert "c-3" == names.pod("c", 3)
     assert [3, -1, -1, -1, -1] == [names.ordinal("c", text) for text in ("c-3", "d-3", "c-x", "c", "c-٣")]
     assert 3 == names.ordinal("my-c", "my-c-3")
 

@@ -10,7 +10,7 @@ from moorage.operators.xsld.cache import control, rolling
 from moorage.operators.xsld.group import answers
 from moorage.runtime import decision, observed
 from tests.unit.xsld import states
-from tests.unit.xsld.states import BUSY, NOW, SETTLED, Blocks, Row, Waits, acts, cache, submits
+from tests.unit.xsld.states import BUSY, SETTLED, Blocks, Row, Waits, acts, cache, submits
 
 NO_COPY: dict[str, Any] = {"derbyReplication": {"mode": "Disabled"}}
 ON_DELETE: dict[str, Any] = {"updateStrategy": {"type": "OnDelete"}}
@@ -46,9 +46,7 @@ ROWS: dict[str, Row] = {
     "the primary is last wherever it is": row(cache().primary(2, slave=0).old(0, 1, 2), ROLLS, evicts(1)),
     "a primary goes as it is where no copy is wanted": row(cache(**NO_COPY).primary(0).old(0), ROLLS, evicts(0)),
     "also where one is left that does not answer": row(cache(**NO_COPY).old(0).mute(1), ROLLS, evicts(0)),
-    "a primary whose copy is off waits": row(
-        cache().old(0).off(1).pod(1, created=NOW - 60.0), BACK, coming(), "c-1 is to come back; then c-0"
-    ),
+    "a primary whose copy is off waits": row(cache().old(0).off(1), BACK, coming(), "c-1 is to come back; then c-0"),
     "a single member": row(cache(1).old(0), ROLLS, evicts(0)),
     "one that does not work anyway comes first": row(cache().old(0, 1, 2).off(1), ROLLS, evicts(1)),
     "one whose pod does not run comes first": row(cache().old(0, 1, 2).pod(1, running=False), ROLLS, evicts(1)),
@@ -86,24 +84,19 @@ ROWS: dict[str, Row] = {
         cache(3).left(2).old(2).wants(size=2).set_of(replicas=2).no_volume(2), "", SETTLED
     ),
     # they must come back
-    "one that was replaced starts": row(
-        cache().old(0, 1).off(2).pod(2, created=NOW - 60.0), BACK, coming(), "c-2 is to come back; then c-1, c-0"
-    ),
+    "one that was replaced starts": row(cache().old(0, 1).off(2), BACK, coming(), "c-2 is to come back; then c-1, c-0"),
     "one that was replaced can't start": row(
-        cache().old(0, 1).off(2).pod(2, created=NOW - 60.0, running=False, trouble="the image can't be pulled"),
+        cache().old(0, 1).off(2).pod(2, running=False, trouble="the image can't be pulled"),
         BACK,
         coming(),
         "c-2 is to come back: the image can't be pulled; then",
     ),
-    "it runs, and is not online": row(
-        cache().old(0, 1).member(2, online=False).pod(2, created=NOW - 60.0), BACK, coming()
-    ),
+    "it runs, and is not online": row(cache().old(0, 1).member(2, online=False), BACK, coming()),
     "the group has it online, and its pod does not run": row(
-        cache().old(0, 1).pod(2, running=False, created=NOW - 60.0).fact(polled=observed.Fresh(cache().polled)),
+        cache().old(0, 1).pod(2, running=False).fact(polled=observed.Fresh(cache().polled)),
         BACK,
         coming(),
     ),
-    "it is young": row(cache().old(0, 1).off(2).pod(2, created=NOW - 900.0), BACK, coming()),
     "it took too long": row(
         cache().old(0, 1).off(2).pod(2, trouble="it crashes").stands(BACK, age=901),
         BACK,
@@ -119,9 +112,8 @@ ROWS: dict[str, Row] = {
     "it took too long, and that may be": row(
         cache(**NO_PAUSE).old(0, 1).off(2).stands(BACK, age=901), BACK, coming(300.0)
     ),
-    "since when it is there is not known": row(cache().old(0, 1).off(2).pod(2, created=0.0), BACK, coming()),
     "the first that is not back is told": row(
-        cache().old(0).off(2).member(1, online=False).pod(1, created=NOW - 60.0), BACK, coming(), "c-1 is to come back"
+        cache().old(0).off(2).member(1, online=False), BACK, coming(), "c-1 is to come back"
     ),
     "one that is to go need not come back": row(
         cache(3).left(2).old(0, 1).wants(size=2).set_of(replicas=2).no_volume(2).pod(2, running=False),
@@ -129,7 +121,7 @@ ROWS: dict[str, Row] = {
         evicts(1),
     ),
     "when nobody is old all are waited for elsewhere": row(
-        cache().off(2).pod(2, created=NOW - 10_000.0),
+        cache().off(2),
         "members_are_online",
         Waits("MembersNotOnline", "group", 1800.0, again=BUSY),
     ),
@@ -153,7 +145,7 @@ def test_a_roll_from_first_to_last_is_the_vendors_order() -> None:
         action = made.acts[0].actions[-1]
         if isinstance(action, decision.Evict):
             ordinal = int(action.ref.name[-1])
-            it = it.pod(ordinal, revision="new", uid=f"new-{ordinal}", created=NOW)
+            it = it.pod(ordinal, revision="new", uid=f"new-{ordinal}")
         else:
             it = it.primary(1, slave=0)
 

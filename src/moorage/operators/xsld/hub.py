@@ -245,7 +245,7 @@ class Hub:
         return found
 
     async def ask(self, place: Place, pod: str, method: str, path: str, body: Any = None) -> Any:
-        """One request to one pod; whatever comes of it, what was known of the group is outdated.
+        """One request that changes something, to one pod; whatever comes of it, what was known is outdated.
 
         Raises AdminError and LookupError.
         """
@@ -254,8 +254,7 @@ class Hub:
         try:
             return await self._admins[place][1].call(self.target(place, pod), method, path, body)
         finally:
-            if method != "GET":
-                self.polls.outdate(place, f"{method} {path}")
+            self.polls.outdate(place, f"{method} {path}")
 
     @staticmethod
     def number(answer: Any) -> int:

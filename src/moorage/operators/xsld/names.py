@@ -30,11 +30,6 @@ def pod(cache: str, ordinal: int) -> str:
     return f"{cache}-{ordinal}"
 
 
-def volume(cache: str, ordinal: int) -> str:
-    """The PersistentVolumeClaim of one ordinal."""
-    return f"{VOLUME}-{cache}-{ordinal}"
-
-
 def ordinal(cache: str, name: str) -> int:
     """The ordinal of a member or pod of this cache; -1 for a name that is none."""
     stem, _, digits = name.rpartition("-")

@@ -203,7 +203,6 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
             name=metadata["name"],
             ordinal=names.ordinal(f"{names.VOLUME}-{seen.name}", metadata["name"]),
             uid=metadata["uid"],
-            resource_version=metadata["resourceVersion"],
             size=size,
             deleting="deletionTimestamp" in metadata,
             expandable=expandable,
@@ -301,7 +300,6 @@ def _pod(it: dict[str, Any], cache: str) -> seen_.PodSeen:
             (c.get("status") == "True" for c in status.get("conditions") or () if c.get("type") == build.GATE), None
         ),
         deleting=deleting,
-        created=conditions.epoch(metadata["creationTimestamp"]),
         trouble=trouble.message if trouble else "",
     )
 

@@ -103,13 +103,13 @@ def leftover_volumes_are_cleared(seen: Seen) -> Verdict:
     if not left:
         return DONE
     said = ", ".join(volume.name for volume in left)
-    if seen.spec.storage.reclaim_on_scale_down == "Retain" and not all(volume.deleting for volume in left):
+    if not all(volume.deleting for volume in left):  # those that may go were deleted by `volumes_are_reclaimed`
         return Blocked(
             Reason.LEFTOVER_VOLUME,
             f"{said} of earlier members is in the way of new ones",
             "save what you need of it and delete it",
         )
-    return _reclaimed(seen, tuple(left), f"{said} of earlier members is in the way of new ones")
+    return Wait(Reason.CLEARING_VOLUME, f"{said} is being deleted", on="volume", within=VOLUMES_GONE)
 
 
 def volumes_are_reclaimed(seen: Seen) -> Verdict:
@@ -118,21 +118,11 @@ def volumes_are_reclaimed(seen: Seen) -> Verdict:
     if workload is None or seen.spec.storage.reclaim_on_scale_down == "Retain":
         return DONE
     gone = [v for v in seen.there.volumes if v.ordinal >= workload.replicas and not v.deleting]
-    left = tuple(v for v in gone if names.pod(seen.name, v.ordinal) not in seen.known)
+    left = [v for v in gone if names.pod(seen.name, v.ordinal) not in seen.known]
     if not left:
         return DONE
-    return _reclaimed(seen, left, f"{', '.join(v.name for v in left)} belongs to nobody any more")
-
-
-def _in_use(seen: Seen, volume: VolumeSeen) -> bool:
-    pod = seen.there.pod(names.pod(seen.name, volume.ordinal))
-    return pod is not None and not pod.deleting
-
-
-def _reclaimed(seen: Seen, volumes: tuple[VolumeSeen, ...], why: str) -> Verdict:
-    said = ", ".join(volume.name for volume in volumes)
-    if all(volume.deleting for volume in volumes):
-        return Wait(Reason.CLEARING_VOLUME, f"{said} is being deleted", on="volume", within=VOLUMES_GONE)
+    said = ", ".join(volume.name for volume in left)
+    why = f"{said} belongs to nobody any more"
     actions = tuple(
         decision.Delete(
             why=why,
@@ -140,10 +130,14 @@ def _reclaimed(seen: Seen, volumes: tuple[VolumeSeen, ...], why: str) -> Verdict
             ref=kinds.VOLUME_CLAIM.ref(seen.meta.namespace, volume.name, volume.uid),
             require=(decision.Guard("member_has_left", {"ordinal": volume.ordinal}),),
         )
-        for volume in volumes
-        if not volume.deleting
+        for volume in left
     )
     return Act(Reason.CLEARING_VOLUME, f"{said} is deleted: {why}", actions)
+
+
+def _in_use(seen: Seen, volume: VolumeSeen) -> bool:
+    pod = seen.there.pod(names.pod(seen.name, volume.ordinal))
+    return pod is not None and not pod.deleting
 
 
 def workload_is_right(seen: Seen) -> Verdict:

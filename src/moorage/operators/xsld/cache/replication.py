@@ -58,7 +58,7 @@ def primary_leads(seen: Seen) -> Verdict:
             f"{said}; after {patience:g} s {slave.name} takes over",
             on="group",
             within=patience + 900.0,
-            again=min(seen.busy, patience - waited) or 1.0,
+            again=min(seen.busy, patience - waited),
         )
     return tasks.submit(
         seen,

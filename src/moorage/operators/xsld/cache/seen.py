@@ -29,7 +29,6 @@ class PodSeen(msgspec.Struct, frozen=True):
     ready: bool = False  # its container is, by its own probe
     gate: bool | None = None  # what the group says of it, as its readiness gate has it
     deleting: bool = False
-    created: float = 0.0
     trouble: str = ""  # why it does not run, in words
 
 
@@ -39,7 +38,6 @@ class VolumeSeen(msgspec.Struct, frozen=True):
     name: str
     ordinal: int
     uid: str
-    resource_version: str
     size: str = ""
     deleting: bool = False
     expandable: bool | None = None  # None: not known

@@ -93,7 +93,7 @@ def what_was_asked_shows(seen: Seen) -> Verdict:
     if grid is not None and grid.status == seen.said.grid_error and settled:
         failed = "the grid is in Error"
     late = seen.now - conditions.epoch(seen.status.asked_at) > TASK_LIMIT
-    lost = task is None and not shows and (asked != CREATE or grid is None) and seen.status.task_id > 0
+    lost = task is None and not shows and (asked != CREATE or grid is None)
     if failed or late or (lost and _old(seen)) or not seen.status.task_id:
         return _failed(seen, asked, failed or ("no effect in time" if late else "its task is lost"))
     reason = {CREATE: Reason.GRID_CREATING, UPDATE: Reason.GRID_UPDATING, DELETE: Reason.GRID_DELETING}[asked]
