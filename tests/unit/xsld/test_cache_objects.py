@@ -100,6 +100,14 @@ ROWS: dict[str, Row] = {
         "",
         SETTLED,
     ),
+    "plain credentials, and the authority is missing": row(
+        cache(adminPwd="Abcdefg1-x", secretKey="Abcdefg1-x", credentialsSecretRef=None).fact(
+            credentials=observed.Fresh("Secret ca has no key ca.crt")
+        ),
+        "credentials_are_given",
+        Blocks("CredentialsInvalid"),
+        "Secret ca has no key ca.crt",
+    ),
     "the user's script is not looked at yet": row(
         cache(entrypointConfigMap="mine").fact(entrypoint=NOT_YET),
         "entrypoint_is_given",

@@ -115,7 +115,8 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
             namespace_ending=self._ending(obj.metadata.namespace),
             binding=binding,
             neighbours=self._neighbours.count(obj),
-            credentials=observed.Fresh("") if ours and not isinstance(told, observed.Failed) else told,
+            # a Secret of ours that differs is no fault of the user's: it is written anew
+            credentials=observed.Fresh("") if observed.value_of(told) == hubs.DIFFERS else told,
             entrypoint=_fault_of(entrypoint),
             wanted=wanted,
             objects=observed.not_yet("objects"),

@@ -42,10 +42,10 @@ def rights_are_bound(seen: Seen) -> Verdict:
 
 
 def credentials_are_given(seen: Seen) -> Verdict:
-    """The Secret that the spec names, with both credentials as the product takes them."""
-    if seen.spec.credentials_secret_ref is None:
-        return DONE
+    """Both credentials as the product takes them, and the authority of the members' certificates."""
     if isinstance(seen.credentials, observed.Failed):
+        if seen.spec.credentials_secret_ref is None:
+            return DONE  # they are in the spec, and sound by its rules
         return decision.unknown(Reason.CREDENTIALS_UNKNOWN, seen.credentials, "credentials")
     if not seen.credentials.value:
         return DONE
