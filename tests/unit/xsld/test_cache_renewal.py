@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from moorage.operators.xsld.cache import control, types
+from moorage.operators.xsld.cache import control, renewal, types
 from moorage.runtime import decision
 from tests.unit.xsld import states
 from tests.unit.xsld.states import Blocks, Row, Waits, acts, cache, submits
@@ -55,6 +55,9 @@ ROWS: dict[str, Row] = {
         acts("ClearingVolume", f"delete Pod/c-2 {UID} if member_has_left 2"),
     ),
     "both are new": row(gone("old", "old"), STEP, acts("TaskDone", "remember no-left"), "what c-2 left behind is gone"),
+    "its volume is new, its pod is not": row(
+        gone("old", UID), STEP, acts("ClearingVolume", f"delete Pod/c-2 {UID} if member_has_left 2")
+    ),
     "it is a member again": row(
         cache(3).says(left=(types.Left("c-2", "pvc-2", UID),)), STEP, acts("TaskDone", "remember no-left")
     ),
@@ -63,6 +66,17 @@ ROWS: dict[str, Row] = {
         STEP,
         Blocks("LeftoverVolume"),
         "in the way of its joining",
+    ),
+    "volumes are kept, and the user deletes this one": row(
+        gone(pod=UID, storage={"reclaimOnScaleDown": "Retain"}).volume(2, deleting=True),
+        STEP,
+        acts("ClearingVolume", f"delete Pod/c-2 {UID} if member_has_left 2"),
+    ),
+    "it has left for good, and its pod and volume go anyway": Row(
+        gone(pod=UID).wants(size=2).set_of(replicas=2).seen,
+        "",
+        states.SETTLED,
+        steps=(renewal.left_members_are_renewed,),
     ),
     "it leaves for good": row(
         cache(3).left(2).wants(size=2).says(left=(types.Left("c-2", "pvc-2", UID),)),
@@ -107,3 +121,36 @@ ROWS: dict[str, Row] = {
 @pytest.mark.parametrize("it", ROWS.values(), ids=ROWS)
 def test_table(it: Row) -> None:
     states.check(it, control.STEPS)
+
+
+OTHER = {"member": "c-1", "volume": "pvc-x", "pod": "uid-x"}
+
+
+def left(it: states.It) -> Any:
+    """Who has left, as the step where the list stops has it remembered."""
+    (act,) = decision.decide(it.seen, steps=control.STEPS).acts
+    (note,) = act.actions
+
+    assert isinstance(note, decision.Remember)
+    return note.fields["left"]
+
+
+def test_of_what_is_gone_nothing_else_is_forgotten() -> None:
+    it = cache(3).left(2).says(left=(types.Left("c-2", "old", "old"), types.Left("c-1", "pvc-x", "uid-x")))
+
+    assert [OTHER] == left(it)
+
+
+def test_what_a_member_leaves_behind_is_noted() -> None:
+    it = cache(3).left(2).wants(size=2).asked("Leave", 2, 0).runs(0, states.task(phase=states.DONE))
+
+    assert [{"member": "c-2", "volume": "pvc-2", "pod": UID}] == left(it)
+    assert [{"member": "c-2", "volume": "", "pod": ""}] == left(it.no_pod(2).no_volume(2))
+
+
+def test_who_leaves_again_is_noted_once_and_others_stay_noted() -> None:
+    before = (types.Left("c-2", "old", "old"), types.Left("c-1", "pvc-x", "uid-x"))
+
+    assert [OTHER, {"member": "c-2", "volume": "pvc-2", "pod": UID}] == renewal.noted(
+        cache(3).says(left=before).seen, "c-2"
+    )

@@ -134,6 +134,23 @@ ROWS: dict[str, Row] = {
         submits("Replicating", "Replicate c-2 at c-0"),
         steps=(replication.replication_runs,),
     ),
+    "a copy whose holder is away may come back": row(
+        cache().off(1),
+        "replication_runs",
+        Waits("ReplicationMissing", "group", 960.0, again=BUSY),
+        "c-1, which holds the copy, is not online; after 60 s another gets it",
+    ),
+    "for a moment more": row(
+        cache().off(1).stands("replication_runs", "ReplicationMissing", age=59),
+        "replication_runs",
+        Waits("ReplicationMissing", "group", 960.0, again=1.0),
+    ),
+    "and then no more": row(
+        cache().off(1).stands("replication_runs", "ReplicationMissing", age=60),
+        "replication_runs",
+        submits("Replicating", "Replicate c-2 at c-0"),
+        "c-2 becomes the copy of c-0",
+    ),
     "only one that stays": Row(
         cache(3).primary(0).off(1).wants(size=2).seen,
         "replication_runs",
