@@ -2,7 +2,8 @@
 
 A pass ends in one of four ways: look again at once (an act was done), after a while (something is waited for, or
 resync), with back-off (an action failed), or at rest (the very same act comes back again and again: its effect does not
-show up, or somebody undoes it; then not even news brings it back at once).
+show up, or somebody undoes it; then not even news brings it back at once). A refusal has no effect that could show up,
+and comes back with back-off however often.
 """
 
 from __future__ import annotations
@@ -52,7 +53,8 @@ class Memory:
 
     def acted(self, made: decision.Decision, performed: tuple[status.Performed, ...], at: float) -> bool:
         """Note what was tried at `at` (monotonic seconds), and say whether an act of it has come back too often."""
-        tried, often = {done.step for done in performed}, False
+        tried = {done.step for done in performed if not isinstance(done.outcome, decision.Refused)}
+        often = False
         self._acts = {act: times for act, times in self._acts.items() if at - times[-1] < WINDOW}
         for taken in made.steps:
             if taken.name in tried and isinstance(taken.verdict, decision.Act):

@@ -163,7 +163,7 @@ class WidgetKind(kind.Kind[Widget, Seen]):
             task=self._world.tasks.state(obj.metadata.uid),
         )
 
-    def report(self, seen: Seen) -> dict[str, Any]:
+    def report(self, seen: Seen, _: decision.StepTaken | None) -> dict[str, Any]:
         return {"text": seen.spec.text if seen.child.good else ""}
 
     async def _work(self, _: Widget, args: dict[str, Any]) -> decision.Outcome:

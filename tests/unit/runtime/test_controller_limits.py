@@ -32,6 +32,24 @@ async def test_an_act_without_effect_rests_and_says_so(api: FakeApi) -> None:
         assert await it.turn() == 0, "news does not end its rest"
 
 
+async def test_news_brings_back_what_was_refused_however_often(api: FakeApi) -> None:
+    """As an eviction that a disruption budget forbids: once it would be allowed, it is not slept over."""
+
+    def wanted(_: Seen) -> Verdict:
+        return Act("Trying", "it is tried", (decision.Call(why="it is wanted", operation="ask"),))
+
+    async def refused(*_: Any) -> decision.Outcome:
+        return decision.Refused("Throttled", "not now")
+
+    await api.put("gadgets", "one")
+    async with bench(api, GadgetKind((wanted,), operations={"ask": refused})) as it:
+        await it.turn()
+        for _ in range(2 * schedule.SAME_ACT_LIMIT):
+            it.keys.add(it.kinds[0].key("ns", "one"))
+            assert await it.turn() == 1
+        assert it.conditions["Ready"] == ("False", "Throttled")
+
+
 async def test_a_fight_with_another_controller_slows_down(api: FakeApi) -> None:
     await api.put("gadgets", "one")
     async with bench(api, GadgetKind((child_exists,))) as it:
