@@ -95,6 +95,7 @@ class Site:
             "secretKey": SECRET,
             "image": "ibmcom/xsld:8613",
             "storage": {"storageClassName": "none"},
+            "updateStrategy": {"settle": "1s"},
             **spec,
         }
         body["pod"] = {"nodeSelector": {"members": self.node.name}, **spec.get("pod", {})}

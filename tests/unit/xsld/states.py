@@ -93,6 +93,7 @@ class It(msgspec.Struct, frozen=True):
     grids: tuple[answers.Grid, ...] | None = ()
     children: dict[str, apply.Child] = {}
     surplus: tuple[seen.SurplusSeen, ...] = ()
+    disruptions: int | None = None
     facts: dict[str, Any] = {}  # fields of the observation as they are
 
     # --- the spec and the object ---------------------------------------------------------------------------------
@@ -185,6 +186,10 @@ class It(msgspec.Struct, frozen=True):
         """One pod is otherwise, or there is one more."""
         old = self.pods.get(ordinal) or pod(ordinal)
         return self.but(pods={**self.pods, ordinal: msgspec.structs.replace(old, **changes)})
+
+    def allows(self, disruptions: int) -> It:
+        """So many pods may go by the budget."""
+        return self.but(disruptions=disruptions)
 
     def no_pod(self, *ordinals: int) -> It:
         """These pods are gone."""
@@ -280,7 +285,7 @@ class It(msgspec.Struct, frozen=True):
         chief = whole.primary.name if whole.primary else self.status.primary or "c-0"
         made = build.children(wanted, primary=chief, pods=whole.replicas)
         children = tuple((it, self.children.get(it.id, apply.Child(f"uid-{it.id}"))) for it in made)
-        objects = seen.Objects(children, live, pods, volumes, self.surplus)
+        objects = seen.Objects(children, live, pods, volumes, self.surplus, self.disruptions)
         return msgspec.structs.replace(whole, objects=observed.Fresh(objects))
 
 

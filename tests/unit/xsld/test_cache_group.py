@@ -79,6 +79,9 @@ ROWS: dict[str, Row] = {
     "a pod that was replaced since it answered does not join by that": row(
         fresh(2).pod(1, uid="another").fact(polled=observed.Fresh(fresh(2).polled)), "members_join", STARTING
     ),
+    "the group may need company to be ready: by its own word it is well": row(
+        fresh(2).pod(0, ready=False), "members_join", submits("Joining", "Join c-1 at c-1")
+    ),
     "a single member joins nobody": row(fresh(1), "", SETTLED),
     "up by two": row(cache(2).grown(4).wants(size=4), "members_join", submits("Joining", "Join c-2 at c-2")),
     "up by two, one there": row(

@@ -6,13 +6,14 @@ import contextlib
 from collections.abc import AsyncIterator
 from typing import Any
 
+import msgspec
 import pytest
 
 from moorage.kube import cache as kube_cache
 from moorage.kube import client as kube_client
 from moorage.operators import access
 from moorage.operators.xsld import config, names
-from moorage.operators.xsld.cache import control, kind, seen, types
+from moorage.operators.xsld.cache import build, control, kind, seen, types
 from moorage.runtime import gate, observed
 from moorage.runtime import kind as runtime_kind
 from tests.unit.runtime import fake_api
@@ -80,3 +81,79 @@ async def test_that_our_secret_is_not_made_yet_is_no_fault() -> None:
 
     assert "" == observed.value_of(found.credentials)
     assert "children_exist" == states.decided(found, control.STEPS)[0]
+
+
+# --- names that somebody else has --------------------------------------------------------------------------------
+
+
+def owned(uid: str) -> dict[str, Any]:
+    return {"ownerReferences": [{"apiVersion": "v1", "kind": "XsldCache", "name": "c", "uid": uid}]}
+
+
+MINE = {"labels": {build.LABEL: "c"}}
+NAMES: dict[str, tuple[dict[str, Any] | None, str]] = {
+    # id: (the metadata of the Service c, why it is not ours to make)
+    "nobody has it": (None, ""),
+    "it is of this cache": (MINE | owned("uid-c"), ""),
+    "it is of this cache, restored without its owner": (MINE, ""),
+    "a user's own": ({}, "Service c is there already and is not this cache's; delete it, or name the cache otherwise"),
+    "another cache's": ({"labels": {build.LABEL: "other"}}, "Service c is there already and is not this cache's"),
+    "what is left of a cache of that name": (MINE | owned("uid-of-old"), "already and belongs to XsldCache c; delete"),
+}
+
+
+@pytest.mark.parametrize(("there", "says"), NAMES.values(), ids=NAMES)
+async def test_what_is_somebody_elses_is_not_taken_over(there: dict[str, Any] | None, says: str) -> None:
+    api = fake_api.FakeApi()
+    if there is not None:
+        await api.put("services", "c", {"metadata": there})
+    async with started(api, PLAIN) as made:
+        found = made.find("ns", "c")
+        assert found is not None
+        obj = msgspec.structs.replace(found, metadata=msgspec.structs.replace(found.metadata, uid="uid-c"))
+        why = await made.guards["name_is_free"](obj, {"kind": "Service", "name": "c"})
+    assert says in why
+    assert bool(says) == bool(why)
+
+
+async def test_another_caches_object_counts_as_missing() -> None:
+    api = fake_api.FakeApi()
+    await api.put("services", "c-client", {"metadata": {"labels": {build.LABEL: "other"}}})
+
+    objects = observed.value_of((await observation(api, PLAIN)).objects)
+    assert objects is not None
+    assert "" == next(live.uid for child, live in objects.children if child.id == "Service/c-client")
+
+
+# --- the disruption budget ---------------------------------------------------------------------------------------
+
+BUDGETS: dict[str, tuple[dict[str, Any] | None, int | None]] = {
+    # id: (the budget, how many it lets go)
+    "there is none": (None, None),
+    "its controller has not looked yet": ({}, None),
+    "nor at the latest change": ({"status": {"observedGeneration": 0, "disruptionsAllowed": 1}}, None),
+    "it lets one go": ({"status": {"observedGeneration": 1, "disruptionsAllowed": 1}}, 1),
+    "it lets nobody go": ({"status": {"observedGeneration": 1}}, 0),
+}
+
+
+@pytest.mark.parametrize(("budget", "lets"), BUDGETS.values(), ids=BUDGETS)
+async def test_what_the_budget_allows_is_seen(budget: dict[str, Any] | None, lets: int | None) -> None:
+    api = fake_api.FakeApi()
+    if budget is not None:
+        await api.put("poddisruptionbudgets", "c", {"metadata": MINE, **budget})
+
+    objects = observed.value_of((await observation(api, PLAIN)).objects)
+    assert objects is not None
+    assert lets == objects.disruptions
+
+
+async def test_since_when_a_pod_works_is_seen() -> None:
+    api = fake_api.FakeApi()
+    condition = {"type": "ContainersReady", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+    metadata = {**MINE, "creationTimestamp": "2025-01-01T00:00:00Z"}
+    await api.put("pods", "c-0", {"metadata": metadata, "status": {"conditions": [condition]}})
+
+    objects = observed.value_of((await observation(api, PLAIN)).objects)
+    assert objects is not None
+    assert 1767225600 == objects.pods[0].ready_since

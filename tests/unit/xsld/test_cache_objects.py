@@ -130,7 +130,7 @@ ROWS: dict[str, Row] = {
     "a Service is missing": row(
         cache().child("Service/c-client", uid=""),
         "children_exist",
-        acts("Applying", "apply Service/c-client new"),
+        acts("Applying", "apply Service/c-client new if name_is_free Service c-client"),
         "put right: Service/c-client (missing)",
     ),
     "a ConfigMap is outdated": row(
@@ -152,7 +152,7 @@ ROWS: dict[str, Row] = {
         "children_exist",
         acts(
             "Applying",
-            "apply Secret/c-credentials new with credentials",
+            "apply Secret/c-credentials new with credentials if name_is_free Secret c-credentials",
             "apply PodDisruptionBudget/c uid-PodDisruptionBudget/c",
         ),
     ),
@@ -219,13 +219,13 @@ ROWS: dict[str, Row] = {
     "no StatefulSet": row(
         states.fresh().but(workload=None, pods={}, volumes={}, members={}),
         "workload_is_right",
-        acts("Creating", "apply StatefulSet/c new"),
+        acts("Creating", "apply StatefulSet/c new if name_is_free StatefulSet c"),
         "is made with 3 pods",
     ),
     "the StatefulSet was deleted around its pods: as many as are members": row(
         cache(5).wants(size=3).but(workload=None),
         "workload_is_right",
-        acts("Creating", "apply StatefulSet/c new"),
+        acts("Creating", "apply StatefulSet/c new if name_is_free StatefulSet c"),
         "is made with 5 pods",
     ),
     "the StatefulSet is being deleted": row(

@@ -10,7 +10,7 @@ from moorage.operators.xsld.cache import control, rolling
 from moorage.operators.xsld.group import answers
 from moorage.runtime import decision, observed
 from tests.unit.xsld import states
-from tests.unit.xsld.states import BUSY, SETTLED, Blocks, Row, Waits, acts, cache, submits
+from tests.unit.xsld.states import BUSY, NOW, SETTLED, Blocks, Row, Waits, acts, cache, submits
 
 NO_COPY: dict[str, Any] = {"derbyReplication": {"mode": "Disabled"}}
 ON_DELETE: dict[str, Any] = {"updateStrategy": {"type": "OnDelete"}}
@@ -62,6 +62,44 @@ ROWS: dict[str, Row] = {
     "not while another is off": row(
         cache().old(0, 1, 2).off(0, 1).but(silent={}).primary(2), ROLLS, WAITS, "c-0 not online; c-1 is not replaced"
     ),
+    "nobody is evicted before the budget allows it": row(
+        cache().old(0, 1).allows(0),
+        ROLLS,
+        Waits("UpdateWaits", "budget", 1800.0),
+        "the disruption budget lets nobody go at the moment; c-1 is not replaced",
+    ),
+    "one that does not work is no disruption": row(cache().old(0, 1).off(1).allows(0), ROLLS, evicts(1)),
+    "the budget allows it": row(cache().old(0, 1).allows(1), ROLLS, evicts(1)),
+    "one that came back a moment ago gets time": row(
+        cache().old(0, 1).pod(2, ready_since=NOW - 10.0),
+        ROLLS,
+        Waits("Updating", "group", 1800.0, again=20.0),
+        "c-2 came back less than 30s ago; then c-1 is replaced",
+    ),
+    "also one that is still of the old template": row(
+        cache().old(0, 1, 2).pod(0, ready_since=NOW - 29.0), ROLLS, Waits("Updating", "group", 1800.0, again=1.0)
+    ),
+    "the last that came back counts": row(
+        cache(4).old(0, 1).pod(2, ready_since=NOW - 20.0).pod(3, ready_since=NOW - 5.0),
+        ROLLS,
+        Waits("Updating", "group", 1800.0, again=25.0),
+        "c-2, c-3 came back less than 30s ago",
+    ),
+    "after that time it goes on": row(cache().old(0, 1).pod(2, ready_since=NOW - 30.0), ROLLS, evicts(1)),
+    "the time is the user's": row(
+        cache(updateStrategy={"settle": "5s"}).old(0, 1).pod(2, ready_since=NOW - 10.0), ROLLS, evicts(1)
+    ),
+    "the one that is replaced may be young": row(cache().old(0, 1, 2).pod(2, ready_since=NOW - 1.0), ROLLS, evicts(2)),
+    "one that does not work is replaced at once": row(
+        cache().old(0, 1).off(1).pod(2, ready_since=NOW - 1.0), ROLLS, evicts(1)
+    ),
+    "a pod that is no member is not waited for": Row(
+        cache(3).left(2).old(1).wants(size=2).pod(2, ready_since=NOW - 1.0).seen,
+        ROLLS,
+        evicts(1),
+        "",
+        (rolling.template_rolls,),
+    ),
     "not while another pod is ending": Row(
         cache().old(0, 1).pod(2, deleting=True).seen,
         ROLLS,
@@ -79,7 +117,12 @@ ROWS: dict[str, Row] = {
         "grid h is not online",
     ),
     "nobody is replaced by us": row(cache(**ON_DELETE).old(0, 1, 2), "", SETTLED),
-    "while the template is not known nobody is old": row(cache().old(0, 1, 2).set_of(revision=""), "", SETTLED),
+    "while the template is not known nobody is old, and nobody new": row(
+        cache().old(0, 1, 2).set_of(revision=""),
+        "template_is_known",
+        Waits("Updating", "workload", 300.0, unseen=True),
+        "the StatefulSet's controller is to look at the new template",
+    ),
     "pods that are to go are not replaced": row(
         cache(3).left(2).old(2).wants(size=2).set_of(replicas=2).no_volume(2), "", SETTLED
     ),

@@ -36,6 +36,10 @@ DIFFERS = "differs"
 """What is told of a Secret of ours that holds other values than the spec."""
 
 
+OTHERS = (kinds.SECRET, kinds.CONFIG_MAP, kinds.SERVICE, kinds.DISRUPTION_BUDGET)
+"""What is made for a cache beside its StatefulSet."""
+
+
 class View(watches.View):
     """What is watched in a namespace that holds caches: the objects made for them, all with the label."""
 
@@ -46,10 +50,7 @@ class View(watches.View):
         self.claims = self._labelled(kinds.VOLUME_CLAIM)
         self.secrets = self.open(kinds.SECRET, dict, labels=build.LABEL, metadata_only=True)
         self.others = {
-            kinds.SECRET: self.secrets,
-            kinds.CONFIG_MAP: self._labelled(kinds.CONFIG_MAP),
-            kinds.SERVICE: self._labelled(kinds.SERVICE),
-            kinds.DISRUPTION_BUDGET: self._labelled(kinds.DISRUPTION_BUDGET),
+            resource: self.secrets if resource == kinds.SECRET else self._labelled(resource) for resource in OTHERS
         }
 
     def _labelled(self, resource: meta.Resource) -> kube_cache.Cache[dict[str, Any]]:

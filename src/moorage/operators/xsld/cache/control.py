@@ -86,7 +86,8 @@ def members_join(seen: Seen) -> Verdict:
     ]
     if not missing:
         return DONE
-    if group.members and 2 * len(group.online) <= len(group.members):
+    # by the group's own word: one whose pod is not ready may be ready only once it has company
+    if seen.listed and 2 * len(seen.listed.online) <= len(group.members):
         weak = ", ".join(m.name for m in group.members if not m.online)
         return Wait(
             Reason.GROUP_DEGRADED,
@@ -256,6 +257,7 @@ STEPS: tuple[Callable[[Seen], Verdict], ...] = (
     addresses_are_right,
     replication.replication_runs,
     members_are_online,
+    rolling.template_is_known,
     objects.volumes_grow,
     objects.surplus_objects_go,
     tasks.troubles_are_forgotten,

@@ -63,6 +63,7 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
             "member_has_left": self._member_has_left,
             "others_are_online": self._others_are_online,
             "pod_never_started": self._pod_never_started,
+            "name_is_free": self._name_is_free,
             "others_stay": self._neighbours.stay,
         }
         self.fillers = {"credentials": self._credentials}
@@ -174,7 +175,7 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
         namespace, name = seen.meta.key
         pods = tuple(sorted((_pod(it, name) for it in view.of(view.pods, name)), key=lambda pod: pod.ordinal))
         volumes = tuple(self._volume(it, seen, key) for it in view.of(view.claims, name))
-        live = view.workloads.get(namespace, name)
+        live = _mine(view.workloads.get(namespace, name), name)
         workload = _workload(live) if live else None
         known = msgspec.structs.replace(seen, objects=observed.Fresh(seen_.Objects((), workload, pods, volumes)))
         if live and workload:
@@ -186,12 +187,15 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
         wanted = build.children(seen.wanted, primary=chief, pods=known.replicas)
         children = []
         for child in wanted:
-            there = self._children.look(child.body, view.others[child.resource].get(namespace, child.name))
+            there = self._children.look(child.body, _mine(view.others[child.resource].get(namespace, child.name), name))
             if secret_differs and child.resource == kinds.SECRET and there.uid:
                 there = msgspec.structs.replace(there, differs=("data",))
             children.append((child, there))
         surplus = _surplus(view, seen, {child.id for child in wanted}, pods, workload)
-        return observed.Fresh(seen_.Objects(tuple(children), workload, pods, volumes, surplus))
+        budget = view.others[kinds.DISRUPTION_BUDGET].get(namespace, name)
+        return observed.Fresh(
+            seen_.Objects(tuple(children), workload, pods, volumes, surplus, disruptions=_disruptions(budget))
+        )
 
     def _volume(self, it: dict[str, Any], seen: seen_.Seen, key: kind.Key) -> seen_.VolumeSeen:
         metadata, spec = it["metadata"], it.get("spec") or {}
@@ -238,6 +242,20 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
         running = [answer.pod for answer, _ in polled.running]
         return f"{', '.join(running)} has a task" if running else ""
 
+    async def _name_is_free(self, obj: types.XsldCache, args: dict[str, Any]) -> str:
+        """What somebody else made under the name of an object of ours is never taken over."""
+        resource = next(it for it in (kinds.STATEFUL_SET, *hubs.OTHERS) if it.kind == args["kind"])
+        try:
+            live = await self._world.client.get(resource, obj.metadata.namespace, str(args["name"]))
+        except errors.NotFound:
+            return ""
+        owners = live["metadata"].get("ownerReferences") or []
+        strangers = [f"{it['kind']} {it['name']}" for it in owners if it["uid"] != obj.metadata.uid]
+        if _mine(live, obj.metadata.name) and not strangers:
+            return ""
+        whose = f"belongs to {', '.join(strangers)}" if strangers else "is not this cache's"
+        return f"{args['kind']} {args['name']} is there already and {whose}; delete it, or name the cache otherwise"
+
     async def _pod_never_started(self, obj: types.XsldCache, args: dict[str, Any]) -> str:
         try:
             live = await self._world.client.get(kinds.POD, obj.metadata.namespace, str(args["name"]))
@@ -281,6 +299,18 @@ def _shared(obj: types.XsldCache) -> shared.CacheSeen:
     )
 
 
+def _mine(live: dict[str, Any] | None, cache: str) -> dict[str, Any] | None:
+    """The object if it is labelled as this cache's."""
+    return live if live and (live["metadata"].get("labels") or {}).get(build.LABEL) == cache else None
+
+
+def _disruptions(budget: dict[str, Any] | None) -> int | None:
+    status = (budget or {}).get("status") or {}
+    if budget is None or status.get("observedGeneration") != budget["metadata"].get("generation"):
+        return None
+    return int(status.get("disruptionsAllowed") or 0)
+
+
 def _pod(it: dict[str, Any], cache: str) -> seen_.PodSeen:
     metadata, spec, status = it["metadata"], it.get("spec") or {}, it.get("status") or {}
     inside: dict[str, Any] = next(iter(status.get("containerStatuses") or ()), {})
@@ -297,12 +327,18 @@ def _pod(it: dict[str, Any], cache: str) -> seen_.PodSeen:
         started="running" in state or "terminated" in state or bool(last) or bool(inside.get("restartCount")),
         running="running" in state and not deleting,
         ready=bool(inside.get("ready")),
+        ready_since=_since(status, "ContainersReady"),
         gate=next(
             (c.get("status") == "True" for c in status.get("conditions") or () if c.get("type") == build.GATE), None
         ),
         deleting=deleting,
         trouble=trouble.message if trouble else "",
     )
+
+
+def _since(status: dict[str, Any], type_: str) -> float:
+    found = (c.get("lastTransitionTime") for c in status.get("conditions") or () if c.get("type") == type_)
+    return conditions.epoch(next(found, None) or "1970-01-01T00:00:00Z")
 
 
 def _workload(live: dict[str, Any]) -> seen_.WorkloadSeen:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from moorage.api import forms, kinds
+from moorage.api import forms, kinds, meta
 from moorage.operators import access, steps
 from moorage.operators.xsld import names
 from moorage.operators.xsld.reasons import Reason
@@ -79,11 +79,22 @@ def children_exist(seen: Seen) -> Verdict:
     if not wrong:
         return DONE
     actions = tuple(
-        apply.write(child.resource, child.body, live, why=f"{child.id} is {_how(live)}", fill=child.fill)
+        apply.write(
+            child.resource,
+            child.body,
+            live,
+            why=f"{child.id} is {_how(live)}",
+            fill=child.fill,
+            require=() if live.uid else (_free(child.resource, child.name),),
+        )
         for child, live in wrong
     )
     said = ", ".join(f"{child.id} ({_how(live)})" for child, live in wrong)
     return Act(Reason.APPLYING, f"put right: {said}", actions)
+
+
+def _free(resource: meta.Resource, name: str) -> decision.Guard:
+    return decision.Guard("name_is_free", {"kind": resource.kind, "name": name})
 
 
 def _how(live: apply.Child) -> str:
@@ -145,7 +156,9 @@ def workload_is_right(seen: Seen) -> Verdict:
     workload = seen.there.workload
     if workload is None:
         body = build.workload(seen.wanted, seen.replicas).body
-        action = decision.Apply(why="the cache has no StatefulSet", resource=kinds.STATEFUL_SET, body=body)
+        free = _free(kinds.STATEFUL_SET, seen.name)
+        why = "the cache has no StatefulSet"
+        action = decision.Apply(why=why, require=(free,), resource=kinds.STATEFUL_SET, body=body)
         return Act(Reason.CREATING, f"StatefulSet {seen.name} is made with {seen.replicas} pods", (action,))
     if workload.child.deleting:
         return Wait(Reason.CHILD_ENDING, f"StatefulSet {seen.name} is being deleted", on="child", within=10 * MINUTE)

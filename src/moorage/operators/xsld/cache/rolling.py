@@ -86,6 +86,14 @@ def template_rolls(seen: Seen) -> Verdict:
         return Wait(Reason.UPDATE_WAITS, said, on="group", within=1800.0, again=seen.busy)
     if bad := [grid.name for grid in seen.told.grids if grid.status != seen.wanted.said.grid_online]:
         return Wait(Reason.UPDATE_WAITS, f"grid {', '.join(bad)} is not online", on="group", within=1800.0)
+    if _works(seen, pod) and (young := _young(seen, pod)):
+        settle = seen.spec.update_strategy.settle
+        said = f"{', '.join(p.name for p in young)} came back less than {settle} ago; then {pod.name} is replaced"
+        left = max(p.ready_since for p in young) + types.seconds(settle) - seen.now
+        return Wait(Reason.UPDATING, said, on="group", within=1800.0, again=left)
+    if _works(seen, pod) and seen.there.disruptions == 0:
+        said = f"the disruption budget lets nobody go at the moment; {pod.name} is not replaced meanwhile"
+        return Wait(Reason.UPDATE_WAITS, said, on="budget", within=1800.0)
     member = group.member(pod.name)
     if member and member.primary and not _heir(seen) and (heir := _next_copy(seen)):
         return replication.replicate(seen, heir, f"{heir} becomes the copy, before {pod.name} is replaced")
@@ -104,6 +112,20 @@ def template_rolls(seen: Seen) -> Verdict:
         require=(decision.Guard("others_are_online", {"pod": pod.name}),),
     )
     return Act(Reason.UPDATING, f"{pod.name} is replaced by one of the current template", (evict,))
+
+
+def _young(seen: Seen, without: PodSeen) -> list[PodSeen]:
+    """Others that came back a moment ago: nobody tells whether grid data is copied to them, so they get time for it."""
+    since = seen.now - types.seconds(seen.spec.update_strategy.settle)
+    return [pod for pod in seen.there.pods if pod.name in seen.known - {without.name} and pod.ready_since > since]
+
+
+def template_is_known(seen: Seen) -> Verdict:
+    """Until the StatefulSet's controller has looked at a change, nobody knows whether the pods are up to date."""
+    if seen.there.workload is None or seen.there.workload.revision:
+        return DONE
+    said = "the StatefulSet's controller is to look at the new template"
+    return Wait(Reason.UPDATING, said, on="workload", within=300.0, unseen=True)
 
 
 def _heir(seen: Seen) -> str:

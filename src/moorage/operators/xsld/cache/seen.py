@@ -27,6 +27,7 @@ class PodSeen(msgspec.Struct, frozen=True):
     started: bool = False  # its container has run, however it ended
     running: bool = False
     ready: bool = False  # its container is, by its own probe
+    ready_since: float = 0.0  # epoch seconds
     gate: bool | None = None  # what the group says of it, as its readiness gate has it
     deleting: bool = False
     trouble: str = ""  # why it does not run, in words
@@ -69,6 +70,7 @@ class Objects(msgspec.Struct, frozen=True):
     pods: tuple[PodSeen, ...] = ()
     volumes: tuple[VolumeSeen, ...] = ()
     surplus: tuple[SurplusSeen, ...] = ()
+    disruptions: int | None = None  # how many pods the budget lets go now; None where there is none, or nobody knows
 
     def pod(self, name: str) -> PodSeen | None:
         """The pod of that name."""

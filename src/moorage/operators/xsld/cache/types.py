@@ -127,6 +127,14 @@ class UpdateStrategy(msgspec.Struct, frozen=True, rename="camel"):
     member_timeout: Annotated[
         str, msgspec.Meta(max_length=16, pattern=r"^[0-9]+(s|m|h)$", description="How long a new member may take.")
     ] = "15m"
+    settle: Annotated[
+        str,
+        msgspec.Meta(
+            max_length=16,
+            pattern=r"^[0-9]+(s|m|h)$",
+            description="How long a new member has worked before the next is replaced: time to copy grid data to it.",
+        ),
+    ] = "30s"
     pause_on_failure: Annotated[
         bool, msgspec.Meta(description="Call an update stalled when a member is not back in time; else wait on.")
     ] = True

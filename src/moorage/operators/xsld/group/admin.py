@@ -72,8 +72,11 @@ class Admin:
         self._said = said
         self._credentials, self._context = credentials, context
         self._session: aiohttp.ClientSession | None = None
+        self._closed = False
 
     def _open(self) -> aiohttp.ClientSession:
+        if self._closed:
+            raise AdminError(answers.Fault.UNREACHABLE, "the credentials have changed, or the cache is gone")
         if self._session is None:
             self._session = aiohttp.ClientSession(
                 # a member that was replaced must not be spoken to through the connection of its predecessor
@@ -122,10 +125,10 @@ class Admin:
             return text.decode(errors="replace")
 
     async def close(self) -> None:
-        """Close all connections."""
+        """Close all connections; who still asks is refused."""
+        self._closed = True
         if self._session is not None:
             await self._session.close()
-            self._session = None
 
     # --- what is asked again and again ---------------------------------------------------------------------------
 
