@@ -9,6 +9,7 @@ import os
 import ssl
 import subprocess
 import sys
+import time
 import urllib.request
 from collections.abc import Iterator
 from typing import Any
@@ -20,6 +21,7 @@ from . import tools
 HELLO = tools.ROOT / "examples" / "xsldcache" / "hello.yaml"
 PASSWORD = "Change-Me-2-day"
 WITHIN = 300.0
+LAST_POLL = "moorage_xsld_last_poll_timestamp_seconds"
 
 
 @pytest.fixture(scope="module")
@@ -89,6 +91,25 @@ def test_two_members_serve_a_grid(hello: tools.Cluster) -> None:
     shown = hello.run(sys.executable, "-m", "moorage", "status", "xsldcache/hello", "-n", "default", check=False)
     assert "hello-1" in shown
     assert "2 of 2 online" in shown
+
+
+@pytest.mark.parametrize("seconds", [30, pytest.param(300, marks=pytest.mark.campaign)])
+def test_at_rest_it_is_asked_and_nothing_is_written(hello: tools.Cluster, account: str, seconds: int) -> None:
+    """When the group was last asked is a metric, so that asking costs the API server nothing."""
+    tools.wait("Ready with two members", lambda: settled(hello, 2), within=WITHIN)
+    pod = tools.operators(hello)[0]["metadata"]["name"]
+    mark, begun = tools.quiet(account, for_seconds=5.0), time.monotonic()
+    polls: set[float] = set()
+
+    def over() -> bool:
+        polls.add(tools.metrics(hello, pod)[f'{LAST_POLL}{{name="hello",namespace="default"}}'])
+        return time.monotonic() - begun >= seconds
+
+    tools.wait(f"{seconds} s", over, within=seconds + 60.0, every=1.0)
+    written = tools.told(tools.writes(tools.audit(mark), account))
+    print(f"{len(polls)} polls over {seconds} s, {len(written)} writes")
+    assert [] == written
+    assert len(polls) >= seconds / 10
 
 
 def test_a_pod_that_is_rescheduled_keeps_its_place(hello: tools.Cluster) -> None:

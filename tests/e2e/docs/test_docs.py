@@ -16,9 +16,15 @@ import pytest
 
 from tests.e2e import tools
 
-PAGES = ("docs/quickstart.md", "docs/collector.md", "docs/operations.md", "examples/collector/README.md")
+PAGES = (
+    "docs/quickstart.md",
+    "docs/collector.md",
+    "docs/operations.md",
+    "docs/xsld.md",
+    "examples/collector/README.md",
+)
 BLOCK = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
-WITHIN = 600.0  # seconds for one page
+WITHIN = 1500.0  # seconds for one page
 TENANTS = ("acme", "globex")
 
 
@@ -60,6 +66,8 @@ def clear(cluster: tools.Cluster) -> None:
     """Leave nothing of the pages to those who come after."""
     cluster.kubectl("annotate", "collectors", "--all", "-n", "default", "moorage.dev/on-delete-", check=False)
     cluster.kubectl("delete", "collectors", "--all", "-n", "default", "--timeout=120s")
+    cluster.kubectl("delete", "datagrids,xsldcaches", "--all", "-n", "default", "--timeout=300s")
+    cluster.kubectl("delete", "secret/hello-login", "-n", "default", "--ignore-not-found")
     cluster.kubectl("delete", "namespace", *TENANTS, "--ignore-not-found", "--timeout=120s")
     tools.wait("nothing of other tests is left", lambda: not cluster.kubectl("get", "moorage", "-A", "-o", "name"))
 
