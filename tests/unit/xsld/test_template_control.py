@@ -34,6 +34,7 @@ class It(msgspec.Struct, frozen=True):
     templates: tuple[str, ...] | None = ("t", "u")
     grids: tuple[answers.Grid, ...] | None = ()
     polled: Any = None
+    tasks: tuple[answers.Task, ...] = ()
     cache_ref: shared.CacheRef | None = None
 
     def but(self, **changes: Any) -> It:
@@ -59,7 +60,8 @@ class It(msgspec.Struct, frozen=True):
     @property
     def seen(self) -> control.Seen:
         inline = types.Inline("<a/>", "<b/>")
-        told = answers.Polled((), "c-0", self.grids, self.templates)
+        answer = answers.Answer("c-0", "uid-0", "10.0.0.1", tasks=self.tasks)
+        told = answers.Polled((answer,), "c-0", self.grids, self.templates)
         return control.Seen(
             meta=self.meta,
             spec=types.GridTemplateSpec(types.Source(inline=inline), cache_ref=self.cache_ref),
@@ -73,6 +75,8 @@ class It(msgspec.Struct, frozen=True):
 
 
 NEW = It().says(hash="").but(templates=())
+GRID_TASK = answers.Task(3, "GridCommand", "", answers.Phase.RUNNING)
+BUSY_GROUP = Waits("TaskRunning", "group", 1800.0, again=BUSY)
 STALE = observed.Stale(answers.Polled(), 0.0, "PUT /gridTemplate/t")
 
 
@@ -159,6 +163,13 @@ ROWS: dict[str, Row] = {
     "one that was there before is written over": row(
         It().says(hash=""), "template_is_uploaded", acts("Uploading", "upload d1"), "its documents have changed"
     ),
+    "a task of ours runs at the group": row(
+        NEW.cache(task="Join c-2"), "template_is_uploaded", BUSY_GROUP, "is uploaded: the server does not have it, once"
+    ),
+    "a task of others runs at the group": row(
+        NEW.but(tasks=(GRID_TASK,)), "template_is_uploaded", BUSY_GROUP, "once the group is free: GridCommand"
+    ),
+    "what stands does not mind tasks": row(It().cache(task="Join c-2").but(tasks=(GRID_TASK,)), "", SETTLED),
     "the server refuses it": row(
         NEW.says(refused="no XML", refused_hash="d1"), "template_is_uploaded", Blocks("GridRefused"), "no XML"
     ),
@@ -187,6 +198,13 @@ FAREWELL_ROWS: dict[str, Row] = {
         "template t is used by grid a, b",
     ),
     "it is deleted": row(It().used(), "template_is_gone", acts("GridDeleting", "remove")),
+    "a task of ours is waited for": row(
+        It().cache(task="Join c-2"), "template_is_gone", BUSY_GROUP, "is deleted on the server, once the group is free"
+    ),
+    "a task of others, too": row(It().but(tasks=(GRID_TASK,)), "template_is_gone", BUSY_GROUP, "GridCommand"),
+    "it is gone, whatever runs": row(
+        It().but(templates=("u",), tasks=(GRID_TASK,)), "template_is_gone", LEAVES, "template t is gone"
+    ),
     "it is gone": row(It().but(templates=("u",)), "template_is_gone", LEAVES, "template t is gone"),
     "its documents need not be there": row(
         It().reads(FAULT).used(), "template_is_gone", acts("GridDeleting", "remove")

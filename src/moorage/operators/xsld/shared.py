@@ -64,6 +64,16 @@ def cache_is_clear(seen: Seen, ref: CacheRef | None) -> Verdict:
     return Wait(Reason.CACHE_NOT_FOUND, said, on="cache", within=900.0)
 
 
+def group_is_free(seen: Seen, message: str) -> Verdict:
+    """One thing at a time, whoever asked for it; `message` says what is to be done."""
+    running = [task.command for _, task in seen.told.running]
+    busy = (seen.cache.task if seen.cache else "") or ", ".join(running)
+    if not busy:
+        return DONE
+    said = f"{message}, once the group is free: {busy}"
+    return Wait(Reason.TASK_RUNNING, said, on="group", within=1800.0, again=seen.busy)
+
+
 def cache_is_available(seen: Seen, *, known: bool, what: str) -> Verdict:
     """The group stands, and whether it tells of `what` is `known`; nothing was done to it since."""
     cache = seen.cache

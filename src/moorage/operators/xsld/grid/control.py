@@ -211,15 +211,8 @@ def grid_is_online(seen: Seen) -> Verdict:
 
 def ask(seen: Seen, what: str, reason: Reason, message: str) -> Verdict:
     """Remember that it is asked, then ask; one thing at a time, whoever asked for it."""
-    running = [task.command for _, task in seen.told.running]
-    if busy := (seen.cache.task if seen.cache else "") or ", ".join(running):
-        return Wait(
-            Reason.TASK_RUNNING,
-            f"{message}, once the group is free: {busy}",
-            on="group",
-            within=1800.0,
-            again=seen.busy,
-        )
+    if (held := shared.group_is_free(seen, message)) is not DONE:
+        return held
     fields = {"asked": what, "askedAt": conditions.timestamp(seen.now), "taskId": 0, "refused": ""}
     remember = decision.Remember(why="a crash must not have it asked blindly again", fields=fields)
     call = decision.Call(why=message, operation="ask", args={"what": what}, keep=True)

@@ -85,8 +85,11 @@ def template_is_uploaded(seen: Seen) -> Verdict:
             Reason.GRID_REFUSED, f"the server refuses the template: {seen.status.refused}", "correct the documents"
         )
     why = "the server does not have it" if not seen.there else "its documents have changed"
+    message = f"template {seen.template} is uploaded: {why}"
+    if (held := shared.group_is_free(seen, message)) is not DONE:
+        return held
     call = decision.Call(why=why, operation="upload", args={"digest": wanted}, keep=True)
-    return Act(Reason.UPLOADING, f"template {seen.template} is uploaded: {why}", (call,))
+    return Act(Reason.UPLOADING, message, (call,))
 
 
 STEPS: tuple[Callable[[Seen], Verdict], ...] = (
@@ -127,8 +130,11 @@ def template_is_gone(seen: Seen) -> Verdict:
     """The template is deleted on the server, by the server's own word."""
     if not seen.there:
         return steps.leave(Reason.LEAVING, f"template {seen.template} is gone")
+    message = f"template {seen.template} is deleted on the server"
+    if (held := shared.group_is_free(seen, message)) is not DONE:
+        return held
     call = decision.Call(why="the GridTemplate is deleted", operation="remove")
-    return Act(Reason.GRID_DELETING, f"template {seen.template} is deleted on the server", (call,))
+    return Act(Reason.GRID_DELETING, message, (call,))
 
 
 FAREWELL: tuple[Callable[[Seen], Verdict], ...] = (
