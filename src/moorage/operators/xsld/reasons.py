@@ -164,8 +164,8 @@ class Reason(decision.Reason):
     GRID_FAILED = "GridFailed", "The server refused or failed; it is tried again, less and less often."
     GRID_GIVEN_UP = (
         "GridGivenUp",
-        "The grid could not be brought Online often enough. Look at the message; set the annotation "
-        "moorage.dev/reconcile-at to any new value to have it tried again.",
+        "The grid could not be brought Online often enough. Look at the message and correct the spec, or set the "
+        "annotation moorage.dev/reconcile-at to any new value to have it tried again.",
     )
     GRID_REFUSED = "GridRefused", "The server refuses these settings. Correct the spec."
     RECREATE_NEEDED = (

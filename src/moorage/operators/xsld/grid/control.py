@@ -41,6 +41,11 @@ class Seen(shared.Seen, frozen=True, kw_only=True):
         """Whether the user allows the grid's data to be lost for a change."""
         return self.meta.annotations.get(names.ALLOW_RECREATE) == "true"
 
+    @property
+    def attempts(self) -> int:
+        """Failures with this spec; none counts any more once it has changed."""
+        return self.status.attempts if self.status.failed_generation == self.meta.generation else 0
+
 
 def _known(seen: Seen) -> bool:
     return seen.told.grids is not None
@@ -116,9 +121,16 @@ def _ended(seen: Seen, outcome: str) -> decision.Ended:
 
 
 def _failed(seen: Seen, asked: str, why: str) -> Verdict:
-    """Never begun is no failure of the grid: it is looked at anew."""
-    attempts = seen.status.attempts + (1 if seen.status.task_id else 0)
-    fields = {"asked": "", "taskId": 0, "attempts": attempts, "failedAt": conditions.timestamp(seen.now)}
+    """Never begun is no failure of the grid: it is looked at anew. It counts for the spec that was asked for."""
+    status = seen.status
+    before = status.attempts if status.failed_generation == status.asked_generation else 0
+    fields = {
+        "asked": "",
+        "taskId": 0,
+        "attempts": before + (1 if status.task_id else 0),
+        "failedAt": conditions.timestamp(seen.now),
+        "failedGeneration": status.asked_generation,
+    }
     ended = _ended(seen, "failed") if seen.status.task_id else None
     note = decision.Remember(why="the next try waits a while", fields=fields, ended=ended)
     return Act(Reason.GRID_FAILED, f"{asked} of grid {seen.grid_name}: {why}", (note,))
@@ -133,14 +145,14 @@ def refusal_is_told(seen: Seen) -> Verdict:
 
 def failures_are_spaced(seen: Seen) -> Verdict:
     """After a failure the next try waits, longer each time, and in the end for the user."""
-    attempts = seen.status.attempts
+    attempts = seen.attempts
     if not attempts or (not seen.meta.deleting and _is_well(seen)):
         return DONE
     if attempts >= seen.spec.recovery.max_attempts:
         return Blocked(
             Reason.GRID_GIVEN_UP,
             f"grid {seen.grid_name} failed {attempts} times",
-            "set the annotation moorage.dev/reconcile-at to any new value to try again",
+            "correct the spec, or set the annotation moorage.dev/reconcile-at to any new value to try again",
         )
     left = conditions.epoch(seen.status.failed_at) + seen.limits.after(attempts) - seen.now
     if left <= 0:
@@ -213,7 +225,8 @@ def ask(seen: Seen, what: str, reason: Reason, message: str) -> Verdict:
     """Remember that it is asked, then ask; one thing at a time, whoever asked for it."""
     if (held := shared.group_is_free(seen, message)) is not DONE:
         return held
-    fields = {"asked": what, "askedAt": conditions.timestamp(seen.now), "taskId": 0, "refused": ""}
+    asked = {"asked": what, "askedAt": conditions.timestamp(seen.now), "askedGeneration": seen.meta.generation}
+    fields = {**asked, "taskId": 0, "refused": ""}
     remember = decision.Remember(why="a crash must not have it asked blindly again", fields=fields)
     call = decision.Call(why=message, operation="ask", args={"what": what}, keep=True)
     return Act(reason, message, (remember, call))
@@ -297,8 +310,8 @@ def online(seen: Seen) -> Fact:
 def recovering(seen: Seen) -> Fact:
     """Whether a lost or broken grid is being made anew."""
     lost = _known(seen) and seen.status.made and (seen.grid is None or seen.grid.status == seen.said.grid_error)
-    if lost or seen.status.attempts:
-        return Fact("Recovering", True, Reason.GRID_RECREATING, f"{seen.status.attempts} failures")
+    if lost or seen.attempts:
+        return Fact("Recovering", True, Reason.GRID_RECREATING, f"{seen.attempts} failures")
     return Fact("Recovering", False, Reason.IDLE, "")
 
 

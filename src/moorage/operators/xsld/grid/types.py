@@ -92,11 +92,15 @@ class DataGridStatus(api_status.Status, frozen=True, kw_only=True, rename="camel
         str, msgspec.Meta(description="What was asked last: Create, Update or Delete, until it shows.")
     ] = ""
     asked_at: str = ""
+    asked_generation: Annotated[int, msgspec.Meta(description="Of the spec that it was asked for.")] = 0
     made: Annotated[bool, msgspec.Meta(description="The grid was made by this resource, or found and taken over.")] = (
         False
     )
     last_applied_hash: Annotated[str, msgspec.Meta(description="Of the settings that the server has taken.")] = ""
-    attempts: Annotated[int, msgspec.Meta(description="Failures since it was last well.")] = 0
+    attempts: Annotated[
+        int, msgspec.Meta(description="Failures since it was last well, and since the spec changed.")
+    ] = 0
+    failed_generation: Annotated[int, msgspec.Meta(description="Of the spec with which it failed so often.")] = 0
     refused: Annotated[str, msgspec.Meta(description="Why the server would not take the settings.")] = ""
     refused_generation: int = 0
     failed_at: str = ""
