@@ -160,6 +160,15 @@ ROWS: dict[str, Row] = {
         Blocks("AmbiguousCache"),
         "several caches in this namespace: c, d",
     ),
+    "it was made in another": row(
+        It().wants(cacheRef={"name": "c"}).fact(elsewhere="d"),
+        "cache_is_clear",
+        Blocks("MadeElsewhere"),
+        "it was made in XsldCache d, and spec.cacheRef names another",
+    ),
+    "it was made in another, and the named one is not there": row(
+        It().wants(cacheRef={"name": "x"}).caches().fact(elsewhere="d"), "cache_is_clear", Blocks("MadeElsewhere")
+    ),
     "the cache is not available": row(
         It().cache(available=False), "cache_is_available", UNAVAILABLE, "XsldCache c is not available"
     ),
@@ -389,6 +398,12 @@ FAREWELL_ROWS: dict[str, Row] = {
         "cache_holds_it",
         acts("Leaving", "finalizer off"),
     ),
+    "which cache has it is not clear": row(
+        It().caches(CACHE, msgspec.structs.replace(CACHE, name="d")), "cache_holds_it", Blocks("AmbiguousCache")
+    ),
+    "that is of no concern to one that was never made": row(
+        NEW.caches(CACHE, msgspec.structs.replace(CACHE, name="d")), "cache_holds_it", acts("Leaving", "finalizer off")
+    ),
     "it was never made": row(NEW, "cache_holds_it", acts("Leaving", "finalizer off"), "was never made"),
     "another's grid of that name is not deleted": row(
         It().says(made=False), "cache_holds_it", acts("Leaving", "finalizer off")
@@ -520,6 +535,7 @@ REPORTS: dict[str, tuple[It, dict[str, Any]]] = {
     "nobody tells of grids": (It().but(grids_known=False), {"cache": "c"}),
     "the group is not known": (It().fact(polled=DOWN), {"cache": "c"}),
     "which cache is not clear": (It().caches(), {"status": "Online"}),
+    "it was made in another": (It().fact(elsewhere="d", polled=NOT_YET), {}),
     "nothing is known": (It().fact(caches=DOWN, polled=DOWN), {}),
 }
 

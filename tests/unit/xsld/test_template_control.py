@@ -34,6 +34,7 @@ class It(msgspec.Struct, frozen=True):
     templates: tuple[str, ...] | None = ("t", "u")
     grids: tuple[answers.Grid, ...] | None = ()
     polled: Any = None
+    elsewhere: str = ""
     tasks: tuple[answers.Task, ...] = ()
     cache_ref: shared.CacheRef | None = None
 
@@ -70,6 +71,7 @@ class It(msgspec.Struct, frozen=True):
             template="t",
             documents=self.documents,
             caches=self.caches,
+            elsewhere=self.elsewhere,
             polled=observed.Fresh(told) if self.polled is None else self.polled,
         )
 
@@ -127,6 +129,12 @@ ROWS: dict[str, Row] = {
         "cache_is_clear",
         Blocks("AmbiguousCache"),
         "c, d",
+    ),
+    "it was made in another": row(
+        It().but(elsewhere="d"),
+        "cache_is_clear",
+        Blocks("MadeElsewhere"),
+        "it was made in XsldCache d, and spec.cacheRef names another",
     ),
     "the cache is not available": row(
         NEW.cache(available=False), "cache_is_available", UNAVAILABLE, "XsldCache c is not available"
@@ -189,6 +197,11 @@ FAREWELL_ROWS: dict[str, Row] = {
     ),
     "the cache is gone": row(It().but(caches=observed.Fresh(())), "cache_holds_it", LEAVES, "the cache is gone"),
     "the cache is being deleted": row(It().cache(deleting=True), "cache_holds_it", LEAVES, "the cache is gone"),
+    "which cache has it is not clear": row(
+        It().but(caches=observed.Fresh((CACHE, msgspec.structs.replace(CACHE, name="d")))),
+        "cache_holds_it",
+        Blocks("AmbiguousCache"),
+    ),
     "it was never uploaded": row(NEW, "cache_holds_it", LEAVES, "never uploaded"),
     "the cache is not available": row(It().cache(available=False), "cache_is_available", UNAVAILABLE),
     "grids are made of it": row(
@@ -276,6 +289,7 @@ STATES: dict[str, tuple[It, dict[str, Any]]] = {
         NEW.says(refused="no", refused_hash="d0"),
         {"state": "Uploading", "cache": "c", "usedBy": []},
     ),
+    "it was made in another": (It().but(elsewhere="d", polled=NOT_YET), {"state": "Error"}),
     "nobody tells": (It().but(templates=None), {"state": "Uploading", "cache": "c"}),
 }
 

@@ -29,6 +29,10 @@ class Dependent(kind.Reconciled, Protocol):
     def spec(self) -> _Spec:
         """What the user wants."""
 
+    @property
+    def holder(self) -> str:
+        """The cache that it was made in; empty: none yet."""
+
 
 O = TypeVar("O", bound=Dependent)  # noqa: E741 - the object
 S = TypeVar("S", bound=shared.Seen)
@@ -59,19 +63,30 @@ class DependentKind(kind.Kind[O, S]):
         self._caches.hub.polls.forget(self.key(namespace, name))
 
     def _meant(self, obj: O) -> list[cache_types.XsldCache]:
-        return self._caches.meant(obj.metadata.namespace, obj.spec.cache_ref)
+        """Those that may be meant; what is deleted means the one that it was made in, whatever its spec names."""
+        held = shared.CacheRef(obj.holder) if obj.metadata.deleting and obj.holder else None
+        return self._caches.meant(obj.metadata.namespace, held or obj.spec.cache_ref)
+
+    def _elsewhere(self, obj: O) -> str:
+        """The cache that it was made in, if that is still there and the spec names another."""
+        ref = obj.spec.cache_ref
+        if obj.metadata.deleting or ref is None or obj.holder in ("", ref.name):
+            return ""
+        held = self._caches.meant(obj.metadata.namespace, shared.CacheRef(obj.holder))
+        return obj.holder if held else ""
 
     def _the_cache(self, obj: O) -> cache_types.XsldCache | None:
         """The one that is meant, if that is clear."""
         found = self._meant(obj)
-        return found[0] if len(found) == 1 else None
+        return found[0] if len(found) == 1 and not self._elsewhere(obj) else None
 
     def _told(self, obj: O) -> tuple[Caches, observed.Observed[answers.Polled]]:
         """The caches that may be meant, and what the group of the one tells."""
         found, key, polls = self._meant(obj), self.key(*obj.metadata.key), self._caches.hub.polls
-        if len(found) != 1:
+        cache = self._the_cache(obj)
+        if cache is None:
             return self._caches.seen(found), observed.not_yet("group")
-        place = found[0].metadata.key
+        place = cache.metadata.key
         polled = polls.read(place, key)
         polls.forget(key, keep=(place,))
         return self._caches.seen(found), polled

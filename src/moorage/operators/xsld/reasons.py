@@ -152,6 +152,12 @@ class Reason(decision.Reason):
         "AmbiguousCache",
         "There are several XsldCaches in this namespace. Say in spec.cacheRef.name which one is meant.",
     )
+    MADE_ELSEWHERE = (
+        "MadeElsewhere",
+        "spec.cacheRef names another XsldCache than the one that the grid or template was made in, and nothing moves "
+        "from cache to cache. Delete the resource, which removes it from the cache that it is in unless "
+        "moorage.dev/on-delete=Orphan keeps it there, and make it anew with the right spec.cacheRef.",
+    )
     CACHE_NOT_AVAILABLE = "CacheNotAvailable", "The cache can't take administrative changes at the moment."
     TEMPLATE_MISSING = (
         "TemplateMissing",

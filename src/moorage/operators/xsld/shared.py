@@ -7,6 +7,7 @@ from typing import Annotated
 import msgspec
 
 from moorage.api import meta
+from moorage.api import status as api_status
 from moorage.operators.xsld.group import answers
 from moorage.operators.xsld.reasons import Reason
 from moorage.runtime import decision, observed
@@ -34,6 +35,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     meta: meta.ObjectMeta
     busy: float  # seconds between polls while something is under way
     caches: observed.Observed[tuple[CacheSeen, ...]]  # those that may be meant
+    elsewhere: str = ""  # the cache that it was made in, where another one is meant
     polled: observed.Observed[answers.Polled]
 
     @property
@@ -52,6 +54,13 @@ def cache_is_clear(seen: Seen, ref: CacheRef | None) -> Verdict:
     """The named cache, or the only one in the namespace."""
     if isinstance(seen.caches, observed.Failed):
         return decision.unknown(Reason.CACHE_NOT_FOUND, seen.caches, "cache")
+    if seen.elsewhere:
+        return Blocked(
+            Reason.MADE_ELSEWHERE,
+            f"it was made in XsldCache {seen.elsewhere}, and spec.cacheRef names another",
+            f"delete it, with the annotation {api_status.ON_DELETE}=Orphan if XsldCache {seen.elsewhere} is to keep "
+            "it, and make it anew",
+        )
     found = seen.caches.value
     if len(found) > 1:
         several = ", ".join(cache.name for cache in found)

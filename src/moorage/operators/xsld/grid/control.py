@@ -241,11 +241,13 @@ def cache_holds_it(seen: Seen) -> Verdict:
         return decision.unknown(Reason.CACHE_NOT_FOUND, seen.caches, "cache")
     if seen.spec.deletion_policy == "Retain" or seen.meta.annotations.get(api_status.ON_DELETE) == "Orphan":
         return steps.leave(Reason.LEAVING, f"grid {seen.grid_name} stays on the server")
+    if not seen.status.made and not seen.status.asked:
+        return steps.leave(Reason.LEAVING, f"grid {seen.grid_name} was never made")
+    if len(seen.caches.value) > 1:
+        return shared.cache_is_clear(seen, seen.spec.cache_ref)
     cache = seen.cache
     if cache is None or cache.deleting:
         return steps.leave(Reason.LEAVING, "the cache is gone, and the grid with it")
-    if not seen.status.made and not seen.status.asked:
-        return steps.leave(Reason.LEAVING, f"grid {seen.grid_name} was never made")
     return DONE
 
 
@@ -322,7 +324,7 @@ READY_FACTS = frozenset({"Synced", "Online"})
 def report(seen: Seen) -> dict[str, Any]:
     """The fields of the status that say how it stands; what is not known stays as it was."""
     said: dict[str, Any] = {}
-    if seen.cache is not None:
+    if seen.cache is not None and not seen.elsewhere:
         said["cache"] = seen.cache.name
     if _known(seen):
         said["status"] = seen.grid.status if seen.grid else ""

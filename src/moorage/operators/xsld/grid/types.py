@@ -78,7 +78,8 @@ class DataGridSpec(msgspec.Struct, frozen=True, rename="camel"):
             "a grid of type Custom needs templateName",
             field_path=".templateName",
         ),
-        *crd.immutable("gridName", "cacheRef"),
+        *crd.immutable("gridName"),
+        *crd.once_set("cacheRef"),
     )
 
 
@@ -114,9 +115,14 @@ class DataGrid(msgspec.Struct, frozen=True):
     status: DataGridStatus = DataGridStatus()
 
     @property
-    def grid(self) -> str:
+    def server_name(self) -> str:
         """The grid's name on the server."""
         return self.spec.grid_name or self.metadata.name
+
+    @property
+    def holder(self) -> str:
+        """The cache that the grid is in; empty: none yet."""
+        return self.status.cache if self.status.made or self.status.asked else ""
 
 
 def definition() -> dict[str, object]:

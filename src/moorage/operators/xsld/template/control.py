@@ -111,10 +111,12 @@ def cache_holds_it(seen: Seen) -> Verdict:
         return decision.unknown(Reason.CACHE_NOT_FOUND, seen.caches, "cache")
     if seen.meta.annotations.get(api_status.ON_DELETE) == "Orphan":
         return steps.leave(Reason.LEAVING, f"template {seen.template} stays on the server")
-    if seen.cache is None or seen.cache.deleting:
-        return steps.leave(Reason.LEAVING, "the cache is gone, and the template with it")
     if not seen.status.hash:
         return steps.leave(Reason.LEAVING, f"template {seen.template} was never uploaded")
+    if len(seen.caches.value) > 1:
+        return shared.cache_is_clear(seen, seen.spec.cache_ref)
+    if seen.cache is None or seen.cache.deleting:
+        return steps.leave(Reason.LEAVING, "the cache is gone, and the template with it")
     return DONE
 
 
@@ -171,14 +173,14 @@ def report(seen: Seen) -> dict[str, Any]:
     """The fields of the status that say how it stands; what is not known stays as it was."""
     documents = observed.value_of(seen.documents) or Documents()
     state = "Pending"
-    if documents.fault or (seen.status.refused and seen.status.refused_hash == documents.digest):
+    if documents.fault or seen.elsewhere or (seen.status.refused and seen.status.refused_hash == documents.digest):
         state = "Error"
     elif uploaded(seen).status:
         state = "InUse" if seen.used_by else "Available"
     elif seen.cache is not None and seen.cache.available:
         state = "Uploading"
     said: dict[str, Any] = {"state": state}
-    if seen.cache is not None:
+    if seen.cache is not None and not seen.elsewhere:
         said["cache"] = seen.cache.name
     if seen.there is not None:
         said["usedBy"] = list(seen.used_by)

@@ -59,9 +59,10 @@ class TemplateKind(dependent.DependentKind[types.GridTemplate, control.Seen]):
             spec=obj.spec,
             status=obj.status,
             busy=self._settings.poll.busy_seconds,
-            template=obj.template,
+            template=obj.server_name,
             documents=self._documents.read(obj.metadata.key, self.key(*obj.metadata.key)),
             caches=caches,
+            elsewhere=self._elsewhere(obj),
             polled=polled,
         )
 
@@ -141,5 +142,5 @@ class TemplateKind(dependent.DependentKind[types.GridTemplate, control.Seen]):
         cache = self._the_cache(obj)
         if cache is None:
             raise LookupError("the cache is not clear")
-        path = self._settings.dialect.paths.template.format(name=obj.template)
+        path = self._settings.dialect.paths.template.format(name=obj.server_name)
         return await self._caches.hub.ask(cache.metadata.key, cache.status.primary, method, path, body)
