@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from moorage.api import meta
 from moorage.kube import cache as kube_cache
 from moorage.kube import client as kube_client
 from moorage.operators.xsld import config, dependent, names
@@ -16,6 +17,7 @@ from moorage.operators.xsld.cache import kind as cache_kind
 from moorage.operators.xsld.cache import types as cache_types
 from moorage.operators.xsld.grid import control as grid_control
 from moorage.operators.xsld.grid import kind as grid_kind
+from moorage.operators.xsld.grid import types as grid_types
 from moorage.operators.xsld.template import control as template_control
 from moorage.operators.xsld.template import kind as template_kind
 from moorage.runtime import decision, gate, observed
@@ -178,3 +180,105 @@ async def test_with_the_cache_that_it_was_made_in_it_is_gone(of: Of) -> None:
     await place.put("x", deleting=True, **D, status=of.in_c)
     async with place.started():
         assert ("cache_holds_it", "Leaving") == await place.stands(leaving=True)
+
+
+# --- who else means the same
+
+TAKEN = ("name_is_free", "NameTaken")
+C = {"cacheRef": {"name": "c"}}
+OTHERS: dict[str, tuple[tuple[str, ...], dict[str, Any], dict[str, Any], tuple[str, str]]] = {
+    # id: (caches, what there is of x, what there is of w, where x stands)
+    "an older one": (("c",), {}, {"age": 9}, TAKEN),
+    "a younger one": (("c",), {"age": 9}, {}, AVAILABLE),
+    "of the same age, first by name": (("c",), {}, {}, TAKEN),
+    "an older one that is being deleted": (("c",), {}, {"age": 9, "deleting": True}, TAKEN),
+    "an older one of another name": (("c",), {}, {"age": 9, "name": "other"}, AVAILABLE),
+    "an older one in another cache": (("c", "d"), C, {"age": 9, **D}, AVAILABLE),
+    "both name the cache": (("c", "d"), C, {"age": 9, **C}, TAKEN),
+    "an older one whose cache is not clear": (("c", "d"), C, {"age": 9}, AVAILABLE),
+    "an older one whose cache is not clear any more": (("c", "d"), C, {"age": 9, "made": True}, TAKEN),
+    "an older one that was made in this cache, and names another": (
+        ("c", "d"),
+        C,
+        {"age": 9, "made": True, **D},
+        TAKEN,
+    ),
+    "an older one that names this cache, and was made in another": (
+        ("c", "d"),
+        D,
+        {"age": 9, "made": True, **D},
+        AVAILABLE,
+    ),
+    "an older one of a cache that is gone": (("c",), C, {"age": 9, **D}, AVAILABLE),
+}
+
+
+async def put(place: Place, name: str, content: dict[str, Any]) -> None:
+    """One that means the name `g` on the server."""
+    content = dict(content)
+    called = {place.of.name: content.pop("name", "g")}
+    status = place.of.in_c if content.pop("made", False) else {}
+    await place.put(name, **called, **content, status=status)
+
+
+@each_kind
+@pytest.mark.parametrize(("caches", "own", "other", "where"), OTHERS.values(), ids=OTHERS)
+async def test_of_two_that_mean_the_same_the_older_has_it(
+    of: Of, caches: tuple[str, ...], own: dict[str, Any], other: dict[str, Any], where: tuple[str, str]
+) -> None:
+    place = Place(of)
+    await place.caches(*caches)
+    await put(place, "x", own)
+    await put(place, "w", other)
+    async with place.started():
+        assert where == await place.stands("x")
+
+
+@each_kind
+async def test_the_younger_goes_and_leaves_what_is_the_older_s(of: Of) -> None:
+    place = Place(of)
+    await place.caches("c")
+    await put(place, "w", {"age": 9, "made": True})
+    await put(place, "x", {"made": True, "deleting": True})
+    async with place.started():
+        assert ("cache_holds_it", "Leaving") == await place.stands("x", leaving=True)
+        assert AVAILABLE == await place.stands("w", leaving=True)
+
+
+@each_kind
+async def test_nothing_is_asked_for_the_younger_that_was_decided_before_the_older_was_seen(of: Of) -> None:
+    place = Place(of)
+    await place.caches("c")
+    await put(place, "w", {"age": 9})
+    await put(place, "x", {"made": True})
+    async with place.started():
+        obj = place.kind.find("ns", "x")
+        for operation in place.kind.operations.values():
+            outcome = await operation(obj, {"what": "Delete", "digest": "h"})
+
+            assert decision.Conflict("w means the same, and is older") == outcome
+
+
+@each_kind
+async def test_the_younger_is_told_when_the_older_goes(of: Of) -> None:
+    place = Place(of)
+    await place.caches("c")
+    await put(place, "w", {"age": 9})
+    await put(place, "x", {})
+    await put(place, "y", {"name": "other"})
+    async with place.started():
+        kind = of.kind.resource.kind
+        place.woken.clear()
+        await place.api.put(of.kind.resource.plural, "w", {"status": {"cache": "c"}})
+        await place.api.drop(of.kind.resource.plural, "w")
+        await fake_api.until(lambda: bool(place.woken))
+
+        assert {(kind, "ns", "x")} == {key for key in place.woken if key[0] == kind}
+        assert AVAILABLE == await place.stands("x")
+
+
+def test_others_in_other_namespaces_mean_others() -> None:
+    first, second = (grid_types.DataGrid(meta.ObjectMeta(name="g", namespace=place)) for place in ("a", "b"))
+
+    assert not dependent.rivals(first, second)
+    assert not dependent.rivals(first, first)

@@ -169,6 +169,15 @@ ROWS: dict[str, Row] = {
     "it was made in another, and the named one is not there": row(
         It().wants(cacheRef={"name": "x"}).caches().fact(elsewhere="d"), "cache_is_clear", Blocks("MadeElsewhere")
     ),
+    "an older one means the same grid": row(
+        NEW.fact(older="h"),
+        "name_is_free",
+        Blocks("NameTaken"),
+        "DataGrid h, which is older, means g in XsldCache c too",
+    ),
+    "an older one means the same grid, and it is being changed": row(
+        It().fact(older="h").asked("Update").runs(), "name_is_free", Blocks("NameTaken")
+    ),
     "the cache is not available": row(
         It().cache(available=False), "cache_is_available", UNAVAILABLE, "XsldCache c is not available"
     ),
@@ -397,6 +406,9 @@ FAREWELL_ROWS: dict[str, Row] = {
         It().object(annotations={"moorage.dev/on-delete": "Orphan"}),
         "cache_holds_it",
         acts("Leaving", "finalizer off"),
+    ),
+    "an older one means the same grid, which stays": row(
+        It().fact(older="h"), "cache_holds_it", acts("Leaving", "finalizer off"), "grid g is that of DataGrid h"
     ),
     "which cache has it is not clear": row(
         It().caches(CACHE, msgspec.structs.replace(CACHE, name="d")), "cache_holds_it", Blocks("AmbiguousCache")

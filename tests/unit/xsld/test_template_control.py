@@ -35,6 +35,7 @@ class It(msgspec.Struct, frozen=True):
     grids: tuple[answers.Grid, ...] | None = ()
     polled: Any = None
     elsewhere: str = ""
+    older: str = ""
     tasks: tuple[answers.Task, ...] = ()
     cache_ref: shared.CacheRef | None = None
 
@@ -72,6 +73,7 @@ class It(msgspec.Struct, frozen=True):
             documents=self.documents,
             caches=self.caches,
             elsewhere=self.elsewhere,
+            older=self.older,
             polled=observed.Fresh(told) if self.polled is None else self.polled,
         )
 
@@ -136,6 +138,12 @@ ROWS: dict[str, Row] = {
         Blocks("MadeElsewhere"),
         "it was made in XsldCache d, and spec.cacheRef names another",
     ),
+    "an older one means the same template": row(
+        It().but(older="s"),
+        "name_is_free",
+        Blocks("NameTaken"),
+        "GridTemplate s, which is older, means t in XsldCache c too",
+    ),
     "the cache is not available": row(
         NEW.cache(available=False), "cache_is_available", UNAVAILABLE, "XsldCache c is not available"
     ),
@@ -197,6 +205,9 @@ FAREWELL_ROWS: dict[str, Row] = {
     ),
     "the cache is gone": row(It().but(caches=observed.Fresh(())), "cache_holds_it", LEAVES, "the cache is gone"),
     "the cache is being deleted": row(It().cache(deleting=True), "cache_holds_it", LEAVES, "the cache is gone"),
+    "an older one means the same template, which stays": row(
+        It().but(older="s"), "cache_holds_it", LEAVES, "template t is that of GridTemplate s"
+    ),
     "which cache has it is not clear": row(
         It().but(caches=observed.Fresh((CACHE, msgspec.structs.replace(CACHE, name="d")))),
         "cache_holds_it",
@@ -290,6 +301,7 @@ STATES: dict[str, tuple[It, dict[str, Any]]] = {
         {"state": "Uploading", "cache": "c", "usedBy": []},
     ),
     "it was made in another": (It().but(elsewhere="d", polled=NOT_YET), {"state": "Error"}),
+    "an older one means the same": (It().but(older="s"), {"state": "Error", "cache": "c", "usedBy": []}),
     "nobody tells": (It().but(templates=None), {"state": "Uploading", "cache": "c"}),
 }
 

@@ -158,6 +158,12 @@ class Reason(decision.Reason):
         "from cache to cache. Delete the resource, which removes it from the cache that it is in unless "
         "moorage.dev/on-delete=Orphan keeps it there, and make it anew with the right spec.cacheRef.",
     )
+    NAME_TAKEN = (
+        "NameTaken",
+        "An older DataGrid, or GridTemplate, means the same name in the same XsldCache; what is on the server is the "
+        "older one's, and stays when this one is deleted. Delete one of the two, or make this one anew with another "
+        "gridName or templateName.",
+    )
     CACHE_NOT_AVAILABLE = "CacheNotAvailable", "The cache can't take administrative changes at the moment."
     TEMPLATE_MISSING = (
         "TemplateMissing",

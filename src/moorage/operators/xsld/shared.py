@@ -36,6 +36,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     busy: float  # seconds between polls while something is under way
     caches: observed.Observed[tuple[CacheSeen, ...]]  # those that may be meant
     elsewhere: str = ""  # the cache that it was made in, where another one is meant
+    older: str = ""  # an older resource of the kind that means the same on the server
     polled: observed.Observed[answers.Polled]
 
     @property
@@ -71,6 +72,15 @@ def cache_is_clear(seen: Seen, ref: CacheRef | None) -> Verdict:
         return DONE
     said = f"there is no XsldCache {ref.name}" if ref else "there is no XsldCache in this namespace"
     return Wait(Reason.CACHE_NOT_FOUND, said, on="cache", within=900.0)
+
+
+def name_is_free(seen: Seen, kind: str, called: str) -> Verdict:
+    """Of several resources that mean the same on the server the oldest has it."""
+    if not seen.older:
+        return DONE
+    place = seen.cache.name if seen.cache else ""
+    said = f"{kind} {seen.older}, which is older, means {called} in XsldCache {place} too"
+    return Blocked(Reason.NAME_TAKEN, said, "delete one of the two, or make this one anew under another name")
 
 
 def group_is_free(seen: Seen, message: str) -> Verdict:

@@ -71,6 +71,11 @@ def cache_is_clear(seen: Seen) -> Verdict:
     return shared.cache_is_clear(seen, seen.spec.cache_ref)
 
 
+def name_is_free(seen: Seen) -> Verdict:
+    """The grid is no older DataGrid's."""
+    return shared.name_is_free(seen, names.GRID.kind, seen.grid_name)
+
+
 def cache_is_available(seen: Seen) -> Verdict:
     """Grids are changed in a group that stands, while nothing else is under way there."""
     return shared.cache_is_available(seen, known=_known(seen), what="grids")
@@ -236,13 +241,16 @@ def ask(seen: Seen, what: str, reason: Reason, message: str) -> Verdict:
 
 
 def cache_holds_it(seen: Seen) -> Verdict:
-    """With its cache the grid is gone; one that was never made has nothing to remove."""
+    """With its cache the grid is gone; one that was never made, or is another's, is not removed."""
     if isinstance(seen.caches, observed.Failed):
         return decision.unknown(Reason.CACHE_NOT_FOUND, seen.caches, "cache")
     if seen.spec.deletion_policy == "Retain" or seen.meta.annotations.get(api_status.ON_DELETE) == "Orphan":
         return steps.leave(Reason.LEAVING, f"grid {seen.grid_name} stays on the server")
     if not seen.status.made and not seen.status.asked:
         return steps.leave(Reason.LEAVING, f"grid {seen.grid_name} was never made")
+    if seen.older:
+        said = f"grid {seen.grid_name} is that of {names.GRID.kind} {seen.older}, which is older"
+        return steps.leave(Reason.LEAVING, said)
     if len(seen.caches.value) > 1:
         return shared.cache_is_clear(seen, seen.spec.cache_ref)
     cache = seen.cache
@@ -264,6 +272,7 @@ STEPS: tuple[Callable[[Seen], Verdict], ...] = (
     finalizer_is_set,
     retry_is_honoured,
     cache_is_clear,
+    name_is_free,
     cache_is_available,
     what_was_asked_shows,
     refusal_is_told,

@@ -70,6 +70,11 @@ def cache_is_clear(seen: Seen) -> Verdict:
     return shared.cache_is_clear(seen, seen.spec.cache_ref)
 
 
+def name_is_free(seen: Seen) -> Verdict:
+    """The template is no older GridTemplate's."""
+    return shared.name_is_free(seen, names.TEMPLATE.kind, seen.template)
+
+
 def cache_is_available(seen: Seen) -> Verdict:
     """Templates are changed in a group that stands."""
     return shared.cache_is_available(seen, known=seen.there is not None, what="templates")
@@ -97,6 +102,7 @@ STEPS: tuple[Callable[[Seen], Verdict], ...] = (
     retry_is_honoured,
     source_is_there,
     cache_is_clear,
+    name_is_free,
     cache_is_available,
     template_is_uploaded,
 )
@@ -106,13 +112,16 @@ STEPS: tuple[Callable[[Seen], Verdict], ...] = (
 
 
 def cache_holds_it(seen: Seen) -> Verdict:
-    """With its cache the template is gone; one that was never uploaded has nothing to remove."""
+    """With its cache the template is gone; one that was never uploaded, or is another's, is not removed."""
     if isinstance(seen.caches, observed.Failed):
         return decision.unknown(Reason.CACHE_NOT_FOUND, seen.caches, "cache")
     if seen.meta.annotations.get(api_status.ON_DELETE) == "Orphan":
         return steps.leave(Reason.LEAVING, f"template {seen.template} stays on the server")
     if not seen.status.hash:
         return steps.leave(Reason.LEAVING, f"template {seen.template} was never uploaded")
+    if seen.older:
+        said = f"template {seen.template} is that of {names.TEMPLATE.kind} {seen.older}, which is older"
+        return steps.leave(Reason.LEAVING, said)
     if len(seen.caches.value) > 1:
         return shared.cache_is_clear(seen, seen.spec.cache_ref)
     if seen.cache is None or seen.cache.deleting:
@@ -173,7 +182,12 @@ def report(seen: Seen) -> dict[str, Any]:
     """The fields of the status that say how it stands; what is not known stays as it was."""
     documents = observed.value_of(seen.documents) or Documents()
     state = "Pending"
-    if documents.fault or seen.elsewhere or (seen.status.refused and seen.status.refused_hash == documents.digest):
+    if (
+        documents.fault
+        or seen.elsewhere
+        or seen.older
+        or (seen.status.refused and seen.status.refused_hash == documents.digest)
+    ):
         state = "Error"
     elif uploaded(seen).status:
         state = "InUse" if seen.used_by else "Available"

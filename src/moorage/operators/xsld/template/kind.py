@@ -63,6 +63,7 @@ class TemplateKind(dependent.DependentKind[types.GridTemplate, control.Seen]):
             documents=self._documents.read(obj.metadata.key, self.key(*obj.metadata.key)),
             caches=caches,
             elsewhere=self._elsewhere(obj),
+            older=self._older(obj),
             polled=polled,
         )
 
@@ -115,6 +116,8 @@ class TemplateKind(dependent.DependentKind[types.GridTemplate, control.Seen]):
     # --- what is done to the group ---------------------------------------------------------------------------------
 
     async def _upload(self, obj: types.GridTemplate, args: dict[str, Any]) -> decision.Outcome:
+        if older := self._older(obj):
+            return decision.Conflict(f"{older} means the same, and is older")
         try:
             grid, deployment = await self._read(obj)
         except _SourceError as error:
@@ -132,6 +135,9 @@ class TemplateKind(dependent.DependentKind[types.GridTemplate, control.Seen]):
         return await self._caches.hub.attempt(send(), refused)
 
     async def _remove(self, obj: types.GridTemplate, _: dict[str, Any]) -> decision.Outcome:
+        if older := self._older(obj):
+            return decision.Conflict(f"{older} means the same, and is older")
+
         async def send() -> decision.Outcome:
             await self._ask(obj, "DELETE", None)
             return decision.Ok()
