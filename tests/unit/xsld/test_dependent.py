@@ -12,12 +12,13 @@ import pytest
 from moorage.api import meta
 from moorage.kube import cache as kube_cache
 from moorage.kube import client as kube_client
-from moorage.operators.xsld import config, dependent, names
+from moorage.operators.xsld import config, dependent, hub, names
 from moorage.operators.xsld.cache import kind as cache_kind
 from moorage.operators.xsld.cache import types as cache_types
 from moorage.operators.xsld.grid import control as grid_control
 from moorage.operators.xsld.grid import kind as grid_kind
 from moorage.operators.xsld.grid import types as grid_types
+from moorage.operators.xsld.group import dialect
 from moorage.operators.xsld.template import control as template_control
 from moorage.operators.xsld.template import kind as template_kind
 from moorage.runtime import decision, gate, observed
@@ -57,7 +58,8 @@ each_kind = pytest.mark.parametrize("of", [GRIDS, TEMPLATES], ids=["grids", "tem
 class Place:
     """A namespace with caches and objects of one kind, and the kind that looks at them."""
 
-    def __init__(self, of: Of) -> None:
+    def __init__(self, of: Of, settings: config.Config = SETTINGS) -> None:
+        self.settings = settings
         self.of, self.api, self.woken = of, fake_api.FakeApi(), list[Any]()
         self.kind: dependent.DependentKind[Any, Any]
 
@@ -81,9 +83,9 @@ class Place:
         client = kube_client.Client(self.api)
         caches = kube_cache.Caches(client)
         world = runtime_kind.World(client, caches, gate.Gate(), self.woken.append)
-        first = cache_kind.CacheKind(SETTINGS)
+        first = cache_kind.CacheKind(self.settings)
         first.caches = [caches.watch(names.CACHE, cache_types.XsldCache)]
-        self.kind = self.of.kind(SETTINGS, first)
+        self.kind = self.of.kind(self.settings, first)
         self.kind.caches = [caches.watch(self.of.kind.resource, self.of.kind.model)]
         await first.start(world)
         await self.kind.start(world)
@@ -282,3 +284,39 @@ def test_others_in_other_namespaces_mean_others() -> None:
 
     assert not dependent.rivals(first, second)
     assert not dependent.rivals(first, first)
+
+
+# --- the upload
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        (
+            dialect.TemplateFields(),
+            ("PUT", {"description": "d", "objectGridXml": "<a/>", "deploymentXml": "<b/>"}),
+        ),
+        (
+            dialect.TemplateFields(method="POST", description="note", object_grid="grid", deployment="policy"),
+            ("POST", {"note": "d", "grid": "<a/>", "policy": "<b/>"}),
+        ),
+    ],
+    ids=["as guessed", "otherwise"],
+)
+async def test_a_template_is_uploaded_as_the_dialect_says(
+    monkeypatch: pytest.MonkeyPatch, said: dialect.TemplateFields, expected: tuple[str, dict[str, str]]
+) -> None:
+    asked = []
+
+    async def ask(_: Any, __: Any, ___: str, method: str, path: str, body: Any = None) -> None:
+        asked.append((method, path, body))
+
+    monkeypatch.setattr(hub.Hub, "ask", ask)
+    place = Place(TEMPLATES, msgspec.structs.replace(SETTINGS, dialect=dialect.Dialect(template=said)))
+    await place.caches("c")
+    await put(place, "x", {"description": "d"})
+    async with place.started():
+        outcome = await place.kind.operations["upload"](place.kind.find("ns", "x"), {"digest": "h"})
+
+    assert decision.Ok({"hash": "h", "refused": "", "refusedHash": ""}) == outcome
+    assert [(expected[0], "/gridTemplate/g", expected[1])] == asked

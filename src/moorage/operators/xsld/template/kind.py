@@ -122,11 +122,12 @@ class TemplateKind(dependent.DependentKind[types.GridTemplate, control.Seen]):
             grid, deployment = await self._read(obj)
         except _SourceError as error:
             return decision.Conflict(str(error))
-        body = {"description": obj.spec.description, "objectGridXml": grid, "deploymentXml": deployment}
+        said = self._settings.dialect.template
+        body = {said.description: obj.spec.description, said.object_grid: grid, said.deployment: deployment}
         digest = str(args["digest"])
 
         async def send() -> decision.Outcome:
-            await self._ask(obj, "PUT", body)
+            await self._ask(obj, said.method, body)
             return decision.Ok({"hash": digest, "refused": "", "refusedHash": ""})
 
         def refused(words: str) -> decision.Outcome:
