@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 from msgspec import inspect as types
 
-__all__ = ["Rule", "Schema", "immutable", "of"]
+__all__ = ["Rule", "Schema", "immutable", "of", "once_set"]
 
 Schema = dict[str, Any]
 
@@ -49,6 +49,20 @@ def immutable(*fields: str, message: str = "") -> tuple[Rule, ...]:
         return Rule(
             f"has(self.{name}) == has(oldSelf.{name}) && (!has(self.{name}) || self.{name} == oldSelf.{name})",
             message or f"{field} can't be changed after creation",
+            field_path=f".{field}",
+        )
+
+    return tuple(rule(field) for field in fields)
+
+
+def once_set(*fields: str, message: str = "") -> tuple[Rule, ...]:
+    """Rules for a Struct whose named fields (as on the wire) may be set later, and then can't be changed or removed."""
+
+    def rule(field: str) -> Rule:
+        name = _cel_name(field)
+        return Rule(
+            f"!has(oldSelf.{name}) || (has(self.{name}) && self.{name} == oldSelf.{name})",
+            message or f"{field} can't be changed once it is set",
             field_path=f".{field}",
         )
 

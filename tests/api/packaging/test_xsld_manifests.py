@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import secrets
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -146,3 +147,21 @@ def test_two_releases_share_a_namespace(cluster: Cluster, tmp_path: Path, place:
         grid = there[f"DataGrid/{release}-sessions"]["spec"]
 
         assert ("sessions", release) == (grid["gridName"], grid["cacheRef"]["name"])
+
+
+@pytest.mark.parametrize(("kind", "spec"), [("DataGrid", {}), ("GridTemplate", {"source": XML})])
+def test_a_cache_can_be_named_later_and_then_not_changed(
+    cluster: Cluster, place: str, kind: str, spec: dict[str, Any]
+) -> None:
+    """As the advice of AmbiguousCache has it."""
+    metadata = {"name": "late", "namespace": place}
+    made = {"apiVersion": "xsld.ibm.com/v1alpha1", "kind": kind, "metadata": metadata, "spec": spec}
+    cluster.must(cluster.kubectl("create", body=made))
+
+    def patch(ref: dict[str, str] | None) -> subprocess.CompletedProcess[str]:
+        change = json.dumps({"spec": {"cacheRef": ref}})
+        return cluster.kubectl("-n", place, "patch", kind, "late", "--type=merge", "-p", change)
+
+    cluster.must(patch({"name": "c"}))
+    for other in ({"name": "d"}, None):
+        assert "cacheRef can't be changed once it is set" in patch(other).stderr

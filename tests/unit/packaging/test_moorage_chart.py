@@ -432,6 +432,14 @@ def test_notes_name_the_next_two_commands(helm: Any, root: Any) -> None:
             {"systems": {"xsld": {"dialect": {"paths": {"gruop": "/x"}}}}},
             "at '/systems/xsld/dialect/paths': additional properties 'gruop' not allowed",
         ),
+        (
+            {"systems": {"xsld": {"dialect": {"template": {"method": "PATCH"}}}}},
+            "at '/systems/xsld/dialect/template/method'",
+        ),
+        (
+            {"systems": {"xsld": {"dialect": {"grid": {"settings": {"lockTime": "x"}}}}}},
+            "invalid propertyName 'lockTime'",
+        ),
         ({"logLevel": "loud"}, "at '/logLevel'"),
         ({"leaderElection": {"durationSeconds": 0}}, "at '/leaderElection/durationSeconds'"),
         ({"terminationGracePeriodSeconds": 1}, "at '/terminationGracePeriodSeconds'"),

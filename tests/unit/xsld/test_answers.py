@@ -10,6 +10,7 @@ from moorage.operators.xsld.group import answers, dialect
 
 SAID = dialect.Dialect()
 TRANSIENT = SAID.transient_status
+TASK, GRID, TEMPLATE = SAID.task, SAID.grid, SAID.template
 
 
 def member(name: str, *, online: bool = True, primary: bool = False) -> answers.Member:
@@ -160,8 +161,32 @@ def test_entries_without_a_name_are_no_members() -> None:
     assert (answers.Member("7", "", "", online=False),) == answers.members(body, SAID.member)
 
 
-@pytest.mark.parametrize("body", [{}, {"members": None}, {"members": {"a": 1}}, {"error": "starting"}])
-def test_a_body_without_a_list_is_no_group(body: dict[str, Any]) -> None:
+def test_members_that_are_the_whole_answer() -> None:
+    said = dialect.MemberFields(list="")
+
+    assert ["a"] == [member.name for member in answers.members([{"memberName": "a"}], said)]
+    with pytest.raises(ValueError, match="is no list"):
+        answers.members({"members": []}, said)
+
+
+def test_a_field_may_have_several_names_of_which_the_first_that_is_there_counts() -> None:
+    said = dialect.MemberFields(name="memberName name", address="ip ipAddress", primary="leads primary")
+    body = {
+        "members": [
+            {"name": "a", "memberName": "b", "ipAddress": "10.0.0.1", "leads": False, "primary": True},
+            {"name": "c", "memberName": "", "ip": "10.0.0.2", "ipAddress": "10.0.0.3", "leads": None, "primary": True},
+        ]
+    }
+
+    assert [("b", "10.0.0.1", False), ("c", "10.0.0.2", True)] == [
+        (member.name, member.address, member.primary) for member in answers.members(body, said)
+    ]
+
+
+@pytest.mark.parametrize(
+    "body", [{}, [], "members", None, {"members": None}, {"members": {"a": 1}}, {"error": "starting"}]
+)
+def test_a_body_without_a_list_is_no_group(body: Any) -> None:
     with pytest.raises(ValueError, match="members"):
         answers.members(body, SAID.member)
 
@@ -181,6 +206,10 @@ TASKS = {
     ),
     "cancelled counts as failed": (
         {"taskId": 1, "status": "Cancelled"},
+        answers.Task(1, "", "", answers.Phase.FAILED),
+    ),
+    "a word that ends in Failed": (
+        {"taskId": 1, "status": "JoinFailed"},
         answers.Task(1, "", "", answers.Phase.FAILED),
     ),
     "pending counts as running": (
@@ -205,12 +234,55 @@ TASKS = {
 
 @pytest.mark.parametrize(("item", "expected"), TASKS.values(), ids=TASKS)
 def test_tasks_are_read(item: Any, expected: answers.Task | None) -> None:
-    assert ((expected,) if expected else ()) == answers.tasks([item])
+    assert ((expected,) if expected else ()) == answers.tasks([item], TASK)
 
 
 @pytest.mark.parametrize("body", [None, {}, "", {"tasks": []}])
 def test_a_body_that_is_no_list_holds_no_tasks_grids_or_templates(body: Any) -> None:
-    assert ((), (), ()) == (answers.tasks(body), answers.grids(body), answers.template_names(body))
+    assert ((), (), ()) == (
+        answers.tasks(body, TASK),
+        answers.grids(body, GRID),
+        answers.template_names(body, TEMPLATE),
+    )
+
+
+def test_tasks_under_other_names() -> None:
+    said = dialect.TaskFields(
+        list="items",
+        id="number",
+        command="verb",
+        description="note",
+        status="state",
+        progress="percent",
+        message="text",
+        cancelled="Dropped",
+    )
+    item = {"number": 7, "verb": "C", "note": "d", "state": "Running", "percent": 45, "text": "m", "taskId": 8}
+    body = {"items": [item, {"number": 8, "state": "Dropped"}, {"taskId": 9}]}
+
+    assert (
+        answers.Task(7, "C", "d", answers.Phase.RUNNING, 45, "m"),
+        answers.Task(8, "", "", answers.Phase.FAILED),
+    ) == answers.tasks(body, said)
+
+
+def test_grids_under_other_names() -> None:
+    said = dialect.GridFields(
+        list="grids", name="id", status="state", settings={"templateName": "madeOf", "lockTimeout": "locks"}
+    )
+    body = {"grids": [{"id": "g", "state": "Online", "madeOf": "t", "numPartition": 3, "name": "x"}]}
+
+    (found,) = answers.grids(body, said)
+    assert ("g", "Online") == (found.name, found.status)
+    assert {"templateName": "t", "numPartition": 3} == {
+        key: found.fields[key] for key in found.fields if key in dialect.SETTINGS
+    }
+
+
+def test_templates_under_other_names() -> None:
+    said = dialect.TemplateFields(list="templates", name="id")
+
+    assert ("a", "b") == answers.template_names({"templates": [{"id": "b", "name": "x"}, "a"]}, said)
 
 
 R, D, F = answers.Phase.RUNNING, answers.Phase.DONE, answers.Phase.FAILED
@@ -235,7 +307,15 @@ PHASES = {
 
 @pytest.mark.parametrize(("text", "expected"), PHASES.values(), ids=PHASES)
 def test_a_tasks_status_is_read_as_the_vendors_scripts_do(text: str, expected: answers.Phase | None) -> None:
-    assert expected == answers.task_phase(text, transient=TRANSIENT)
+    assert expected == answers.task_phase(text, SAID)
+
+
+def test_words_of_a_task_s_status_that_are_guesses_may_be_others() -> None:
+    said = dialect.Dialect(task=dialect.TaskFields(pending="Queued", cancelled="Dropped"), transient_status="wait")
+
+    assert [R, F, None, None, None] == [
+        answers.task_phase(text, said) for text in ("Queued", "Dropped", "Pending", "Cancelled", "wait, it Failed")
+    ]
 
 
 @pytest.mark.parametrize("body", [{"taskId": 7}, {"x": 7}, {"id": "7"}, {"": "007"}])
@@ -263,12 +343,12 @@ def test_grids_are_read_by_name() -> None:
     ]
 
     assert (
-        answers.Grid("a", "", {"gridName": "a"}),
+        answers.Grid("a", "", {}),
         answers.Grid("b", "Online", {"numPartition": "3"}),
-    ) == answers.grids(body)
+    ) == answers.grids(body, GRID)
 
 
 def test_templates_are_names_or_objects_with_one() -> None:
     body = ["d", {"name": "b"}, {"templateName": "a"}, {"x": "c"}, "", None]
 
-    assert ("a", "b", "d") == answers.template_names(body)
+    assert ("a", "b", "d") == answers.template_names(body, TEMPLATE)

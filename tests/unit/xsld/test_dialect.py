@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from moorage.operators.xsld.grid import settings, types
 from moorage.operators.xsld.group import dialect
 
 DEFAULT = dialect.Dialect()
@@ -34,6 +35,19 @@ OVERRIDES = {
         {"member": {"catalog": "isCatalog"}},
         msgspec.structs.replace(DEFAULT, member=dialect.MemberFields(catalog="isCatalog")),
     ),
+    "fields of tasks, grids and templates": (
+        {
+            "task": {"id": "number", "pending": "Queued"},
+            "grid": {"list": "grids", "settings": {"lockTimeout": "lock"}},
+            "template": {"method": "POST", "objectGrid": "grid"},
+        },
+        msgspec.structs.replace(
+            DEFAULT,
+            task=dialect.TaskFields(id="number", pending="Queued"),
+            grid=dialect.GridFields(list="grids", settings={"lockTimeout": "lock"}),
+            template=dialect.TemplateFields(method="POST", object_grid="grid"),
+        ),
+    ),
     "words on the top": (
         {"joinHost": "{address}", "gridError": "Broken", "transientStatus": "wait"},
         msgspec.structs.replace(DEFAULT, join_host="{address}", grid_error="Broken", transient_status="wait"),
@@ -48,12 +62,25 @@ def test_only_what_is_given_differs(given: dict[str, Any], expected: dialect.Dia
 
 @pytest.mark.parametrize(
     "given",
-    [{"ports": {"admin": "9445"}}, {"paths": "/task"}, {"commands": {"join": 1}}, {"container": {"env": {"A": 1}}}],
+    [
+        {"ports": {"admin": "9445"}},
+        {"paths": "/task"},
+        {"commands": {"join": 1}},
+        {"container": {"env": {"A": 1}}},
+        {"template": {"method": "PATCH"}},
+        {"grid": {"settings": {"x": "y"}}},
+    ],
     ids=str,
 )
 def test_a_value_of_another_type_is_refused(given: dict[str, Any]) -> None:
     with pytest.raises(msgspec.ValidationError):
         msgspec.convert(given, dialect.Dialect)
+
+
+def test_settings_are_those_that_a_grid_is_sent_with() -> None:
+    spec = msgspec.convert({"gridType": "Custom", "templateName": "t", "groupName": "x"}, types.DataGridSpec)
+
+    assert set(dialect.SETTINGS) == settings.body(spec).keys()
 
 
 def test_the_vendors_own_names_stand() -> None:

@@ -149,19 +149,25 @@ EXPECTED: dict[str, tuple[Any, Any, str, states.Shape | None]] = {
     ),
     "law 10: a change that fails at once is not asked again at once, as the grid stays online": (
         grid_control.STEPS,
-        GRID.wants(lockTimeout=9).server(lockTimeout="15").says(attempts=2, failed_at=ago(1)),
+        GRID.wants(lockTimeout=9).server(lockTimeout="15").failed(2, age=1),
         "failures_are_spaced",
         None,
     ),
     "1.3: nor for ever": (
         grid_control.STEPS,
-        GRID.wants(lockTimeout=9).server(lockTimeout="15").says(attempts=9, failed_at=ago(9999)),
+        GRID.wants(lockTimeout=9).server(lockTimeout="15").failed(9, age=9999),
         "failures_are_spaced",
         Blocks("GridGivenUp"),
     ),
+    "law 10: a corrected spec heals what was given up": (
+        grid_control.STEPS,
+        GRID.wants(lockTimeout=9).server(lockTimeout="15").failed(9, age=9999).object(generation=2),
+        "grid_is_as_wanted",
+        None,
+    ),
     "law 10: a deletion that fails is not asked again at once": (
         grid_control.FAREWELL,
-        GRID.object(deletion_timestamp=ago(9)).says(attempts=2, failed_at=ago(1)),
+        GRID.object(deletion_timestamp=ago(9)).failed(2, age=1),
         "failures_are_spaced",
         None,
     ),

@@ -62,7 +62,12 @@ class It(msgspec.Struct, frozen=True):
 
     def asked(self, what: str, *, age: float = 5.0, task: int = 7, **changes: Any) -> It:
         """Something was asked and has not shown."""
-        return self.says(asked=what, asked_at=ago(age), task_id=task, **changes)
+        asked = {"asked_at": ago(age), "asked_generation": 1, "task_id": task}
+        return self.says(asked=what, **{**asked, **changes})
+
+    def failed(self, attempts: int, *, age: float = 4.0, generation: int = 1) -> It:
+        """So many failures, the last one that long ago."""
+        return self.says(attempts=attempts, failed_at=ago(age), failed_generation=generation)
 
     def runs(self, phase: answers.Phase = RUNNING, number: int = 7, message: str = "") -> It:
         return self.but(tasks=(*self.tasks, answers.Task(number, "GridCommand", "", phase, message=message)))
@@ -104,7 +109,8 @@ SHOWS = "what_was_asked_shows"
 WANTED = "grid_is_as_wanted"
 SPACED = "failures_are_spaced"
 ENDED = "remember no-asked no-attempts lastAppliedHash made"
-FAILURE = "remember no-asked no-taskId attempts failedAt"
+FAILURE = "remember no-asked no-taskId attempts failedAt failedGeneration"
+UNBEGUN = "remember no-asked no-taskId no-attempts failedAt failedGeneration"
 
 
 def row(it: It, step: str, shape: states.Shape, says: str = "") -> Row:
@@ -112,7 +118,7 @@ def row(it: It, step: str, shape: states.Shape, says: str = "") -> Row:
 
 
 def asks(reason: str, what: str) -> states.Acts:
-    return acts(reason, "remember asked askedAt no-taskId no-refused", f"ask {what}")
+    return acts(reason, "remember asked askedAt askedGeneration no-taskId no-refused", f"ask {what}")
 
 
 def under_way(reason: str) -> Waits:
@@ -153,6 +159,24 @@ ROWS: dict[str, Row] = {
         "cache_is_clear",
         Blocks("AmbiguousCache"),
         "several caches in this namespace: c, d",
+    ),
+    "it was made in another": row(
+        It().wants(cacheRef={"name": "c"}).fact(elsewhere="d"),
+        "cache_is_clear",
+        Blocks("MadeElsewhere"),
+        "it was made in XsldCache d, and spec.cacheRef names another",
+    ),
+    "it was made in another, and the named one is not there": row(
+        It().wants(cacheRef={"name": "x"}).caches().fact(elsewhere="d"), "cache_is_clear", Blocks("MadeElsewhere")
+    ),
+    "an older one means the same grid": row(
+        NEW.fact(older="h"),
+        "name_is_free",
+        Blocks("NameTaken"),
+        "DataGrid h, which is older, means g in XsldCache c too",
+    ),
+    "an older one means the same grid, and it is being changed": row(
+        It().fact(older="h").asked("Update").runs(), "name_is_free", Blocks("NameTaken")
     ),
     "the cache is not available": row(
         It().cache(available=False), "cache_is_available", UNAVAILABLE, "XsldCache c is not available"
@@ -233,13 +257,13 @@ ROWS: dict[str, Row] = {
     "it was never begun": row(
         NEW.asked("Create", task=0),
         SHOWS,
-        acts("GridFailed", "remember no-asked no-taskId no-attempts failedAt"),
+        acts("GridFailed", UNBEGUN),
         "its task is lost",
     ),
     "the task 0 of somebody else is not ours": row(
         NEW.asked("Create", task=0).runs(FAILED, number=0, message="not ours"),
         SHOWS,
-        acts("GridFailed", "remember no-asked no-taskId no-attempts failedAt"),
+        acts("GridFailed", UNBEGUN),
         "its task is lost",
     ),
     "who was asked for grids tells no tasks": row(
@@ -257,29 +281,37 @@ ROWS: dict[str, Row] = {
         asks("GridCreating", "Create"),
     ),
     "it failed a moment ago": row(
-        NEW.says(attempts=1, failed_at=ago(4)),
+        NEW.failed(1),
         SPACED,
         Waits("GridFailed", "back-off", CAP, again=6.0),
         "failed 1 times; it is tried again in 6 s",
     ),
-    "a second before its time": row(
-        NEW.says(attempts=1, failed_at=ago(9)), SPACED, Waits("GridFailed", "back-off", CAP, again=1.0)
+    "a second before its time": row(NEW.failed(1, age=9), SPACED, Waits("GridFailed", "back-off", CAP, again=1.0)),
+    "for the second time": row(NEW.failed(2), SPACED, Waits("GridFailed", "back-off", CAP, again=16.0)),
+    "long enough ago": row(NEW.failed(1, age=10), WANTED, asks("GridCreating", "Create")),
+    "too often": row(NEW.failed(5, age=9999), SPACED, Blocks("GridGivenUp"), "failed 5 times"),
+    "too often, with another spec": row(
+        NEW.failed(5, age=9999).object(generation=2), WANTED, asks("GridCreating", "Create")
     ),
-    "for the second time": row(
-        NEW.says(attempts=2, failed_at=ago(4)), SPACED, Waits("GridFailed", "back-off", CAP, again=16.0)
+    "a moment ago, with another spec": row(NEW.failed(4).object(generation=2), WANTED, asks("GridCreating", "Create")),
+    "too often, before generations were kept": row(
+        NEW.failed(5, age=9999, generation=0), WANTED, asks("GridCreating", "Create")
     ),
-    "long enough ago": row(NEW.says(attempts=1, failed_at=ago(10)), WANTED, asks("GridCreating", "Create")),
-    "too often": row(NEW.says(attempts=5, failed_at=ago(9999)), SPACED, Blocks("GridGivenUp"), "failed 5 times"),
+    "what fails was asked for an older spec": row(
+        NEW.asked("Create", attempts=4, failed_generation=1).runs(FAILED).object(generation=2),
+        SHOWS,
+        acts("GridFailed", FAILURE),
+    ),
     "once more than the user wants": row(
-        NEW.wants(recovery={"maxAttempts": 1}).says(attempts=1, failed_at=ago(9999)), SPACED, Blocks("GridGivenUp")
+        NEW.wants(recovery={"maxAttempts": 1}).failed(1, age=9999), SPACED, Blocks("GridGivenUp")
     ),
     "it failed, and is in Error": row(
-        It().server("Error").says(attempts=1, failed_at=ago(4)),
+        It().server("Error").failed(1),
         SPACED,
         Waits("GridFailed", "back-off", CAP, again=6.0),
     ),
     "it failed, and is online after all": row(
-        It().says(attempts=9, failed_at=ago(4)),
+        It().failed(9),
         "grid_is_online",
         acts("TaskDone", "remember no-attempts made"),
         "grid g is online",
@@ -372,6 +404,15 @@ FAREWELL_ROWS: dict[str, Row] = {
         "cache_holds_it",
         acts("Leaving", "finalizer off"),
     ),
+    "an older one means the same grid, which stays": row(
+        It().fact(older="h"), "cache_holds_it", acts("Leaving", "finalizer off"), "grid g is that of DataGrid h"
+    ),
+    "which cache has it is not clear": row(
+        It().caches(CACHE, msgspec.structs.replace(CACHE, name="d")), "cache_holds_it", Blocks("AmbiguousCache")
+    ),
+    "that is of no concern to one that was never made": row(
+        NEW.caches(CACHE, msgspec.structs.replace(CACHE, name="d")), "cache_holds_it", acts("Leaving", "finalizer off")
+    ),
     "it was never made": row(NEW, "cache_holds_it", acts("Leaving", "finalizer off"), "was never made"),
     "another's grid of that name is not deleted": row(
         It().says(made=False), "cache_holds_it", acts("Leaving", "finalizer off")
@@ -412,7 +453,9 @@ def remembered(it: It) -> dict[str, Any]:
 
 
 def test_what_is_asked_is_remembered_first() -> None:
-    assert {"asked": "Create", "askedAt": ago(0), "taskId": 0, "refused": ""} == remembered(NEW)
+    fields = {"asked": "Create", "askedAt": ago(0), "askedGeneration": 3, "taskId": 0, "refused": ""}
+
+    assert fields == remembered(NEW.object(generation=3))
 
 
 def test_the_id_of_the_task_is_kept_at_once() -> None:
@@ -423,10 +466,20 @@ def test_the_id_of_the_task_is_kept_at_once() -> None:
 
 
 def test_a_failure_counts_and_begins_its_wait() -> None:
-    assert {"asked": "", "taskId": 0, "attempts": 3, "failedAt": ago(0)} == remembered(
-        NEW.asked("Create", attempts=2).runs(FAILED)
+    twice = {"attempts": 2, "failed_generation": 1}
+
+    assert {"asked": "", "taskId": 0, "attempts": 3, "failedAt": ago(0), "failedGeneration": 1} == remembered(
+        NEW.asked("Create", **twice).runs(FAILED)
     )
-    assert 2 == remembered(NEW.asked("Create", task=0, attempts=2))["attempts"], "what was never begun is no failure"
+    assert 2 == remembered(NEW.asked("Create", task=0, **twice))["attempts"], "what was never begun is no failure"
+
+
+def test_a_failure_counts_for_the_spec_that_was_asked_for() -> None:
+    failing = NEW.asked("Create", asked_generation=2, attempts=4, failed_generation=1).runs(FAILED)
+
+    for generation in (2, 3):
+        fields = remembered(failing.object(generation=generation))
+        assert (1, 2) == (fields["attempts"], fields["failedGeneration"])
 
 
 def test_a_success_is_remembered_with_its_settings() -> None:
@@ -470,7 +523,14 @@ FACTS = {
     "Recovering: lost": (It().missing(), "Recovering", True, "GridRecreating", "0 failures"),
     "Recovering: in Error": (It().server("Error"), "Recovering", True, "GridRecreating", ""),
     "Recovering: new and in Error": (NEW.server("Error"), "Recovering", False, "Idle", ""),
-    "Recovering: failed": (NEW.says(attempts=2), "Recovering", True, "GridRecreating", "2 failures"),
+    "Recovering: failed with another spec": (
+        NEW.failed(2).object(generation=2),
+        "Recovering",
+        False,
+        "Idle",
+        "",
+    ),
+    "Recovering: failed": (NEW.failed(2), "Recovering", True, "GridRecreating", "2 failures"),
 }
 
 
@@ -488,6 +548,7 @@ REPORTS: dict[str, tuple[It, dict[str, Any]]] = {
     "nobody tells of grids": (It().but(grids_known=False), {"cache": "c"}),
     "the group is not known": (It().fact(polled=DOWN), {"cache": "c"}),
     "which cache is not clear": (It().caches(), {"status": "Online"}),
+    "it was made in another": (It().fact(elsewhere="d", polled=NOT_YET), {}),
     "nothing is known": (It().fact(caches=DOWN, polled=DOWN), {}),
 }
 

@@ -34,6 +34,9 @@ class It(msgspec.Struct, frozen=True):
     templates: tuple[str, ...] | None = ("t", "u")
     grids: tuple[answers.Grid, ...] | None = ()
     polled: Any = None
+    elsewhere: str = ""
+    older: str = ""
+    tasks: tuple[answers.Task, ...] = ()
     cache_ref: shared.CacheRef | None = None
 
     def but(self, **changes: Any) -> It:
@@ -59,7 +62,8 @@ class It(msgspec.Struct, frozen=True):
     @property
     def seen(self) -> control.Seen:
         inline = types.Inline("<a/>", "<b/>")
-        told = answers.Polled((), "c-0", self.grids, self.templates)
+        answer = answers.Answer("c-0", "uid-0", "10.0.0.1", tasks=self.tasks)
+        told = answers.Polled((answer,), "c-0", self.grids, self.templates)
         return control.Seen(
             meta=self.meta,
             spec=types.GridTemplateSpec(types.Source(inline=inline), cache_ref=self.cache_ref),
@@ -68,11 +72,15 @@ class It(msgspec.Struct, frozen=True):
             template="t",
             documents=self.documents,
             caches=self.caches,
+            elsewhere=self.elsewhere,
+            older=self.older,
             polled=observed.Fresh(told) if self.polled is None else self.polled,
         )
 
 
 NEW = It().says(hash="").but(templates=())
+GRID_TASK = answers.Task(3, "GridCommand", "", answers.Phase.RUNNING)
+BUSY_GROUP = Waits("TaskRunning", "group", 1800.0, again=BUSY)
 STALE = observed.Stale(answers.Polled(), 0.0, "PUT /gridTemplate/t")
 
 
@@ -124,6 +132,18 @@ ROWS: dict[str, Row] = {
         Blocks("AmbiguousCache"),
         "c, d",
     ),
+    "it was made in another": row(
+        It().but(elsewhere="d"),
+        "cache_is_clear",
+        Blocks("MadeElsewhere"),
+        "it was made in XsldCache d, and spec.cacheRef names another",
+    ),
+    "an older one means the same template": row(
+        It().but(older="s"),
+        "name_is_free",
+        Blocks("NameTaken"),
+        "GridTemplate s, which is older, means t in XsldCache c too",
+    ),
     "the cache is not available": row(
         NEW.cache(available=False), "cache_is_available", UNAVAILABLE, "XsldCache c is not available"
     ),
@@ -159,6 +179,13 @@ ROWS: dict[str, Row] = {
     "one that was there before is written over": row(
         It().says(hash=""), "template_is_uploaded", acts("Uploading", "upload d1"), "its documents have changed"
     ),
+    "a task of ours runs at the group": row(
+        NEW.cache(task="Join c-2"), "template_is_uploaded", BUSY_GROUP, "is uploaded: the server does not have it, once"
+    ),
+    "a task of others runs at the group": row(
+        NEW.but(tasks=(GRID_TASK,)), "template_is_uploaded", BUSY_GROUP, "once the group is free: GridCommand"
+    ),
+    "what stands does not mind tasks": row(It().cache(task="Join c-2").but(tasks=(GRID_TASK,)), "", SETTLED),
     "the server refuses it": row(
         NEW.says(refused="no XML", refused_hash="d1"), "template_is_uploaded", Blocks("GridRefused"), "no XML"
     ),
@@ -178,6 +205,14 @@ FAREWELL_ROWS: dict[str, Row] = {
     ),
     "the cache is gone": row(It().but(caches=observed.Fresh(())), "cache_holds_it", LEAVES, "the cache is gone"),
     "the cache is being deleted": row(It().cache(deleting=True), "cache_holds_it", LEAVES, "the cache is gone"),
+    "an older one means the same template, which stays": row(
+        It().but(older="s"), "cache_holds_it", LEAVES, "template t is that of GridTemplate s"
+    ),
+    "which cache has it is not clear": row(
+        It().but(caches=observed.Fresh((CACHE, msgspec.structs.replace(CACHE, name="d")))),
+        "cache_holds_it",
+        Blocks("AmbiguousCache"),
+    ),
     "it was never uploaded": row(NEW, "cache_holds_it", LEAVES, "never uploaded"),
     "the cache is not available": row(It().cache(available=False), "cache_is_available", UNAVAILABLE),
     "grids are made of it": row(
@@ -187,6 +222,13 @@ FAREWELL_ROWS: dict[str, Row] = {
         "template t is used by grid a, b",
     ),
     "it is deleted": row(It().used(), "template_is_gone", acts("GridDeleting", "remove")),
+    "a task of ours is waited for": row(
+        It().cache(task="Join c-2"), "template_is_gone", BUSY_GROUP, "is deleted on the server, once the group is free"
+    ),
+    "a task of others, too": row(It().but(tasks=(GRID_TASK,)), "template_is_gone", BUSY_GROUP, "GridCommand"),
+    "it is gone, whatever runs": row(
+        It().but(templates=("u",), tasks=(GRID_TASK,)), "template_is_gone", LEAVES, "template t is gone"
+    ),
     "it is gone": row(It().but(templates=("u",)), "template_is_gone", LEAVES, "template t is gone"),
     "its documents need not be there": row(
         It().reads(FAULT).used(), "template_is_gone", acts("GridDeleting", "remove")
@@ -258,6 +300,8 @@ STATES: dict[str, tuple[It, dict[str, Any]]] = {
         NEW.says(refused="no", refused_hash="d0"),
         {"state": "Uploading", "cache": "c", "usedBy": []},
     ),
+    "it was made in another": (It().but(elsewhere="d", polled=NOT_YET), {"state": "Error"}),
+    "an older one means the same": (It().but(older="s"), {"state": "Error", "cache": "c", "usedBy": []}),
     "nobody tells": (It().but(templates=None), {"state": "Uploading", "cache": "c"}),
 }
 

@@ -29,6 +29,24 @@ class Dependent(kind.Reconciled, Protocol):
     def spec(self) -> _Spec:
         """What the user wants."""
 
+    @property
+    def server_name(self) -> str:
+        """Its name on the server."""
+
+    @property
+    def holder(self) -> str:
+        """The cache that it was made in; empty: none yet."""
+
+
+def rivals(one: Dependent, other: Dependent) -> bool:
+    """Whether two of a kind mean the same on the server, if they mean the same cache."""
+    (place, name), (others, other_name) = one.metadata.key, other.metadata.key
+    return place == others and name != other_name and one.server_name == other.server_name
+
+
+def _age(obj: Dependent) -> tuple[str, str]:
+    return obj.metadata.creation_timestamp, obj.metadata.name
+
 
 O = TypeVar("O", bound=Dependent)  # noqa: E741 - the object
 S = TypeVar("S", bound=shared.Seen)
@@ -48,6 +66,8 @@ class DependentKind(kind.Kind[O, S]):
         self._world = world
         for cache in self._caches.caches:
             cache.subscribe(self._on_cache)
+        for own in self.caches:
+            own.subscribe(self._on_own)
 
     def lane(self, obj: O) -> str:
         """That of the group."""
@@ -59,22 +79,60 @@ class DependentKind(kind.Kind[O, S]):
         self._caches.hub.polls.forget(self.key(namespace, name))
 
     def _meant(self, obj: O) -> list[cache_types.XsldCache]:
-        return self._caches.meant(obj.metadata.namespace, obj.spec.cache_ref)
+        """Those that may be meant; what is deleted means the one that it was made in, whatever its spec names."""
+        held = shared.CacheRef(obj.holder) if obj.metadata.deleting and obj.holder else None
+        return self._caches.meant(obj.metadata.namespace, held or obj.spec.cache_ref)
+
+    def _held(self, obj: O) -> str:
+        """The cache that it was made in, if that is still there."""
+        found = self._caches.meant(obj.metadata.namespace, shared.CacheRef(obj.holder)) if obj.holder else []
+        return obj.holder if found else ""
+
+    def _elsewhere(self, obj: O) -> str:
+        """The cache that it was made in, if that is still there and the spec names another."""
+        ref = obj.spec.cache_ref
+        if obj.metadata.deleting or ref is None or obj.holder == ref.name:
+            return ""
+        return self._held(obj)
+
+    def _place(self, obj: O) -> str:
+        """The cache in which its name is its own: where it is, or is to be; empty: that is not clear."""
+        found = self._meant(obj)
+        return self._held(obj) or (found[0].metadata.name if len(found) == 1 else "")
+
+    def _older(self, obj: O) -> str:
+        """Who was there before it and means the same on the server."""
+        here = [it for it in self.items() if rivals(obj, it) and _age(it) < _age(obj)]
+        place = self._place(obj) if here else ""
+        return next((it.metadata.name for it in sorted(here, key=_age) if place and self._place(it) == place), "")
 
     def _the_cache(self, obj: O) -> cache_types.XsldCache | None:
         """The one that is meant, if that is clear."""
         found = self._meant(obj)
-        return found[0] if len(found) == 1 else None
+        return found[0] if len(found) == 1 and not self._elsewhere(obj) else None
 
     def _told(self, obj: O) -> tuple[Caches, observed.Observed[answers.Polled]]:
         """The caches that may be meant, and what the group of the one tells."""
         found, key, polls = self._meant(obj), self.key(*obj.metadata.key), self._caches.hub.polls
-        if len(found) != 1:
+        cache = self._the_cache(obj)
+        if cache is None:
             return self._caches.seen(found), observed.not_yet("group")
-        place = found[0].metadata.key
+        place = cache.metadata.key
         polled = polls.read(place, key)
         polls.forget(key, keep=(place,))
         return self._caches.seen(found), polled
+
+    def _on_own(self, change: kube_cache.Change[O]) -> None:
+        """Who means the same may have to wait, or go on."""
+        old, new = change.old, change.new
+        found = new or old
+        if found is None:
+            return
+        if old and new and (old.spec, old.metadata.deleting) == (new.spec, new.metadata.deleting):
+            return
+        for obj in self.items():
+            if rivals(found, obj):
+                self._world.enqueue(self.key(*obj.metadata.key))
 
     def _on_cache(self, change: kube_cache.Change[cache_types.XsldCache]) -> None:
         found = change.new or change.old

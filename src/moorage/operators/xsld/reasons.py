@@ -152,6 +152,18 @@ class Reason(decision.Reason):
         "AmbiguousCache",
         "There are several XsldCaches in this namespace. Say in spec.cacheRef.name which one is meant.",
     )
+    MADE_ELSEWHERE = (
+        "MadeElsewhere",
+        "spec.cacheRef names another XsldCache than the one that the grid or template was made in, and nothing moves "
+        "from cache to cache. Delete the resource, which removes it from the cache that it is in unless "
+        "moorage.dev/on-delete=Orphan keeps it there, and make it anew with the right spec.cacheRef.",
+    )
+    NAME_TAKEN = (
+        "NameTaken",
+        "An older DataGrid, or GridTemplate, means the same name in the same XsldCache; what is on the server is the "
+        "older one's, and stays when this one is deleted. Delete one of the two, or make this one anew with another "
+        "gridName or templateName.",
+    )
     CACHE_NOT_AVAILABLE = "CacheNotAvailable", "The cache can't take administrative changes at the moment."
     TEMPLATE_MISSING = (
         "TemplateMissing",
@@ -164,8 +176,8 @@ class Reason(decision.Reason):
     GRID_FAILED = "GridFailed", "The server refused or failed; it is tried again, less and less often."
     GRID_GIVEN_UP = (
         "GridGivenUp",
-        "The grid could not be brought Online often enough. Look at the message; set the annotation "
-        "moorage.dev/reconcile-at to any new value to have it tried again.",
+        "The grid could not be brought Online often enough. Look at the message and correct the spec, or set the "
+        "annotation moorage.dev/reconcile-at to any new value to have it tried again.",
     )
     GRID_REFUSED = "GridRefused", "The server refuses these settings. Correct the spec."
     RECREATE_NEEDED = (

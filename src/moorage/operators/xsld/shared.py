@@ -7,6 +7,7 @@ from typing import Annotated
 import msgspec
 
 from moorage.api import meta
+from moorage.api import status as api_status
 from moorage.operators.xsld.group import answers
 from moorage.operators.xsld.reasons import Reason
 from moorage.runtime import decision, observed
@@ -34,6 +35,8 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     meta: meta.ObjectMeta
     busy: float  # seconds between polls while something is under way
     caches: observed.Observed[tuple[CacheSeen, ...]]  # those that may be meant
+    elsewhere: str = ""  # the cache that it was made in, where another one is meant
+    older: str = ""  # an older resource of the kind that means the same on the server
     polled: observed.Observed[answers.Polled]
 
     @property
@@ -52,6 +55,13 @@ def cache_is_clear(seen: Seen, ref: CacheRef | None) -> Verdict:
     """The named cache, or the only one in the namespace."""
     if isinstance(seen.caches, observed.Failed):
         return decision.unknown(Reason.CACHE_NOT_FOUND, seen.caches, "cache")
+    if seen.elsewhere:
+        return Blocked(
+            Reason.MADE_ELSEWHERE,
+            f"it was made in XsldCache {seen.elsewhere}, and spec.cacheRef names another",
+            f"delete it, with the annotation {api_status.ON_DELETE}=Orphan if XsldCache {seen.elsewhere} is to keep "
+            "it, and make it anew",
+        )
     found = seen.caches.value
     if len(found) > 1:
         several = ", ".join(cache.name for cache in found)
@@ -62,6 +72,25 @@ def cache_is_clear(seen: Seen, ref: CacheRef | None) -> Verdict:
         return DONE
     said = f"there is no XsldCache {ref.name}" if ref else "there is no XsldCache in this namespace"
     return Wait(Reason.CACHE_NOT_FOUND, said, on="cache", within=900.0)
+
+
+def name_is_free(seen: Seen, kind: str, called: str) -> Verdict:
+    """Of several resources that mean the same on the server the oldest has it."""
+    if not seen.older:
+        return DONE
+    place = seen.cache.name if seen.cache else ""
+    said = f"{kind} {seen.older}, which is older, means {called} in XsldCache {place} too"
+    return Blocked(Reason.NAME_TAKEN, said, "delete one of the two, or make this one anew under another name")
+
+
+def group_is_free(seen: Seen, message: str) -> Verdict:
+    """One thing at a time, whoever asked for it; `message` says what is to be done."""
+    running = [task.command for _, task in seen.told.running]
+    busy = (seen.cache.task if seen.cache else "") or ", ".join(running)
+    if not busy:
+        return DONE
+    said = f"{message}, once the group is free: {busy}"
+    return Wait(Reason.TASK_RUNNING, said, on="group", within=1800.0, again=seen.busy)
 
 
 def cache_is_available(seen: Seen, *, known: bool, what: str) -> Verdict:

@@ -41,6 +41,11 @@ class Seen(shared.Seen, frozen=True, kw_only=True):
         """Whether the user allows the grid's data to be lost for a change."""
         return self.meta.annotations.get(names.ALLOW_RECREATE) == "true"
 
+    @property
+    def attempts(self) -> int:
+        """Failures with this spec; none counts any more once it has changed."""
+        return self.status.attempts if self.status.failed_generation == self.meta.generation else 0
+
 
 def _known(seen: Seen) -> bool:
     return seen.told.grids is not None
@@ -64,6 +69,11 @@ def retry_is_honoured(seen: Seen) -> Verdict:
 def cache_is_clear(seen: Seen) -> Verdict:
     """The named cache, or the only one in the namespace."""
     return shared.cache_is_clear(seen, seen.spec.cache_ref)
+
+
+def name_is_free(seen: Seen) -> Verdict:
+    """The grid is no older DataGrid's."""
+    return shared.name_is_free(seen, names.GRID.kind, seen.grid_name)
 
 
 def cache_is_available(seen: Seen) -> Verdict:
@@ -118,9 +128,16 @@ def _ended(seen: Seen, outcome: str) -> decision.Ended:
 
 
 def _failed(seen: Seen, asked: str, why: str) -> Verdict:
-    """Never begun is no failure of the grid: it is looked at anew."""
-    attempts = seen.status.attempts + (1 if seen.status.task_id else 0)
-    fields = {"asked": "", "taskId": 0, "attempts": attempts, "failedAt": conditions.timestamp(seen.now)}
+    """Never begun is no failure of the grid: it is looked at anew. It counts for the spec that was asked for."""
+    status = seen.status
+    before = status.attempts if status.failed_generation == status.asked_generation else 0
+    fields = {
+        "asked": "",
+        "taskId": 0,
+        "attempts": before + (1 if status.task_id else 0),
+        "failedAt": conditions.timestamp(seen.now),
+        "failedGeneration": status.asked_generation,
+    }
     ended = _ended(seen, "failed") if seen.status.task_id else None
     note = decision.Remember(why="the next try waits a while", fields=fields, ended=ended)
     return Act(Reason.GRID_FAILED, f"{asked} of grid {seen.grid_name}: {why}", (note,))
@@ -135,14 +152,14 @@ def refusal_is_told(seen: Seen) -> Verdict:
 
 def failures_are_spaced(seen: Seen) -> Verdict:
     """After a failure the next try waits, longer each time, and in the end for the user."""
-    attempts = seen.status.attempts
+    attempts = seen.attempts
     if not attempts or (not seen.meta.deleting and _is_well(seen)):
         return DONE
     if attempts >= seen.spec.recovery.max_attempts:
         return Blocked(
             Reason.GRID_GIVEN_UP,
             f"grid {seen.grid_name} failed {attempts} times",
-            "set the annotation moorage.dev/reconcile-at to any new value to try again",
+            "correct the spec, or set the annotation moorage.dev/reconcile-at to any new value to try again",
         )
     left = conditions.epoch(seen.status.failed_at) + seen.limits.after(attempts) - seen.now
     if left <= 0:
@@ -213,16 +230,10 @@ def grid_is_online(seen: Seen) -> Verdict:
 
 def ask(seen: Seen, what: str, reason: Reason, message: str) -> Verdict:
     """Remember that it is asked, then ask; one thing at a time, whoever asked for it."""
-    running = [task.command for _, task in seen.told.running]
-    if busy := (seen.cache.task if seen.cache else "") or ", ".join(running):
-        return Wait(
-            Reason.TASK_RUNNING,
-            f"{message}, once the group is free: {busy}",
-            on="group",
-            within=1800.0,
-            again=seen.busy,
-        )
-    fields = {"asked": what, "askedAt": conditions.timestamp(seen.now), "taskId": 0, "refused": ""}
+    if (held := shared.group_is_free(seen, message)) is not DONE:
+        return held
+    asked = {"asked": what, "askedAt": conditions.timestamp(seen.now), "askedGeneration": seen.meta.generation}
+    fields = {**asked, "taskId": 0, "refused": ""}
     remember = decision.Remember(why="a crash must not have it asked blindly again", fields=fields)
     call = decision.Call(why=message, operation="ask", args={"what": what}, keep=True)
     return Act(reason, message, (remember, call))
@@ -232,16 +243,21 @@ def ask(seen: Seen, what: str, reason: Reason, message: str) -> Verdict:
 
 
 def cache_holds_it(seen: Seen) -> Verdict:
-    """With its cache the grid is gone; one that was never made has nothing to remove."""
+    """With its cache the grid is gone; one that was never made, or is another's, is not removed."""
     if isinstance(seen.caches, observed.Failed):
         return decision.unknown(Reason.CACHE_NOT_FOUND, seen.caches, "cache")
     if seen.spec.deletion_policy == "Retain" or seen.meta.annotations.get(api_status.ON_DELETE) == "Orphan":
         return steps.leave(Reason.LEAVING, f"grid {seen.grid_name} stays on the server")
+    if not seen.status.made and not seen.status.asked:
+        return steps.leave(Reason.LEAVING, f"grid {seen.grid_name} was never made")
+    if seen.older:
+        said = f"grid {seen.grid_name} is that of {names.GRID.kind} {seen.older}, which is older"
+        return steps.leave(Reason.LEAVING, said)
+    if len(seen.caches.value) > 1:
+        return shared.cache_is_clear(seen, seen.spec.cache_ref)
     cache = seen.cache
     if cache is None or cache.deleting:
         return steps.leave(Reason.LEAVING, "the cache is gone, and the grid with it")
-    if not seen.status.made and not seen.status.asked:
-        return steps.leave(Reason.LEAVING, f"grid {seen.grid_name} was never made")
     return DONE
 
 
@@ -258,6 +274,7 @@ STEPS: tuple[Callable[[Seen], Verdict], ...] = (
     finalizer_is_set,
     retry_is_honoured,
     cache_is_clear,
+    name_is_free,
     cache_is_available,
     what_was_asked_shows,
     refusal_is_told,
@@ -306,8 +323,8 @@ def online(seen: Seen) -> Fact:
 def recovering(seen: Seen) -> Fact:
     """Whether a lost or broken grid is being made anew."""
     lost = _known(seen) and seen.status.made and (seen.grid is None or seen.grid.status == seen.said.grid_error)
-    if lost or seen.status.attempts:
-        return Fact("Recovering", True, Reason.GRID_RECREATING, f"{seen.status.attempts} failures")
+    if lost or seen.attempts:
+        return Fact("Recovering", True, Reason.GRID_RECREATING, f"{seen.attempts} failures")
     return Fact("Recovering", False, Reason.IDLE, "")
 
 
@@ -318,7 +335,7 @@ READY_FACTS = frozenset({"Synced", "Online"})
 def report(seen: Seen) -> dict[str, Any]:
     """The fields of the status that say how it stands; what is not known stays as it was."""
     said: dict[str, Any] = {}
-    if seen.cache is not None:
+    if seen.cache is not None and not seen.elsewhere:
         said["cache"] = seen.cache.name
     if _known(seen):
         said["status"] = seen.grid.status if seen.grid else ""

@@ -38,8 +38,10 @@ class GridKind(dependent.DependentKind[types.DataGrid, control.Seen]):
             limits=self._settings.retry,
             busy=self._settings.poll.busy_seconds,
             said=self._settings.dialect,
-            grid_name=obj.grid,
+            grid_name=obj.server_name,
             caches=caches,
+            elsewhere=self._elsewhere(obj),
+            older=self._older(obj),
             polled=polled,
         )
 
@@ -54,8 +56,10 @@ class GridKind(dependent.DependentKind[types.DataGrid, control.Seen]):
         method, hub, cache = methods[str(args["what"])], self._caches.hub, self._the_cache(obj)
         if cache is None:
             return decision.Conflict("the cache is no longer clear")
+        if older := self._older(obj):
+            return decision.Conflict(f"{older} means the same, and is older")
         body = None if method == "DELETE" else settings.body(obj.spec)
-        path = self._settings.dialect.paths.grid.format(name=obj.grid)
+        path = self._settings.dialect.paths.grid.format(name=obj.server_name)
 
         async def send() -> decision.Outcome:
             answer = await hub.ask(cache.metadata.key, cache.status.primary, method, path, body)

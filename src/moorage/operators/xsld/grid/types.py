@@ -78,7 +78,8 @@ class DataGridSpec(msgspec.Struct, frozen=True, rename="camel"):
             "a grid of type Custom needs templateName",
             field_path=".templateName",
         ),
-        *crd.immutable("gridName", "cacheRef"),
+        *crd.immutable("gridName"),
+        *crd.once_set("cacheRef"),
     )
 
 
@@ -92,11 +93,15 @@ class DataGridStatus(api_status.Status, frozen=True, kw_only=True, rename="camel
         str, msgspec.Meta(description="What was asked last: Create, Update or Delete, until it shows.")
     ] = ""
     asked_at: str = ""
+    asked_generation: Annotated[int, msgspec.Meta(description="Of the spec that it was asked for.")] = 0
     made: Annotated[bool, msgspec.Meta(description="The grid was made by this resource, or found and taken over.")] = (
         False
     )
     last_applied_hash: Annotated[str, msgspec.Meta(description="Of the settings that the server has taken.")] = ""
-    attempts: Annotated[int, msgspec.Meta(description="Failures since it was last well.")] = 0
+    attempts: Annotated[
+        int, msgspec.Meta(description="Failures since it was last well, and since the spec changed.")
+    ] = 0
+    failed_generation: Annotated[int, msgspec.Meta(description="Of the spec with which it failed so often.")] = 0
     refused: Annotated[str, msgspec.Meta(description="Why the server would not take the settings.")] = ""
     refused_generation: int = 0
     failed_at: str = ""
@@ -110,9 +115,14 @@ class DataGrid(msgspec.Struct, frozen=True):
     status: DataGridStatus = DataGridStatus()
 
     @property
-    def grid(self) -> str:
+    def server_name(self) -> str:
         """The grid's name on the server."""
         return self.spec.grid_name or self.metadata.name
+
+    @property
+    def holder(self) -> str:
+        """The cache that the grid is in; empty: none yet."""
+        return self.status.cache if self.status.made or self.status.asked else ""
 
 
 def definition() -> dict[str, object]:

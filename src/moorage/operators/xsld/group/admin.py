@@ -145,10 +145,11 @@ class Admin:
         except AdminError as error:
             return failed(error.fault or answers.Fault.MALFORMED, error.words)
         try:
-            members = answers.members(group if isinstance(group, dict) else {}, self._said.member)
+            members = answers.members(group, self._said.member)
         except ValueError as error:
             return failed(answers.Fault.MALFORMED, str(error))
-        return answers.Answer(target.pod, target.uid, target.address, members=members, tasks=answers.tasks(tasks))
+        listed = answers.tasks(tasks, self._said.task)
+        return answers.Answer(target.pod, target.uid, target.address, members=members, tasks=listed)
 
     async def followed(self, target: Target, answer: answers.Answer, number: int) -> answers.Answer:
         """The answer with the one task as its own status call tells of it, which is the vendor's word on the matter.
@@ -160,7 +161,7 @@ class Admin:
         except AdminError:
             return answer
         text = said if isinstance(said, str) else msgspec.json.encode(said).decode()
-        phase = answers.task_phase(text, transient=self._said.transient_status)
+        phase = answers.task_phase(text, self._said)
         if phase is None:
             return answer
         known = next((task for task in answer.tasks if task.id == number), answers.Task(number, "", "", phase))
@@ -189,9 +190,10 @@ class Admin:
         chief = group.primary
         asked = next((t for t in targets if chief and t.pod == chief.name and polled.answer(t.pod)), None)
         asked = asked or next(t for t in targets if t.pod == group.teller)
+        said = self._said
         try:
-            grids = answers.grids(await self.call(asked, "GET", self._said.paths.grids))
-            templates = answers.template_names(await self.call(asked, "GET", self._said.paths.templates))
+            grids = answers.grids(await self.call(asked, "GET", said.paths.grids), said.grid)
+            templates = answers.template_names(await self.call(asked, "GET", said.paths.templates), said.template)
         except AdminError:
             return polled
         return msgspec.structs.replace(polled, primary=asked.pod, grids=grids, templates=templates)

@@ -7,7 +7,7 @@ only one; so of all answers the one is believed that knows most of those who are
 from __future__ import annotations
 
 import enum
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import msgspec
@@ -167,45 +167,60 @@ def _leads(answer: Answer) -> bool:
     return any(m.primary and m.name == answer.pod for m in answer.members)
 
 
-def members(body: Mapping[str, Any], said: dialects.MemberFields) -> tuple[Member, ...]:
+def _list(body: Any, key: str) -> list[Any] | None:
+    """The list of an answer: the answer itself, or its field of that name."""
+    found = body.get(key) if key and isinstance(body, dict) else None if key else body
+    return found if isinstance(found, list) else None
+
+
+def _pick(item: Mapping[str, Any], names: str) -> Any:
+    """The field under the first of its names that is there and not empty."""
+    return next((item[name] for name in names.split() if item.get(name) not in (None, "")), None)
+
+
+def _word(item: Mapping[str, Any], names: str) -> str:
+    return str(_pick(item, names) or "")
+
+
+def members(body: Any, said: dialects.MemberFields) -> tuple[Member, ...]:
     """The members of an answer to `paths.group`. Raises ValueError for one that is none."""
-    found = body.get(said.list)
-    if not isinstance(found, list):
-        raise ValueError(f"no list {said.list!r} in the group")  # noqa: TRY004 - a value of the wire
+    found = _list(body, said.list)
+    if found is None:
+        raise ValueError(f"no list {said.list!r} in the group" if said.list else "the group is no list")
     return tuple(
         Member(
-            name=str(item[said.name]),
-            address=str(item.get(said.address) or ""),
-            status=str(item.get(said.status) or ""),
-            online=item.get(said.status) == said.online,
-            catalog=_truth(item.get(said.catalog)),
-            primary=_truth(item.get(said.primary)),
-            role={said.master: "master", said.slave: "slave"}.get(str(item.get(said.role)), ""),
+            name=_word(item, said.name),
+            address=_word(item, said.address),
+            status=_word(item, said.status),
+            online=_pick(item, said.status) == said.online,
+            catalog=_truth(_pick(item, said.catalog)),
+            primary=_truth(_pick(item, said.primary)),
+            role={said.master: "master", said.slave: "slave"}.get(_word(item, said.role), ""),
         )
         for item in found
-        if isinstance(item, dict) and item.get(said.name)
+        if isinstance(item, dict) and _pick(item, said.name)
     )
 
 
-def tasks(body: Any) -> tuple[Task, ...]:
+def tasks(body: Any, said: dialects.TaskFields) -> tuple[Task, ...]:
     """The tasks of an answer to `paths.tasks`; entries without an id are left out."""
-    found = body if isinstance(body, list) else []
-    return tuple(task for item in found if isinstance(item, dict) and (task := _task(item)) is not None)
+    found = _list(body, said.list) or []
+    return tuple(task for item in found if isinstance(item, dict) and (task := _task(item, said)) is not None)
 
 
-def task_phase(text: str, *, transient: str) -> Phase | None:
+def task_phase(text: str, said: dialects.Dialect) -> Phase | None:
     """How the vendor's own scripts read a task's status; None: poll again.
 
     Running wins over everything, then Success; a text that ends in Failed, or an error, is failed, but for the one that
     appears while Derby replication starts.
     """
-    if "Running" in text or "Pending" in text:
+    if "Running" in text or said.task.pending in text:
         return Phase.RUNNING
     if "Success" in text:
         return Phase.DONE
-    if transient in text:
+    if said.transient_status in text:
         return None
-    if any(word in text for word in ("Failed", "Cancelled", "error")):
+    if any(word in text for word in ("Failed", said.task.cancelled, "error")):
         return Phase.FAILED
     return None
 
@@ -221,19 +236,19 @@ def task_id(body: Any) -> int:
     raise ValueError("the answer names no task")
 
 
-def _task(item: Mapping[str, Any]) -> Task | None:
-    number = item.get("taskId", item.get("id"))
+def _task(item: Mapping[str, Any], said: dialects.TaskFields) -> Task | None:
+    number = _pick(item, said.id)
     if isinstance(number, bool) or not str(number).isdecimal():
         return None
-    phase = {"Success": Phase.DONE, "Failed": Phase.FAILED, "Cancelled": Phase.FAILED}
-    progress = item.get("progress")
+    progress, status = _pick(item, said.progress), _word(item, said.status)
+    failed = status.endswith("Failed") or status == said.cancelled
     return Task(
         id=int(str(number)),
-        command=str(item.get("command") or ""),
-        description=str(item.get("description") or ""),
-        phase=phase.get(str(item.get("status")), Phase.RUNNING),
+        command=_word(item, said.command),
+        description=_word(item, said.description),
+        phase=Phase.DONE if status == "Success" else Phase.FAILED if failed else Phase.RUNNING,
         progress=progress if isinstance(progress, int) else 0,
-        message=str(item.get("message") or ""),
+        message=_word(item, said.message),
     )
 
 
@@ -241,19 +256,25 @@ def _truth(value: Any) -> bool:
     return value is True or value == "true"
 
 
-def grids(body: Any) -> tuple[Grid, ...]:
-    """The grids of an answer to `paths.grids`, by name."""
-    found: Sequence[Any] = body if isinstance(body, list) else []
+def grids(body: Any, said: dialects.GridFields) -> tuple[Grid, ...]:
+    """The grids of an answer to `paths.grids`, by name; their settings under the names by which they are sent."""
     told = [
-        Grid(str(name), str(item.get("status") or ""), {k: v for k, v in item.items() if k not in ("name", "status")})
-        for item in found
-        if isinstance(item, dict) and (name := item.get("name") or item.get("gridName"))
+        Grid(_word(item, said.name), _word(item, said.status), _settings(item, said))
+        for item in _list(body, said.list) or []
+        if isinstance(item, dict) and _pick(item, said.name)
     ]
     return tuple(sorted(told, key=lambda grid: grid.name))
 
 
-def template_names(body: Any) -> tuple[str, ...]:
-    """The names in an answer to `paths.templates`."""
-    found: Sequence[Any] = body if isinstance(body, list) else []
-    named = (item.get("name") or item.get("templateName") if isinstance(item, dict) else item for item in found)
+def _settings(item: Mapping[str, Any], said: dialects.GridFields) -> dict[str, Any]:
+    own = {*said.name.split(), *said.status.split()}
+    plain = {key: value for key, value in item.items() if key not in own and key not in said.settings}
+    told = ((sent, names.split()) for sent, names in said.settings.items())
+    return plain | {sent: item[key] for sent, names in told for key in names[::-1] if key in item}
+
+
+def template_names(body: Any, said: dialects.TemplateFields) -> tuple[str, ...]:
+    """The names in an answer to `paths.templates`, which are entries of the list, or a field of each."""
+    found = _list(body, said.list) or []
+    named = (_pick(item, said.name) if isinstance(item, dict) else item for item in found)
     return tuple(sorted(str(name) for name in named if name))

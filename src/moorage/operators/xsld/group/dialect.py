@@ -7,9 +7,14 @@ configuration (`systems.xsld.dialect` of the chart), with the names below in cam
     dialect:
       commands: {leave: RemoveServerTaskCommand}
       paths: {group: /group}
+
+Where a field of an answer is named (sections `member`, `task`, `grid`, `template`) several names may stand, with spaces
+between: the first that the answer has counts. `list` names the field that holds the list; empty: the answer is it.
 """
 
 from __future__ import annotations
+
+from typing import Literal
 
 import msgspec
 
@@ -63,7 +68,6 @@ class MemberFields(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_f
 
     list: str = "members"
     name: str = "memberName"
-    host: str = "hostName"
     address: str = "ipAddress"
     status: str = "status"
     catalog: str = "catalogServer"
@@ -74,6 +78,68 @@ class MemberFields(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_f
     leaving: str = "Leaving"
     master: str = "master"
     slave: str = "slave"
+
+
+class TaskFields(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """Fields of a task in the answer to `paths.tasks`, and words of its status; all of them guesses.
+
+    The words Running, Success and Failed are the vendor's own, and stand.
+    """
+
+    list: str = ""
+    id: str = "taskId id"
+    command: str = "command"
+    description: str = "description"
+    status: str = "status"
+    progress: str = "progress"
+    message: str = "message"
+    pending: str = "Pending"
+    cancelled: str = "Cancelled"
+
+
+SETTINGS = (
+    "description",
+    "gridType",
+    "templateName",
+    "ownerName",
+    "groupName",
+    "useAuthentication",
+    "useAuthorization",
+    "gridCapacity",
+    "useCapLRUEvictor",
+    "transactionTimeout",
+    "numPartition",
+    "numSyncReplicas",
+    "numAsyncReplicas",
+    "timeToLive",
+    "lockTimeout",
+)
+"""What a grid is sent with, under the vendor's own names."""
+
+
+class GridFields(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """Fields of a grid in the answer to `paths.grids`; all of them guesses."""
+
+    list: str = ""
+    name: str = "name gridName"
+    status: str = "status"
+    settings: dict[str, str] = {}  # how an answer calls a setting, where that is not the name under which it is sent
+
+    def __post_init__(self) -> None:
+        """Raises ValueError for a setting that is none."""
+        if unknown := sorted(set(self.settings) - set(SETTINGS)):
+            raise ValueError(f"grids have no setting {', '.join(unknown)}")
+
+
+class TemplateFields(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """Fields of a template in the answer to `paths.templates`, and those that it is uploaded with; all guesses."""
+
+    list: str = ""
+    name: str = "name templateName"
+    method: Literal["PUT", "POST"] = "PUT"
+    description: str = "description"
+    object_grid: str = "objectGridXml"
+    deployment: str = "deploymentXml"
 
 
 class Container(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -100,6 +166,9 @@ class Dialect(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields
     commands: Commands = Commands()
     parameters: Parameters = Parameters()
     member: MemberFields = MemberFields()
+    task: TaskFields = TaskFields()
+    grid: GridFields = GridFields()
+    template: TemplateFields = TemplateFields()
     container: Container = Container()
     user: str = "xsadmin"
     join_host: str = "{pod}.{service}.{namespace}.svc"  # or {address}

@@ -70,6 +70,11 @@ def cache_is_clear(seen: Seen) -> Verdict:
     return shared.cache_is_clear(seen, seen.spec.cache_ref)
 
 
+def name_is_free(seen: Seen) -> Verdict:
+    """The template is no older GridTemplate's."""
+    return shared.name_is_free(seen, names.TEMPLATE.kind, seen.template)
+
+
 def cache_is_available(seen: Seen) -> Verdict:
     """Templates are changed in a group that stands."""
     return shared.cache_is_available(seen, known=seen.there is not None, what="templates")
@@ -85,8 +90,11 @@ def template_is_uploaded(seen: Seen) -> Verdict:
             Reason.GRID_REFUSED, f"the server refuses the template: {seen.status.refused}", "correct the documents"
         )
     why = "the server does not have it" if not seen.there else "its documents have changed"
+    message = f"template {seen.template} is uploaded: {why}"
+    if (held := shared.group_is_free(seen, message)) is not DONE:
+        return held
     call = decision.Call(why=why, operation="upload", args={"digest": wanted}, keep=True)
-    return Act(Reason.UPLOADING, f"template {seen.template} is uploaded: {why}", (call,))
+    return Act(Reason.UPLOADING, message, (call,))
 
 
 STEPS: tuple[Callable[[Seen], Verdict], ...] = (
@@ -94,6 +102,7 @@ STEPS: tuple[Callable[[Seen], Verdict], ...] = (
     retry_is_honoured,
     source_is_there,
     cache_is_clear,
+    name_is_free,
     cache_is_available,
     template_is_uploaded,
 )
@@ -103,15 +112,20 @@ STEPS: tuple[Callable[[Seen], Verdict], ...] = (
 
 
 def cache_holds_it(seen: Seen) -> Verdict:
-    """With its cache the template is gone; one that was never uploaded has nothing to remove."""
+    """With its cache the template is gone; one that was never uploaded, or is another's, is not removed."""
     if isinstance(seen.caches, observed.Failed):
         return decision.unknown(Reason.CACHE_NOT_FOUND, seen.caches, "cache")
     if seen.meta.annotations.get(api_status.ON_DELETE) == "Orphan":
         return steps.leave(Reason.LEAVING, f"template {seen.template} stays on the server")
-    if seen.cache is None or seen.cache.deleting:
-        return steps.leave(Reason.LEAVING, "the cache is gone, and the template with it")
     if not seen.status.hash:
         return steps.leave(Reason.LEAVING, f"template {seen.template} was never uploaded")
+    if seen.older:
+        said = f"template {seen.template} is that of {names.TEMPLATE.kind} {seen.older}, which is older"
+        return steps.leave(Reason.LEAVING, said)
+    if len(seen.caches.value) > 1:
+        return shared.cache_is_clear(seen, seen.spec.cache_ref)
+    if seen.cache is None or seen.cache.deleting:
+        return steps.leave(Reason.LEAVING, "the cache is gone, and the template with it")
     return DONE
 
 
@@ -127,8 +141,11 @@ def template_is_gone(seen: Seen) -> Verdict:
     """The template is deleted on the server, by the server's own word."""
     if not seen.there:
         return steps.leave(Reason.LEAVING, f"template {seen.template} is gone")
+    message = f"template {seen.template} is deleted on the server"
+    if (held := shared.group_is_free(seen, message)) is not DONE:
+        return held
     call = decision.Call(why="the GridTemplate is deleted", operation="remove")
-    return Act(Reason.GRID_DELETING, f"template {seen.template} is deleted on the server", (call,))
+    return Act(Reason.GRID_DELETING, message, (call,))
 
 
 FAREWELL: tuple[Callable[[Seen], Verdict], ...] = (
@@ -165,14 +182,19 @@ def report(seen: Seen) -> dict[str, Any]:
     """The fields of the status that say how it stands; what is not known stays as it was."""
     documents = observed.value_of(seen.documents) or Documents()
     state = "Pending"
-    if documents.fault or (seen.status.refused and seen.status.refused_hash == documents.digest):
+    if (
+        documents.fault
+        or seen.elsewhere
+        or seen.older
+        or (seen.status.refused and seen.status.refused_hash == documents.digest)
+    ):
         state = "Error"
     elif uploaded(seen).status:
         state = "InUse" if seen.used_by else "Available"
     elif seen.cache is not None and seen.cache.available:
         state = "Uploading"
     said: dict[str, Any] = {"state": state}
-    if seen.cache is not None:
+    if seen.cache is not None and not seen.elsewhere:
         said["cache"] = seen.cache.name
     if seen.there is not None:
         said["usedBy"] = list(seen.used_by)

@@ -59,9 +59,11 @@ class TemplateKind(dependent.DependentKind[types.GridTemplate, control.Seen]):
             spec=obj.spec,
             status=obj.status,
             busy=self._settings.poll.busy_seconds,
-            template=obj.template,
+            template=obj.server_name,
             documents=self._documents.read(obj.metadata.key, self.key(*obj.metadata.key)),
             caches=caches,
+            elsewhere=self._elsewhere(obj),
+            older=self._older(obj),
             polled=polled,
         )
 
@@ -114,15 +116,18 @@ class TemplateKind(dependent.DependentKind[types.GridTemplate, control.Seen]):
     # --- what is done to the group ---------------------------------------------------------------------------------
 
     async def _upload(self, obj: types.GridTemplate, args: dict[str, Any]) -> decision.Outcome:
+        if older := self._older(obj):
+            return decision.Conflict(f"{older} means the same, and is older")
         try:
             grid, deployment = await self._read(obj)
         except _SourceError as error:
             return decision.Conflict(str(error))
-        body = {"description": obj.spec.description, "objectGridXml": grid, "deploymentXml": deployment}
+        said = self._settings.dialect.template
+        body = {said.description: obj.spec.description, said.object_grid: grid, said.deployment: deployment}
         digest = str(args["digest"])
 
         async def send() -> decision.Outcome:
-            await self._ask(obj, "PUT", body)
+            await self._ask(obj, said.method, body)
             return decision.Ok({"hash": digest, "refused": "", "refusedHash": ""})
 
         def refused(words: str) -> decision.Outcome:
@@ -131,6 +136,9 @@ class TemplateKind(dependent.DependentKind[types.GridTemplate, control.Seen]):
         return await self._caches.hub.attempt(send(), refused)
 
     async def _remove(self, obj: types.GridTemplate, _: dict[str, Any]) -> decision.Outcome:
+        if older := self._older(obj):
+            return decision.Conflict(f"{older} means the same, and is older")
+
         async def send() -> decision.Outcome:
             await self._ask(obj, "DELETE", None)
             return decision.Ok()
@@ -141,5 +149,5 @@ class TemplateKind(dependent.DependentKind[types.GridTemplate, control.Seen]):
         cache = self._the_cache(obj)
         if cache is None:
             raise LookupError("the cache is not clear")
-        path = self._settings.dialect.paths.template.format(name=obj.template)
+        path = self._settings.dialect.paths.template.format(name=obj.server_name)
         return await self._caches.hub.ask(cache.metadata.key, cache.status.primary, method, path, body)

@@ -57,7 +57,7 @@ class GridTemplateSpec(msgspec.Struct, frozen=True, rename="camel"):
         shared.CacheRef | None, msgspec.Meta(description="Which cache; needed where the namespace has several.")
     ] = None
 
-    __cel__ = (*crd.immutable("templateName", "cacheRef"),)
+    __cel__ = (*crd.immutable("templateName"), *crd.once_set("cacheRef"))
 
 
 class GridTemplateStatus(api_status.Status, frozen=True, kw_only=True, rename="camel"):
@@ -79,9 +79,14 @@ class GridTemplate(msgspec.Struct, frozen=True):
     status: GridTemplateStatus = GridTemplateStatus()
 
     @property
-    def template(self) -> str:
+    def server_name(self) -> str:
         """The template's name on the server."""
         return self.spec.template_name or self.metadata.name
+
+    @property
+    def holder(self) -> str:
+        """The cache that the template is in; empty: none yet."""
+        return self.status.cache if self.status.hash else ""
 
 
 def definition() -> dict[str, object]:
