@@ -194,7 +194,7 @@ func (a *arrangement) replicate(part *partition, syncs, asyncs int) {
 		for range count {
 			part.Replicas = append(slices.Clone(kept), left...)
 			if name := a.least(a.stayers, part); name != "" {
-				take(replica{Member: name}, async)
+				take(replica{Member: name, Since: a.since()}, async)
 			}
 		}
 	}
@@ -244,7 +244,7 @@ func (a *arrangement) setTarget(part *partition, name string) {
 	part.Target = name
 	r := part.replica(name)
 	if r == nil {
-		part.Replicas = append(part.Replicas, replica{Member: name})
+		part.Replicas = append(part.Replicas, replica{Member: name, Since: a.since()})
 		return
 	}
 	r.Current = r.Current && !r.Async
@@ -289,8 +289,9 @@ func (a *arrangement) moveOne() bool {
 	return moved
 }
 
-// swapped is a partition after its old primary stepped down: it stays as a replica, in step, until that is one too many.
-func (p *partition) swapped(s swap) {
-	p.promote(s.to)
-	p.Replicas = append(p.Replicas, replica{Member: s.from, Current: true})
+// swapped lets the old primary of a partition, which stepped down, stay as a replica, in step, until that is one too many.
+func (p *placement) swapped(s swap) {
+	part := p.partition(s.at)
+	part.promote(s.to)
+	part.Replicas = append(part.Replicas, replica{Member: s.from, Current: true, Since: p.since()})
 }

@@ -30,7 +30,7 @@ func TestArrangeAnyWorld(t *testing.T) {
 				before = cloned(p)
 				holders := kept(p, w)
 				for _, s := range p.arrange(w) {
-					p.partition(s.at).swapped(s)
+					p.swapped(s)
 				}
 				checkSound(t, seed, p, w, holders)
 				finishCopies(p)

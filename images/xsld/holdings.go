@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"maps"
 	"net/http"
 	"sync"
@@ -164,12 +165,9 @@ func (h *holdings) write(op operation) error {
 	return nil
 }
 
-// mark says in which way a replica's run is followed.
+// mark says in which way a replica is followed, in which run of its member, and at which time of being one.
 func (v view) mark(r replica) string {
-	if r.Async {
-		return v.Runs[r.Member] + " async"
-	}
-	return v.Runs[r.Member] + " sync"
+	return fmt.Sprintf("%s %s async=%t", v.Runs[r.Member], r.Since, r.Async)
 }
 
 func (p *part) has(member, mark string) bool {

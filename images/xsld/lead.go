@@ -19,9 +19,19 @@ func (m *member) leadForever() {
 	}
 }
 
-// leads tells whether this member is the acting catalog server. One that is about to stop gives way to another.
+// leads tells whether this member is the acting catalog server. One that is about to stop gives way to another; one that
+// sees fewer than half of the group may itself be the one that is cut off, and leaves the placement to the others.
 func (m *member) leadsLocked() bool {
 	if time.Now().Before(m.settled) || !m.liveLocked(m.name) {
+		return false
+	}
+	live := 0
+	for _, r := range m.db.Members {
+		if m.liveLocked(r.Name) {
+			live++
+		}
+	}
+	if 2*live < len(m.db.Members) {
 		return false
 	}
 	second := ""
@@ -61,17 +71,18 @@ func (m *member) lead() {
 		return
 	}
 	next := cloned(before)
-	for _, s := range next.arrange(w) {
-		question := freeze{Spot: s.at, To: s.to, Epoch: before.Epoch, Version: before.Version}
-		if err := m.call(db.member(s.from).target(), 2*time.Second, "frozen", question, &struct{}{}); err == nil {
-			next.partition(s.at).swapped(s)
-		}
-	}
 	if before.Leader != m.name {
 		next.Epoch++
 		next.Leader = m.name
 		m.say("acts as catalog server")
-	} else if reflect.DeepEqual(before, next) {
+	}
+	for _, s := range next.arrange(w) {
+		question := freeze{Spot: s.at, To: s.to, Epoch: before.Epoch, Version: before.Version}
+		if err := m.call(db.member(s.from).target(), 2*time.Second, "frozen", question, &struct{}{}); err == nil {
+			next.swapped(s)
+		}
+	}
+	if reflect.DeepEqual(before, next) {
 		return
 	}
 	next.Version++
@@ -124,6 +135,7 @@ type copied struct {
 	Member  string `json:"member"`
 	Run     string `json:"run"`
 	Async   bool   `json:"async"`
+	Since   string `json:"since"`
 }
 
 func (m *member) onCopied(reports []copied) (struct{}, error) {
@@ -141,7 +153,7 @@ func (m *member) onCopied(reports []copied) (struct{}, error) {
 		if part == nil || part.Primary != report.Primary || next.Runs[report.Member] != report.Run {
 			continue
 		}
-		if r := part.replica(report.Member); r != nil && r.Async == report.Async {
+		if r := part.replica(report.Member); r != nil && r.Async == report.Async && r.Since == report.Since {
 			r.Current = true
 		}
 	}

@@ -11,6 +11,7 @@ type placement struct {
 	Epoch   int    `json:"epoch"`
 	Version int    `json:"version"`
 	Leader  string `json:"leader"`
+	Serial  int    `json:"serial"` // of the replica that was added last
 	// Runs are the incarnations that are counted on: a member that was restarted in between holds nothing.
 	Runs  map[string]string   `json:"runs"`
 	Grids map[string]*laidOut `json:"grids"`
@@ -32,6 +33,15 @@ type replica struct {
 	Member  string `json:"member"`
 	Async   bool   `json:"async"`
 	Current bool   `json:"current"` // has a whole copy; if not async, every acknowledged write reaches it
+	// Since tells one time of being a replica from another: what was held at an earlier one has been dropped meanwhile,
+	// or has missed what was written in between.
+	Since string `json:"since"`
+}
+
+// since is for a replica that is added now.
+func (p *placement) since() string {
+	p.Serial++
+	return fmt.Sprintf("%d.%d", p.Epoch, p.Serial)
 }
 
 func (p *partition) replica(name string) *replica {

@@ -124,7 +124,7 @@ func (h *holdings) shipPart(at spot) []copied {
 		if err != nil {
 			p.forget(r.Member)
 		} else if !r.Current {
-			reports = append(reports, copied{at, h.m.name, r.Member, v.Runs[r.Member], r.Async})
+			reports = append(reports, copied{at, h.m.name, r.Member, v.Runs[r.Member], r.Async, r.Since})
 		}
 	}
 	return reports

@@ -300,7 +300,10 @@ class Container:
                 "podIP": self.address,
                 "podIPs": [{"ip": self.address}],
                 "containerStatuses": [status],
-                "conditions": [{"type": kind, "status": word} for kind in ("Ready", "ContainersReady")],
+                "conditions": [
+                    {"type": kind, "status": word, "lastTransitionTime": conditions.timestamp(time.time())}
+                    for kind in ("Ready", "ContainersReady")
+                ],
             },
         )
 
