@@ -197,10 +197,7 @@ ROWS: dict[str, Row] = {
     ),
     "it is being deleted": row(It().asked("Delete").runs(), SHOWS, under_way("GridDeleting")),
     "it was deleted, to be made anew": row(
-        It().missing().asked("Delete"),
-        SHOWS,
-        acts("TaskDone", "remember no-asked no-attempts"),
-        "Delete of grid g: done",
+        It().missing().asked("Delete"), SHOWS, acts("TaskDone", "remember no-asked"), "Delete of grid g: done"
     ),
     "the task failed": row(
         NEW.asked("Create").runs(FAILED, message="no room"), SHOWS, acts("GridFailed", FAILURE), "no room"
@@ -386,7 +383,11 @@ FAREWELL_ROWS: dict[str, Row] = {
     ),
     "it is deleted": row(It(), "grid_is_gone", asks("GridDeleting", "Delete"), "grid g is deleted"),
     "it is being deleted": row(It().asked("Delete").runs(), SHOWS, under_way("GridDeleting")),
-    "it was deleted": row(It().missing().asked("Delete"), SHOWS, acts("TaskDone", "remember no-asked no-attempts")),
+    "it was deleted": row(
+        It().missing().asked("Delete").object(deletion_timestamp=ago(9)),
+        SHOWS,
+        acts("TaskDone", "remember no-asked no-attempts"),
+    ),
     "it is gone by the server's own word": row(It().missing(), "grid_is_gone", acts("Leaving", GONE)),
     "nobody tells": row(
         It().but(grids_known=False), "cache_is_available", Waits("CacheNotAvailable", "group", 900.0, again=BUSY)
@@ -494,6 +495,15 @@ REPORTS: dict[str, tuple[It, dict[str, Any]]] = {
 @pytest.mark.parametrize(("it", "expected"), REPORTS.values(), ids=REPORTS)
 def test_the_report(it: It, expected: dict[str, Any]) -> None:
     assert expected == control.report(it.seen)
+
+
+def test_one_that_is_in_error_each_time_is_given_up() -> None:
+    """That the broken one could be deleted is no success of the grid."""
+    it = NEW.wants(recovery={"maxAttempts": 2}).says(attempts=1, failed_at=ago(9999))
+    assert "attempts" not in remembered(it.asked("Delete"))
+    it = it.says(attempts=remembered(it.server("Error").asked("Create").runs(DONE))["attempts"])
+
+    assert Blocks("GridGivenUp") == states.shape(control.failures_are_spaced(it.seen))
 
 
 def test_a_grid_is_made_lost_and_made_anew() -> None:

@@ -84,9 +84,11 @@ def what_was_asked_shows(seen: Seen) -> Verdict:
         DELETE: grid is None,
     }[asked]
     if shows and settled:
-        fields: dict[str, Any] = {"asked": "", "attempts": 0} | (
-            {"lastAppliedHash": settings.digest(seen.spec), "made": True} if asked != DELETE else {}
-        )
+        fields: dict[str, Any] = {"asked": ""}
+        if asked != DELETE:
+            fields |= {"attempts": 0, "lastAppliedHash": settings.digest(seen.spec), "made": True}
+        elif seen.meta.deleting:  # of one that is made anew its failures count on, or it would be for ever
+            fields["attempts"] = 0
         note = decision.Remember(why="it has ended well", fields=fields, ended=_ended(seen, "succeeded"))
         return Act(Reason.TASK_DONE, f"{asked} of grid {seen.grid_name}: done", (note,))
     failed = task.message or "the task failed" if task and task.phase is answers.Phase.FAILED else ""
