@@ -178,6 +178,19 @@ class Site:
 
         await self.until(is_gone)
 
+    async def says(self, reason: str, name: str = "cache", *, resource: meta.Resource = names.CACHE) -> dict[str, Any]:
+        """Wait until that is why the latest generation is not Ready."""
+
+        async def is_said() -> dict[str, Any] | None:
+            found = await self.get(resource, name)
+            ready = said(found, "Ready") if found else None
+            if found is None or ready is None or ready.reason != reason:
+                return None
+            return found if ready.observed_generation == found["metadata"]["generation"] else None
+
+        found: dict[str, Any] = await self.until(is_said)
+        return found
+
     async def told(self) -> str:
         """How everything stands, for whoever reads of a failure."""
         lines = []
@@ -204,6 +217,25 @@ class Site:
             found: list[dict[str, Any]] = await answer.json(content_type=None)
             return found
 
+    async def changes(self, *pods: str) -> list[str]:
+        """What these members took to change since they were started, in order: `PUT /grid/it`, `RemoveMember it-2`."""
+        told = [each for pod in pods for each in await self.trace(pod)]
+        taken = [each for each in told if each["method"] != "GET" and 200 <= each["status"] < 300]
+        return [_change(each) for each in sorted(taken, key=lambda each: float(each["time"]))]
+
+    async def put(self, pod: str, grid: str, key: str, value: str) -> None:
+        """Write one entry of a grid."""
+        async with self._http.post(self._entry(pod, grid, key), data=value.encode()) as answer:
+            assert answer.status < 300, await answer.text()
+
+    async def entry(self, pod: str, grid: str, key: str) -> str:
+        """One entry of a grid, as that member finds it."""
+        async with self._http.get(self._entry(pod, grid, key)) as answer:
+            return await answer.text() if answer.status == 200 else f"{answer.status} {await answer.text()}"
+
+    def _entry(self, pod: str, grid: str, key: str) -> str:
+        return f"https://{self.node.pod(pod).address}:9444/wxsdata/v1/grids/{grid}/{grid}/{key}"
+
     async def ask(self, pod: str, method: str, path: str, body: Any = None) -> Any:
         """One request to the admin API of one member."""
         url = f"https://{self.node.pod(pod).address}:9445/wxsadmin/v1{path}"
@@ -216,6 +248,15 @@ class Site:
         """The group as one member tells of it."""
         told = await self.ask(pod, "GET", "/cacheMemberGroup")
         return {it["memberName"]: it for it in told["members"]}
+
+
+def _change(exchange: dict[str, Any]) -> str:
+    path, body = exchange["path"].removeprefix("/wxsadmin/v1"), exchange.get("body") or {}
+    if path != "/task":
+        return f"{exchange['method']} {path}"
+    given = body["parameters"]
+    whom = next(given[key] for key in ("memberName", "slaveMemberName", "newMasterMemberName") if key in given)
+    return f"{body['command'].removesuffix('TaskCommand')} {whom}"
 
 
 def said(found: dict[str, Any], type_: str) -> conditions.Condition:
