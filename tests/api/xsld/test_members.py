@@ -191,6 +191,23 @@ async def test_an_image_that_cant_be_pulled_stops_the_roll(site: bench.Site) -> 
     assert "one" == await site.entry("cache-1", "orders", "1")
 
 
+async def test_an_image_that_could_never_be_pulled_is_corrected(site: bench.Site) -> None:
+    """There is no group yet that a roll could ask: pods that never started are made anew at once."""
+    site.node.image_fails = {BAD}
+    site.operator()
+    await site.make_cache(size=2, image=BAD)
+
+    async def told() -> bool:
+        now = await site.get(names.CACHE, "cache")
+        return now is not None and "Back-off pulling image" in said(now, "Ready").message
+
+    await site.until(told)
+    await site.change(image=GOOD)
+    found = await site.ready()
+
+    assert (2, GOOD) == (found["status"]["online"], found["status"]["currentImage"])
+
+
 async def test_deleted_although_no_pod_ever_started(site: bench.Site) -> None:
     site.node.image_fails = {BAD}
     site.operator()
