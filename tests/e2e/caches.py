@@ -53,7 +53,7 @@ class Cache:
         """Its status, when it speaks of the latest spec; else nothing."""
         found = self.cluster.get("xsldcache", self.name, "-n", NAMESPACE)
         said: dict[str, Any] = (found or {}).get("status") or {}
-        return said if said.get("observedGeneration") == found["metadata"]["generation"] else {}
+        return said if found and said.get("observedGeneration") == found["metadata"]["generation"] else {}
 
     def settled(self, members: int) -> dict[str, Any] | None:
         """The status once it is Ready with so many members."""

@@ -219,3 +219,27 @@ async def test_the_cache_is_deleted_first(site: bench.Site) -> None:
     await site.gone(names.CACHE, "cache")
     await site.delete(names.GRID, "orders")
     await site.gone(names.GRID, "orders")
+
+
+async def test_deleted_although_it_never_came_to_be_online(site: bench.Site) -> None:
+    """What its creation left on the server in Error goes with it."""
+    site.operator()
+    site.node.env["XSLD_FAULTS"] = '{"gridErrorStays": ["orders"]}'
+    await site.make_cache(size=1)
+    await site.make(names.GRID, "orders", {"numAsyncReplicas": 0, "recovery": {"maxAttempts": 1}})
+    await says(site, "GridGivenUp")
+    await site.delete(names.GRID, "orders")
+    await site.gone(names.GRID, "orders")
+
+    assert [] == await site.ask("cache-0", "GET", "/grid")
+
+
+async def test_deleted_although_it_was_given_up(site: bench.Site) -> None:
+    """Failures to make it do not hold up its deletion."""
+    await orders(site, recovery={"maxAttempts": 1})
+    await site.fault("cache-0", gridError=["orders"], gridErrorStays=["orders"])
+    await says(site, "GridGivenUp")
+    await site.delete(names.GRID, "orders")
+    await site.gone(names.GRID, "orders")
+
+    assert [] == await site.ask("cache-0", "GET", "/grid")

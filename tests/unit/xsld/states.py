@@ -135,6 +135,12 @@ class It(msgspec.Struct, frozen=True):
 
     def left(self, *ordinals: int) -> It:
         """These are members no more, and tell of themselves alone."""
+        names_ = {pod_name(n) for n in ordinals}
+        remembered = tuple(member for member in self.status.member_statuses if member.name not in names_)
+        return self.removed(*ordinals).says(member_statuses=remembered)
+
+    def removed(self, *ordinals: int) -> It:
+        """These were members when last seen, and tell of themselves alone now."""
         members = {n: m for n, m in self.members.items() if n not in ordinals}
         return self.but(members=members, stories={**self.stories, **{n: alone(n) for n in ordinals}})
 

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from moorage.operators.xsld.cache import control, renewal, types
-from moorage.runtime import decision
+from moorage.runtime import decision, observed
 from tests.unit.xsld import states
 from tests.unit.xsld.states import Blocks, Row, Waits, acts, cache, submits
 
@@ -31,8 +31,49 @@ def gone(volume: str = "pvc-2", pod: str = "uid-2", **spec: object) -> states.It
     return it.says(left=(types.Left("c-2", volume, pod),))
 
 
+EPHEMERAL = {"storage": {"ephemeral": True}}
+NOTICED = "removals_are_noticed"
 UID = cache().pods[2].uid
 ROWS: dict[str, Row] = {
+    # one that somebody else removed
+    "it was removed by somebody else": row(
+        cache(3).removed(2), NOTICED, acts("Rejoining", "remember left"), "c-2 was removed from the group by somebody"
+    ),
+    "that was noticed": row(
+        cache(3).removed(2).says(left=(types.Left("c-2", "pvc-2", UID),)),
+        STEP,
+        acts(
+            "ClearingVolume",
+            "delete PersistentVolumeClaim/vol-c-2 pvc-2 if member_has_left 2",
+            f"delete Pod/c-2 {UID} if member_has_left 2",
+        ),
+    ),
+    "a group that has forgotten two may be the one that is wrong": row(
+        cache(4).removed(2, 3), "members_join", submits("Joining", "Join c-2 at c-2")
+    ),
+    "one that does not answer may be one still": row(
+        cache(3).removed(2).mute(2), "members_join", Waits("MemberStarting", "group", 1800.0, again=states.BUSY)
+    ),
+    "one that has another pod by now": row(
+        cache(3).removed(2).pod(2, uid="another").fact(polled=observed.Fresh(cache(3).removed(2).polled)),
+        "members_join",
+        Waits("MemberStarting", "group", 1800.0, again=states.BUSY),
+    ),
+    "before the primary answers nobody counts as removed": Row(
+        cache(3).removed(2).mute(0).seen, "", states.SETTLED, "", (renewal.removals_are_noticed,)
+    ),
+    "the primary does not answer": row(
+        cache(4).removed(3).mute(0), "primary_leads", Waits("PrimaryUnavailable", "group", 960.0, again=states.BUSY)
+    ),
+    "its volume is in the same pod": row(
+        cache(3, **EPHEMERAL).removed(2), NOTICED, acts("Rejoining", "remember left"), "c-2 was removed"
+    ),
+    "without a volume a new pod has nothing old": row(
+        cache(3, **EPHEMERAL).removed(2).pod(2, address="10.0.0.99"),
+        "members_join",
+        submits("Joining", "Join c-2 at c-2"),
+    ),
+    # what it left behind
     "it gets a new volume and a new pod": row(
         gone(pod=UID),
         STEP,
@@ -154,3 +195,10 @@ def test_who_leaves_again_is_noted_once_and_others_stay_noted() -> None:
     assert [OTHER, {"member": "c-2", "volume": "pvc-2", "pod": UID}] == renewal.noted(
         cache(3).says(left=before).seen, "c-2"
     )
+
+
+def test_what_somebody_else_removed_is_noted_with_all_that_it_has() -> None:
+    (note,) = decision.decide(cache(3).removed(2).seen, steps=control.STEPS).acts[0].actions
+
+    assert isinstance(note, decision.Remember)
+    assert {"left": [{"member": "c-2", "volume": "pvc-2", "pod": UID}]} == note.fields

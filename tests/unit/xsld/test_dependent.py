@@ -49,7 +49,7 @@ TEMPLATES = Of(
     template_control.STEPS,
     template_control.FAREWELL,
     INLINE,
-    {"hash": "h", "cache": "c"},
+    {"asked": True, "hash": "h", "cache": "c"},
     "templateName",
 )
 each_kind = pytest.mark.parametrize("of", [GRIDS, TEMPLATES], ids=["grids", "templates"])

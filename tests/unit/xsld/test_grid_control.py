@@ -219,6 +219,24 @@ ROWS: dict[str, Row] = {
     "it was changed": row(
         It().wants(lockTimeout=9).server(lockTimeout="9").asked("Update").runs(DONE), SHOWS, acts("TaskDone", ENDED)
     ),
+    "it was changed, and is to be otherwise by now": row(
+        It().wants(lockTimeout=8).server(lockTimeout="9").object(generation=2).asked("Update").runs(DONE),
+        SHOWS,
+        acts("TaskDone", "remember no-asked no-attempts made"),
+    ),
+    "it is being changed, and is to be otherwise by now": row(
+        It().wants(lockTimeout=8).server(lockTimeout="9").object(generation=2).asked("Update").runs(),
+        SHOWS,
+        under_way("GridUpdating"),
+    ),
+    "the change to what is no longer wanted failed": row(
+        It().wants(lockTimeout=8).server(lockTimeout="9").object(generation=2).asked("Update").runs(FAILED),
+        SHOWS,
+        acts("GridFailed", FAILURE),
+    ),
+    "its task is done, and it does not show what is wanted": row(
+        It().wants(lockTimeout=9).server(lockTimeout="15").asked("Update").runs(DONE), SHOWS, under_way("GridUpdating")
+    ),
     "it is being deleted": row(It().asked("Delete").runs(), SHOWS, under_way("GridDeleting")),
     "it was deleted, to be made anew": row(
         It().missing().asked("Delete"), SHOWS, acts("TaskDone", "remember no-asked"), "Delete of grid g: done"
@@ -234,7 +252,10 @@ ROWS: dict[str, Row] = {
         NEW.server("Created").asked("Create").runs(FAILED, number=8), SHOWS, under_way("GridCreating")
     ),
     "it came to be in Error": row(
-        NEW.server("Error").asked("Create").runs(DONE), SHOWS, acts("GridFailed", FAILURE), "the grid is in Error"
+        NEW.server("Error").asked("Create").runs(DONE),
+        SHOWS,
+        acts("GridFailed", f"{FAILURE} made"),
+        "the grid is in Error",
     ),
     "it is in Error while its task runs": row(
         NEW.server("Error").asked("Create").runs(), SHOWS, under_way("GridCreating")
@@ -423,11 +444,42 @@ FAREWELL_ROWS: dict[str, Row] = {
         It().cache(task="Join c-2"), "grid_is_gone", Waits("TaskRunning", "group", 1800.0, again=BUSY)
     ),
     "it is deleted": row(It(), "grid_is_gone", asks("GridDeleting", "Delete"), "grid g is deleted"),
+    "it was changed, and is to be otherwise by now": row(
+        It().wants(lockTimeout=8).server(lockTimeout="9").object(generation=2).asked("Update").runs(DONE),
+        SHOWS,
+        acts("TaskDone", "remember no-asked no-attempts made"),
+    ),
+    "it is being changed, and is to be otherwise by now": row(
+        It().wants(lockTimeout=8).server(lockTimeout="9").object(generation=2).asked("Update").runs(),
+        SHOWS,
+        under_way("GridUpdating"),
+    ),
+    "the change to what is no longer wanted failed": row(
+        It().wants(lockTimeout=8).server(lockTimeout="9").object(generation=2).asked("Update").runs(FAILED),
+        SHOWS,
+        acts("GridFailed", FAILURE),
+    ),
+    "its task is done, and it does not show what is wanted": row(
+        It().wants(lockTimeout=9).server(lockTimeout="15").asked("Update").runs(DONE), SHOWS, under_way("GridUpdating")
+    ),
     "it is being deleted": row(It().asked("Delete").runs(), SHOWS, under_way("GridDeleting")),
     "it was deleted": row(
         It().missing().asked("Delete").object(deletion_timestamp=ago(9)),
         SHOWS,
         acts("TaskDone", "remember no-asked no-attempts"),
+    ),
+    "failures to make it do not hold it up for ever": row(
+        It().server("Error").failed(5, age=9999).object(deletion_timestamp=ago(9)),
+        "grid_is_gone",
+        asks("GridDeleting", "Delete"),
+    ),
+    "failures space its deletion": row(
+        It().failed(5, age=0.0).object(deletion_timestamp=ago(9)),
+        SPACED,
+        Waits("GridFailed", "back-off", CAP, again=160.0),
+    ),
+    "nothing is spaced once it is gone": row(
+        It().missing().failed(5, age=0.0).object(deletion_timestamp=ago(9)), "grid_is_gone", acts("Leaving", GONE)
     ),
     "it is gone by the server's own word": row(It().missing(), "grid_is_gone", acts("Leaving", GONE)),
     "nobody tells": row(
@@ -560,9 +612,11 @@ def test_the_report(it: It, expected: dict[str, Any]) -> None:
 
 def test_one_that_is_in_error_each_time_is_given_up() -> None:
     """That the broken one could be deleted is no success of the grid."""
-    it = NEW.wants(recovery={"maxAttempts": 2}).says(attempts=1, failed_at=ago(9999))
+    it = NEW.wants(recovery={"maxAttempts": 2})
+    it = it.says(attempts=1, failed_at=ago(9999), failed_generation=it.meta.generation)
     assert "attempts" not in remembered(it.asked("Delete"))
-    it = it.says(attempts=remembered(it.server("Error").asked("Create").runs(DONE))["attempts"])
+    noted = remembered(it.server("Error").asked("Create").runs(DONE))
+    it = it.says(attempts=noted["attempts"], failed_generation=noted["failedGeneration"])
 
     assert Blocks("GridGivenUp") == states.shape(control.failures_are_spaced(it.seen))
 

@@ -25,7 +25,7 @@ FAULT = control.Documents(fault="there is no ConfigMap m")
 class It(msgspec.Struct, frozen=True):
     """A template that the server has; each method changes one thing."""
 
-    status: types.GridTemplateStatus = types.GridTemplateStatus(hash="d1")
+    status: types.GridTemplateStatus = types.GridTemplateStatus(asked=True, hash="d1")
     meta: meta.ObjectMeta = meta.ObjectMeta(
         name="t", namespace="ns", uid="uid-t", generation=1, finalizers=(names.TEMPLATE_FINALIZER,)
     )
@@ -78,7 +78,7 @@ class It(msgspec.Struct, frozen=True):
         )
 
 
-NEW = It().says(hash="").but(templates=())
+NEW = It().says(asked=False, hash="").but(templates=())
 GRID_TASK = answers.Task(3, "GridCommand", "", answers.Phase.RUNNING)
 BUSY_GROUP = Waits("TaskRunning", "group", 1800.0, again=BUSY)
 STALE = observed.Stale(answers.Polled(), 0.0, "PUT /gridTemplate/t")
@@ -166,7 +166,15 @@ ROWS: dict[str, Row] = {
         NEW.but(templates=None), "cache_is_available", Waits("CacheNotAvailable", "group", 900.0, again=BUSY)
     ),
     # the upload
-    "it is uploaded": row(NEW, "template_is_uploaded", acts("Uploading", "upload d1"), "the server does not have it"),
+    "it is uploaded": row(
+        NEW,
+        "template_is_uploaded",
+        acts("Uploading", "remember asked", "upload d1"),
+        "the server does not have it",
+    ),
+    "it is uploaded again, as nobody knows whether it arrived": row(
+        NEW.says(asked=True), "template_is_uploaded", acts("Uploading", "upload d1")
+    ),
     "it is gone from the server": row(
         It().but(templates=("u",)), "template_is_uploaded", acts("Uploading", "upload d1")
     ),
@@ -190,7 +198,9 @@ ROWS: dict[str, Row] = {
         NEW.says(refused="no XML", refused_hash="d1"), "template_is_uploaded", Blocks("GridRefused"), "no XML"
     ),
     "it refused other documents": row(
-        NEW.says(refused="no XML", refused_hash="d0"), "template_is_uploaded", acts("Uploading", "upload d1")
+        It().but(templates=()).says(refused="no XML", refused_hash="d0"),
+        "template_is_uploaded",
+        acts("Uploading", "upload d1"),
     ),
     "a refusal of old matters no more": row(It().says(refused="", refused_hash="d1"), "", SETTLED),
 }
@@ -214,6 +224,12 @@ FAREWELL_ROWS: dict[str, Row] = {
         Blocks("AmbiguousCache"),
     ),
     "it was never uploaded": row(NEW, "cache_holds_it", LEAVES, "never uploaded"),
+    "the answer to its upload was lost, and it is there": row(
+        It().says(hash=""), "template_is_gone", acts("GridDeleting", "remove")
+    ),
+    "the answer to its upload was lost, and it is not there": row(
+        NEW.says(asked=True), "template_is_gone", LEAVES, "template t is gone"
+    ),
     "the cache is not available": row(It().cache(available=False), "cache_is_available", UNAVAILABLE),
     "grids are made of it": row(
         It().used("a", "b"),
@@ -247,7 +263,7 @@ def test_farewell(it: Row) -> None:
 
 
 def test_what_the_server_answers_to_an_upload_is_kept() -> None:
-    (call,) = decision.decide(NEW.seen, steps=control.STEPS).acts[0].actions
+    _, call = decision.decide(NEW.seen, steps=control.STEPS).acts[0].actions
 
     assert isinstance(call, decision.Call)
     assert ("upload", {"digest": "d1"}, True) == (call.operation, call.args, call.keep)

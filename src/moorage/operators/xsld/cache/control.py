@@ -246,6 +246,7 @@ STEPS: tuple[Callable[[Seen], Verdict], ...] = (
     tasks.own_task_is_followed,
     tasks.foreign_tasks_end,
     strangers_leave,
+    renewal.removals_are_noticed,
     objects.volumes_are_reclaimed,
     renewal.left_members_are_renewed,
     surplus_leaves,

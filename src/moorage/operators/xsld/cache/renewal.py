@@ -20,13 +20,41 @@ from . import types
 from .seen import Seen
 
 
-def noted(seen: Seen, member: str) -> list[dict[str, Any]]:
-    """The list of those who left, with this one and what it has now."""
+def noted(seen: Seen, *members: str) -> list[dict[str, Any]]:
+    """The list of those who left, with these and what they have now."""
+    others = [left for left in seen.status.left if left.member not in members]
+    return [msgspec.to_builtins(each) for each in (*others, *(_belongings(seen, member) for member in members))]
+
+
+def _belongings(seen: Seen, member: str) -> types.Left:
     ordinal = names.ordinal(seen.name, member)
     volume = next((v.uid for v in seen.there.volumes if v.ordinal == ordinal), "")
     pod = seen.there.pod(member)
-    others = [left for left in seen.status.left if left.member != member]
-    return [msgspec.to_builtins(each) for each in (*others, types.Left(member, volume, pod.uid if pod else ""))]
+    return types.Left(member, volume, pod.uid if pod else "")
+
+
+def removals_are_noticed(seen: Seen) -> Verdict:
+    """Whoever was removed from the group by somebody else leaves the same things behind as one that we removed.
+
+    It counts as removed when it says itself that it is in no group with others, and all others are in theirs without
+    it: a group that has forgotten more than one, or one that does not answer, is no such evidence.
+    """
+    group, was = seen.group, [member.name for member in seen.status.member_statuses if member.state]
+    if group is None or seen.primary is None:
+        return DONE
+    gone = [name for name in was if name not in group.names]
+    if len(gone) != 1 or gone[0] in {left.member for left in seen.status.left} or not _is_alone(seen, gone[0]):
+        return DONE
+    note = decision.Remember(why="it must not join with its old volume", fields={"left": noted(seen, gone[0])})
+    return Act(Reason.REJOINING, f"{gone[0]} was removed from the group by somebody else", (note,))
+
+
+def _is_alone(seen: Seen, member: str) -> bool:
+    answer, pod = seen.answer(member), seen.there.pod(member)
+    before = next(it.pod_ip for it in seen.status.member_statuses if it.name == member)
+    if answer is None or pod is None or (seen.spec.storage.ephemeral and pod.address != before):
+        return False  # a new pod without a volume has nothing old
+    return {it.name for it in answer.members} == {member}
 
 
 def left_members_are_renewed(seen: Seen) -> Verdict:

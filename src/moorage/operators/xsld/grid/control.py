@@ -88,15 +88,18 @@ def what_was_asked_shows(seen: Seen) -> Verdict:
         return DONE
     task = _task(seen.told, seen.status.task_id)
     settled = task is None or task.phase is not answers.Phase.RUNNING
+    # what was asked for by an earlier spec can only be told by its task
+    superseded = task is not None and task.phase is answers.Phase.DONE and _superseded(seen)
     shows = {
         CREATE: grid is not None and grid.status == seen.said.grid_online,
-        UPDATE: grid is not None and not settings.differences(seen.spec, grid),
+        UPDATE: grid is not None and (superseded or not settings.differences(seen.spec, grid)),
         DELETE: grid is None,
     }[asked]
     if shows and settled:
         fields: dict[str, Any] = {"asked": ""}
         if asked != DELETE:
-            fields |= {"attempts": 0, "lastAppliedHash": settings.digest(seen.spec), "made": True}
+            applied = {} if _superseded(seen) else {"lastAppliedHash": settings.digest(seen.spec)}
+            fields |= {"attempts": 0, **applied, "made": True}
         elif seen.meta.deleting:  # of one that is made anew its failures count on, or it would be for ever
             fields["attempts"] = 0
         note = decision.Remember(why="it has ended well", fields=fields, ended=_ended(seen, "succeeded"))
@@ -111,6 +114,10 @@ def what_was_asked_shows(seen: Seen) -> Verdict:
     reason = {CREATE: Reason.GRID_CREATING, UPDATE: Reason.GRID_UPDATING, DELETE: Reason.GRID_DELETING}[asked]
     said = f"{asked} of grid {seen.grid_name} is under way"
     return Wait(reason, said, on="group", within=TASK_LIMIT, again=min(2.0, seen.busy))
+
+
+def _superseded(seen: Seen) -> bool:
+    return seen.status.asked_generation != seen.meta.generation
 
 
 def _old(seen: Seen) -> bool:
@@ -131,13 +138,15 @@ def _failed(seen: Seen, asked: str, why: str) -> Verdict:
     """Never begun is no failure of the grid: it is looked at anew. It counts for the spec that was asked for."""
     status = seen.status
     before = status.attempts if status.failed_generation == status.asked_generation else 0
-    fields = {
+    fields: dict[str, Any] = {
         "asked": "",
         "taskId": 0,
         "attempts": before + (1 if status.task_id else 0),
         "failedAt": conditions.timestamp(seen.now),
         "failedGeneration": status.asked_generation,
     }
+    if asked == CREATE and seen.grid is not None:
+        fields["made"] = True  # broken as it is, it goes with its DataGrid
     ended = _ended(seen, "failed") if seen.status.task_id else None
     note = decision.Remember(why="the next try waits a while", fields=fields, ended=ended)
     return Act(Reason.GRID_FAILED, f"{asked} of grid {seen.grid_name}: {why}", (note,))
@@ -151,11 +160,11 @@ def refusal_is_told(seen: Seen) -> Verdict:
 
 
 def failures_are_spaced(seen: Seen) -> Verdict:
-    """After a failure the next try waits, longer each time, and in the end for the user."""
-    attempts = seen.attempts
-    if not attempts or (not seen.meta.deleting and _is_well(seen)):
+    """After a failure the next try waits, longer each time, and in the end for the user; but a deletion for nobody."""
+    attempts, deleting = seen.attempts, seen.meta.deleting
+    if not attempts or (seen.grid is None if deleting else _is_well(seen)):
         return DONE
-    if attempts >= seen.spec.recovery.max_attempts:
+    if attempts >= seen.spec.recovery.max_attempts and not deleting:
         return Blocked(
             Reason.GRID_GIVEN_UP,
             f"grid {seen.grid_name} failed {attempts} times",

@@ -81,7 +81,7 @@ def cache_is_available(seen: Seen) -> Verdict:
 
 
 def template_is_uploaded(seen: Seen) -> Verdict:
-    """The server has these very documents. An upload can be repeated without harm, so it is not remembered before."""
+    """The server has these very documents. An upload can be repeated without harm; that there was one is remembered."""
     wanted = (observed.value_of(seen.documents) or Documents()).digest
     if seen.there and seen.status.hash == wanted:
         return DONE
@@ -94,7 +94,10 @@ def template_is_uploaded(seen: Seen) -> Verdict:
     if (held := shared.group_is_free(seen, message)) is not DONE:
         return held
     call = decision.Call(why=why, operation="upload", args={"digest": wanted}, keep=True)
-    return Act(Reason.UPLOADING, message, (call,))
+    if seen.status.asked:
+        return Act(Reason.UPLOADING, message, (call,))
+    note = decision.Remember(why="from here on it may be on the server", fields={"asked": True})
+    return Act(Reason.UPLOADING, message, (note, call))
 
 
 STEPS: tuple[Callable[[Seen], Verdict], ...] = (
@@ -117,7 +120,7 @@ def cache_holds_it(seen: Seen) -> Verdict:
         return decision.unknown(Reason.CACHE_NOT_FOUND, seen.caches, "cache")
     if seen.meta.annotations.get(api_status.ON_DELETE) == "Orphan":
         return steps.leave(Reason.LEAVING, f"template {seen.template} stays on the server")
-    if not seen.status.hash:
+    if not seen.status.asked:
         return steps.leave(Reason.LEAVING, f"template {seen.template} was never uploaded")
     if seen.older:
         said = f"template {seen.template} is that of {names.TEMPLATE.kind} {seen.older}, which is older"

@@ -65,6 +65,7 @@ class GridTemplateStatus(api_status.Status, frozen=True, kw_only=True, rename="c
 
     state: Annotated[str, msgspec.Meta(description="Pending, Uploading, Available, InUse or Error.")] = ""
     cache: str = ""
+    asked: Annotated[bool, msgspec.Meta(description="An upload was begun, so the server may have it.")] = False
     hash: Annotated[str, msgspec.Meta(description="Of the documents that the server has.")] = ""
     used_by: Annotated[tuple[str, ...], msgspec.Meta(description="Grids that are made of it.")] = ()
     refused: Annotated[str, msgspec.Meta(description="Why the server would not take the documents.")] = ""
