@@ -91,10 +91,12 @@ CHANGED: list[tuple[str, dict[str, Any], str]] = [
     ("grid", {"gridCapacity": 100, "numPartition": 5, "deletionPolicy": "Retain"}, TAKEN),
     ("grid", {"gridName": "other"}, "gridName can't be changed after creation"),
     ("named", {"gridName": "other"}, "gridName can't be changed after creation"),
-    ("named", {"cacheRef": None}, "cacheRef can't be changed after creation"),
+    ("named", {"cacheRef": None}, "cacheRef can't be changed once it is set"),
+    ("named", {"cacheRef": {"name": "other"}}, "cacheRef can't be changed once it is set"),
+    ("grid", {"cacheRef": {"name": "other"}}, TAKEN),
     ("template", {"source": {"inline": None, "secretRef": {"name": "it"}}}, TAKEN),
     ("template", {"templateName": "other"}, "templateName can't be changed after creation"),
-    ("template", {"cacheRef": {"name": "other"}}, "cacheRef can't be changed after creation"),
+    ("template", {"cacheRef": {"name": "other"}}, TAKEN),
 ]
 
 

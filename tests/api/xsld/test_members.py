@@ -167,7 +167,7 @@ async def test_a_disjoin_that_fails_after_its_effect_has_worked(site: bench.Site
 async def test_an_image_that_cant_be_pulled_stops_the_roll(site: bench.Site) -> None:
     """At the first member that it reaches; the others serve on, and a correction heals all."""
     site.node.image_fails = {BAD}
-    await made(site, updateStrategy={"memberTimeout": "3s"})
+    await made(site, updateStrategy={"memberTimeout": "3s", "settle": "1s"})
     await site.make(names.GRID, "orders", {"numSyncReplicas": 1, "numAsyncReplicas": 0})
     await site.ready("orders", resource=names.GRID)
     await site.put("cache-0", "orders", "1", "one")
