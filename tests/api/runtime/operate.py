@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, TypeVar
@@ -28,6 +29,7 @@ class Write(msgspec.Struct, frozen=True):
     path: str
     body: Any
     number: int
+    at: float  # epoch seconds
     applied: bool = False
 
     @property
@@ -58,7 +60,7 @@ class Wire:
             return await self._inner.request(method, path, **given)
         apart = "/events" in path or "/leases" in path
         log = self.other if apart else self.writes
-        write = Write(method, path, msgspec.json.decode(given.get("body") or b"null"), len(log) + 1)
+        write = Write(method, path, msgspec.json.decode(given.get("body") or b"null"), len(log) + 1, time.time())
         log.append(write)
         verdict = "" if apart else self.fault(write)
         return await self._with(verdict, write, log, lambda: self._inner.request(method, path, **given))

@@ -223,6 +223,17 @@ class Site:
         taken = [each for each in told if each["method"] != "GET" and 200 <= each["status"] < 300]
         return [_change(each) for each in sorted(taken, key=lambda each: float(each["time"]))]
 
+    async def history(self, operator: Operator, *pods: str, since: float = 0.0) -> list[str]:
+        """What the operator wrote to the cluster and these members took to change, in order; its own kinds apart."""
+        traced = [each for pod in pods for each in await self.trace(pod) if each["method"] != "GET"]
+        told = [(float(each["time"]) / 1000, _change(each)) for each in traced if 200 <= each["status"] < 300]
+        own = (names.CACHE.plural, names.GRID.plural, names.TEMPLATE.plural)
+        for write in operator.wire.writes:
+            kind, _, name = write.path.rpartition("/namespaces/")[2].partition("/")[2].partition("/")
+            if write.applied and kind not in own:
+                told.append((write.at, f"{write.method} {kind} {name}"))
+        return [what for at, what in sorted(told) if at >= since]
+
     async def put(self, pod: str, grid: str, key: str, value: str) -> None:
         """Write one entry of a grid."""
         async with self._http.post(self._entry(pod, grid, key), data=value.encode()) as answer:
