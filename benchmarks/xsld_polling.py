@@ -49,7 +49,7 @@ CONFIG = {
         "xsld": {
             "serviceAccount": {"name": "moorage", "namespace": "moorage-system"},
             "clusterRole": "moorage-xsld-namespace",
-            "poll": {"idleSeconds": IDLE, "busySeconds": IDLE},
+            "poll": {"taskSeconds": IDLE, "busySeconds": IDLE, "idleSeconds": IDLE},
         }
     },
     "leaderElection": {"enabled": False},

@@ -16,11 +16,12 @@ from typing import Any
 
 import pytest
 
-from . import tools
+from . import caches, tools
 
 HELLO = tools.ROOT / "examples" / "xsldcache" / "hello.yaml"
 PASSWORD = "Change-Me-2-day"
 WITHIN = 300.0
+OF_HELLO = "xsld.ibm.com/cache=hello"
 LAST_POLL = "moorage_xsld_last_poll_timestamp_seconds"
 
 
@@ -133,6 +134,49 @@ def test_up_by_kubectl_scale_and_down(hello: tools.Cluster) -> None:
     tools.wait("Ready with two members", lambda: settled(hello, 2), within=WITHIN)
     tools.wait("the third volume is gone", lambda: hello.get("pvc", "vol-hello-2") is None)
     assert {"hello": "world"} == entry(hello, "GET", "first")
+
+
+def test_volumes_grow(hello: tools.Cluster) -> None:
+    """In place: the same claims, and no member is touched."""
+    before = {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in hello.items("pods", "-l", OF_HELLO)}
+    hello.kubectl("patch", "xsldcache/hello", "--type=merge", "-p", '{"spec": {"storage": {"size": "150Mi"}}}')
+
+    def grown() -> bool:
+        claims = hello.items("pvc", "-l", OF_HELLO)
+        return ["150Mi", "150Mi"] == [claim["status"]["capacity"]["storage"] for claim in claims]
+
+    tools.wait("both volumes have 150Mi", grown, within=WITHIN)
+    tools.wait("Ready with two members", lambda: settled(hello, 2), within=WITHIN)
+    assert before == {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in hello.items("pods", "-l", OF_HELLO)}
+
+
+def test_a_drain_takes_one_member_at_a_time(hello: tools.Cluster) -> None:
+    """On the only node the first that goes finds no other place, and the budget holds the second."""
+    node = hello.get("nodes")["items"][0]["metadata"]["name"]
+    flags = ["--pod-selector", OF_HELLO, "--delete-emptydir-data", "--ignore-daemonsets", "--timeout=60s"]
+    try:
+        told = hello.kubectl("drain", node, *flags, check=False)
+        alive = [pod for pod in hello.items("pods", "-l", OF_HELLO) if pod["status"]["phase"] == "Running"]
+    finally:
+        hello.kubectl("uncordon", node)
+    assert "violate the pod's disruption budget" in told
+    assert 1 == len(alive)
+    tools.wait("Ready with two members", lambda: settled(hello, 2), within=WITHIN)
+
+
+def test_a_member_that_fits_on_no_node_is_told(moorage: tools.Cluster) -> None:
+    """Required anti-affinity, and one node."""
+    cache = caches.Cache(moorage, "apart")
+    cache.apply(size=2, pod={"antiAffinity": "Required"})
+    try:
+
+        def told() -> str:
+            ready = next((c for c in cache.status().get("conditions") or () if c["type"] == "Ready"), {})
+            return str(ready.get("message", "")) if "apart-1" in ready.get("message", "") else ""
+
+        assert "anti-affinity" in tools.wait("why apart-1 does not join", told, within=WITHIN)
+    finally:
+        cache.remove()
 
 
 def test_an_image_rolls_without_losing_an_entry(hello: tools.Cluster) -> None:

@@ -35,7 +35,7 @@ ENVIRONMENT = {
 CONFIG = config.Config(
     service_account=config.ServiceAccount("moorage", "moorage-system"),
     cluster_role="moorage-xsld-namespace",
-    poll=config.Poll(busy_seconds=0.2, idle_seconds=0.4),
+    poll=config.Poll(task_seconds=0.2, busy_seconds=0.2, idle_seconds=0.4),
     retry=config.Retry(attempts=5, base_seconds=0.2, cap_seconds=2.0),
     dialect=dialect.Dialect(join_host="{address}"),
     resync_seconds=30.0,

@@ -62,7 +62,7 @@ def test_configuration_file(render: Any) -> None:
                 "namespaces": [],
                 "serviceAccount": {"name": "moorage", "namespace": "ops"},
                 "clusterRole": "moorage-xsld-namespace",
-                "poll": {"busySeconds": 10, "idleSeconds": 30},
+                "poll": {"taskSeconds": 2, "busySeconds": 10, "idleSeconds": 30},
                 "retry": {"attempts": 5, "baseSeconds": 10, "capSeconds": 300},
                 "dialect": {},
                 "resyncSeconds": 600,

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from moorage.api import conditions
 from moorage.kube import cache as kube_cache
 from moorage.kube import client as kube_client
 from moorage.operators import access
@@ -157,3 +158,36 @@ async def test_since_when_a_pod_works_is_seen() -> None:
     objects = observed.value_of((await observation(api, PLAIN)).objects)
     assert objects is not None
     assert 1767225600 == objects.pods[0].ready_since
+
+
+# --- how often a group is asked ----------------------------------------------------------------------------------
+
+READY = conditions.Condition(type="Ready", status="True")
+TASK = types.CurrentTask(intent="i-1", command="Leave", target="c-2", endpoint="c-0")
+PACES: dict[str, tuple[dict[str, Any], float]] = {
+    # id: (fields of the status, seconds between two polls)
+    "nothing is known of it": ({}, 10.0),
+    "it is settled": ({"conditions": (READY,)}, 30.0),
+    "it is not": ({"conditions": (conditions.Condition(type="Ready", status="False"),)}, 10.0),
+    "a task of ours runs": ({"conditions": (READY,), "current_task": TASK}, 2.0),
+}
+
+
+@pytest.mark.parametrize(("status", "seconds"), PACES.values(), ids=PACES)
+async def test_a_group_is_asked_as_often_as_something_may_change(status: dict[str, Any], seconds: float) -> None:
+    """Above all while a member leaves: it serves clients wrongly from its departure until that is noticed."""
+    async with started(fake_api.FakeApi(), PLAIN) as made:
+        found = made.find("ns", "c")
+        assert found is not None
+        made.observe(msgspec.structs.replace(found, status=types.XsldCacheStatus(**status)), states.NOW)
+        assert seconds == made.hub._pace(("ns", "c"))
+
+
+async def test_one_that_is_deleted_is_asked_often() -> None:
+    async with started(fake_api.FakeApi(), PLAIN) as made:
+        found = made.find("ns", "c")
+        assert found is not None
+        deleted = msgspec.structs.replace(found.metadata, deletion_timestamp=states.ago(1))
+        status = types.XsldCacheStatus(conditions=(READY,))
+        made.observe(msgspec.structs.replace(found, metadata=deleted, status=status), states.NOW)
+        assert 10 == made.hub._pace(("ns", "c"))

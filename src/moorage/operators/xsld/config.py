@@ -17,6 +17,7 @@ class ServiceAccount(msgspec.Struct, frozen=True):
 class Poll(msgspec.Struct, frozen=True, rename="camel"):
     """Seconds between two looks at a group."""
 
+    task_seconds: float = 2.0  # while a task of ours runs: who has left serves clients wrongly until it is noticed
     busy_seconds: float = 10.0
     idle_seconds: float = 30.0
 

@@ -72,7 +72,7 @@ class Hub:
         self.watches = watches.Watches(lambda namespace: View(world, namespace))
         self._admins: dict[Place, tuple[str, admin.Admin]] = {}
         self._closing: set[asyncio.Task[None]] = set()
-        self._busy: set[Place] = set()
+        self._paces: dict[Place, float] = {}
         self.polls = source.Source[Place, answers.Polled](
             "group",
             self.poll,
@@ -105,19 +105,17 @@ class Hub:
         for each in (self.polls, self.credentials, self.entrypoints, self.classes):
             each.forget(reader)
         self.watches.leave(reader)
-        self._busy.discard(place)
+        self._paces.pop(place, None)
         self._drop(place)
 
-    def note_busy(self, place: Place, *, busy: bool) -> None:
-        """Groups in which something is under way are asked more often."""
-        if busy and place not in self._busy:
-            self._busy.add(place)
+    def set_pace(self, place: Place, seconds: float) -> None:
+        """How often the group is asked; a group that is to be asked more often than before is asked at once."""
+        before, self._paces[place] = self._paces.get(place, seconds), seconds
+        if seconds < before:
             self.polls.refresh(place)
-        elif not busy:
-            self._busy.discard(place)
 
     def _pace(self, place: Place) -> float:
-        return self.settings.poll.busy_seconds if place in self._busy else self.settings.poll.idle_seconds
+        return self._paces.get(place, self.settings.poll.idle_seconds)
 
     # --- credentials ---------------------------------------------------------------------------------------------
 

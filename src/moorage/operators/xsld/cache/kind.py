@@ -127,7 +127,7 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
             moved = self._secret_moved(place, wanted.credentials[0])
             differs = ours and not moved and isinstance(told, observed.Fresh) and told.value == hubs.DIFFERS
             seen = msgspec.structs.replace(seen, objects=self._objects(seen, key, secret_differs=differs))
-        self.hub.note_busy(place, busy=_is_busy(obj))
+        self.hub.set_pace(place, _pace(obj, self._settings.poll))
         return seen
 
     def _secret_moved(self, place: hubs.Place, name: str) -> bool:
@@ -397,8 +397,9 @@ def _fault_of(entrypoint: observed.Observed[str]) -> observed.Observed[str]:
     return observed.Fresh("")
 
 
-def _is_busy(obj: types.XsldCache) -> bool:
-    if obj.status.current_task is not None or obj.metadata.deleting:
-        return True
+def _pace(obj: types.XsldCache, poll: config.Poll) -> float:
+    if obj.status.current_task is not None:
+        return poll.task_seconds
     ready = conditions.find(obj.status.conditions, "Ready")
-    return ready is None or ready.status != "True"
+    settled = ready is not None and ready.status == "True" and not obj.metadata.deleting
+    return poll.idle_seconds if settled else poll.busy_seconds
