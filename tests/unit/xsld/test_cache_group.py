@@ -79,6 +79,12 @@ ROWS: dict[str, Row] = {
     "a pod that was replaced since it answered does not join by that": row(
         fresh(2).pod(1, uid="another").fact(polled=observed.Fresh(fresh(2).polled)), "members_join", STARTING
     ),
+    "nobody joins while half of the group is away": row(
+        cache(2).grown(3).wants(size=3).off(1), "members_join", DEGRADED, "c-1 not online; nobody joins meanwhile"
+    ),
+    "most of it is enough": row(
+        cache(3).grown(4).wants(size=4).off(2), "members_join", submits("Joining", "Join c-3 at c-3")
+    ),
     "the group may need company to be ready: by its own word it is well": row(
         fresh(2).pod(0, ready=False), "members_join", submits("Joining", "Join c-1 at c-1")
     ),
