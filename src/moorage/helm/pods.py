@@ -106,7 +106,7 @@ def _placement(name: str, pod: Object) -> Trouble | None:
             reason = "VolumePending" if "persistentvolumeclaim" in words.lower() else "Unschedulable"
             return Trouble(reason, f"pod {name} can't be scheduled: {words}")
     if status.get("phase") == "Pending" and not spec.get("nodeName"):
-        return Trouble("Unschedulable", f"pod {name} has not been given a node yet")
+        return Trouble("Starting", f"pod {name} has not been given a node yet")  # nobody has refused it so far
     return None
 
 

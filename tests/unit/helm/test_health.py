@@ -199,6 +199,7 @@ TROUBLES = [
         None,
     ),
     (pod(conditions=[UNSCHEDULABLE], node=""), (), "Unschedulable", "3 Insufficient cpu", None),
+    (pod(node=""), (), "Starting", "has not been given a node yet", None),
     (pod(conditions=[NO_VOLUME], node=""), (), "VolumePending", 'persistentvolumeclaim "data"', None),
     (
         pod(waiting("ContainerCreating")),
