@@ -39,6 +39,7 @@ from moorage.operators.xsld.cache import build
 
 ROOT = Path(__file__).parents[1]
 NAMESPACE = "benchmark"
+REVISION = "benchmark-1"
 ACCOUNT = meta.Resource("", "v1", "ServiceAccount", "serviceaccounts")
 IDLE = 5.0  # seconds between two polls of a group; +-20 % by jitter
 JITTER = 1.2
@@ -114,10 +115,11 @@ class Bench:
     async def _pod(self, cache: str, address: str) -> None:
         name = names.pod(cache, 0)
         container = {"name": "xsld", "image": "ibmcom/xsld:8613"}
+        labels = {build.LABEL: cache, names.APP: cache, "controller-revision-hash": REVISION}
         body = {
             "apiVersion": "v1",
             "kind": "Pod",
-            "metadata": {"name": name, "namespace": NAMESPACE, "labels": {build.LABEL: cache, names.APP: cache}},
+            "metadata": {"name": name, "namespace": NAMESPACE, "labels": labels},
             "spec": {"containers": [container], "nodeName": "nowhere", "automountServiceAccountToken": False},
         }
         await self.client.create(kinds.POD, NAMESPACE, body, field_manager="benchmark")
@@ -135,7 +137,18 @@ class Bench:
         )
 
     async def ready(self) -> bool:
-        """Whether every cache is."""
+        """Whether every cache is; meanwhile their StatefulSets are looked at, as no controller does."""
+        for it in (await self.client.list(kinds.STATEFUL_SET, NAMESPACE)).items:
+            if not (it.get("status") or {}).get("updateRevision"):
+                seen = {"observedGeneration": it["metadata"]["generation"], "replicas": 1, "updateRevision": REVISION}
+                await self.client.patch_merge(
+                    kinds.STATEFUL_SET,
+                    NAMESPACE,
+                    it["metadata"]["name"],
+                    {"status": seen},
+                    subresource="status",
+                    field_manager="benchmark",
+                )
         found = (await self.client.list(names.CACHE, NAMESPACE)).items
         conditions = [(it.get("status") or {}).get("conditions") or [] for it in found]
         return all(any(c["type"] == "Ready" and c["status"] == "True" for c in of) for of in conditions)
