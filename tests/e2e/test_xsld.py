@@ -17,10 +17,9 @@ from typing import Any
 import pytest
 
 from . import caches, tools
+from .caches import WITHIN
 
 HELLO = tools.ROOT / "examples" / "xsldcache" / "hello.yaml"
-PASSWORD = "Change-Me-2-day"
-WITHIN = 300.0
 OF_HELLO = "xsld.ibm.com/cache=hello"
 LAST_POLL = "moorage_xsld_last_poll_timestamp_seconds"
 
@@ -39,18 +38,9 @@ def hello(moorage: tools.Cluster) -> Iterator[tools.Cluster]:
         moorage.kubectl("delete", "-f", str(HELLO), "--ignore-not-found", "--timeout=180s")
 
 
-def status(cluster: tools.Cluster) -> dict[str, Any]:
-    """The status of the cache, when it speaks of the latest spec; else nothing."""
-    found = cluster.get("xsldcache", "hello")
-    said: dict[str, Any] = found.get("status") or {}
-    return said if said.get("observedGeneration") == found["metadata"]["generation"] else {}
-
-
 def settled(cluster: tools.Cluster, members: int) -> dict[str, Any] | None:
     """The status once the cache is Ready with so many members."""
-    said = status(cluster)
-    ready = next((c for c in said.get("conditions") or () if c["type"] == "Ready"), None)
-    return said if ready and ready["status"] == "True" and said["online"] == said["members"] == members else None
+    return caches.Cache(cluster, "hello").settled(members)
 
 
 @contextlib.contextmanager
@@ -72,7 +62,7 @@ def entry(cluster: tools.Cluster, method: str, key: str, value: Any = None) -> A
     """One entry of the grid, through the client Service."""
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    login = base64.b64encode(f"xsadmin:{PASSWORD}".encode()).decode()
+    login = base64.b64encode(f"xsadmin:{caches.PASSWORD}".encode()).decode()
     headers = {"Authorization": f"Basic {login}", "Content-Type": "application/json"}
     with forwarded(cluster, 9444) as address:
         url = f"{address}/wxsdata/v1/grids/greetings/greetings.LUT.O/{key}"

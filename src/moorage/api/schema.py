@@ -43,30 +43,22 @@ class Rule(msgspec.Struct, frozen=True):
 
 def immutable(*fields: str, message: str = "") -> tuple[Rule, ...]:
     """Rules for a Struct whose named fields (as on the wire) can't be changed, set later, or removed."""
-
-    def rule(field: str) -> Rule:
-        name = _cel_name(field)
-        return Rule(
-            f"has(self.{name}) == has(oldSelf.{name}) && (!has(self.{name}) || self.{name} == oldSelf.{name})",
-            message or f"{field} can't be changed after creation",
-            field_path=f".{field}",
-        )
-
-    return tuple(rule(field) for field in fields)
+    rule = "has(self.{0}) == has(oldSelf.{0}) && (!has(self.{0}) || self.{0} == oldSelf.{0})"
+    return _each(fields, rule, message or "{0} can't be changed after creation")
 
 
 def once_set(*fields: str, message: str = "") -> tuple[Rule, ...]:
     """Rules for a Struct whose named fields (as on the wire) may be set later, and then can't be changed or removed."""
+    rule = "!has(oldSelf.{0}) || (has(self.{0}) && self.{0} == oldSelf.{0})"
+    return _each(fields, rule, message or "{0} can't be changed once it is set")
 
-    def rule(field: str) -> Rule:
-        name = _cel_name(field)
-        return Rule(
-            f"!has(oldSelf.{name}) || (has(self.{name}) && self.{name} == oldSelf.{name})",
-            message or f"{field} can't be changed once it is set",
-            field_path=f".{field}",
-        )
 
-    return tuple(rule(field) for field in fields)
+def _each(fields: tuple[str, ...], rule: str, message: str) -> tuple[Rule, ...]:
+    """One rule for each field; {0} is its name, in the rule as CEL writes it."""
+    return tuple(
+        Rule(rule.replace("{0}", _cel_name(field)), message.replace("{0}", field), field_path=f".{field}")
+        for field in fields
+    )
 
 
 def _cel_name(field: str) -> str:

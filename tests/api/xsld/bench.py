@@ -219,14 +219,17 @@ class Site:
 
     async def changes(self, *pods: str) -> list[str]:
         """What these members took to change since they were started, in order: `PUT /grid/it`, `RemoveMember it-2`."""
+        return [what for _, what in await self._taken(*pods)]
+
+    async def _taken(self, *pods: str) -> list[tuple[float, str]]:
+        """The same with when it was (epoch seconds)."""
         told = [each for pod in pods for each in await self.trace(pod)]
         taken = [each for each in told if each["method"] != "GET" and 200 <= each["status"] < 300]
-        return [_change(each) for each in sorted(taken, key=lambda each: float(each["time"]))]
+        return [(each["time"] / 1000, _change(each)) for each in sorted(taken, key=lambda each: float(each["time"]))]
 
     async def history(self, operator: Operator, *pods: str, since: float = 0.0) -> list[str]:
         """What the operator wrote to the cluster and these members took to change, in order; its own kinds apart."""
-        traced = [each for pod in pods for each in await self.trace(pod) if each["method"] != "GET"]
-        told = [(float(each["time"]) / 1000, _change(each)) for each in traced if 200 <= each["status"] < 300]
+        told = await self._taken(*pods)
         own = (names.CACHE.plural, names.GRID.plural, names.TEMPLATE.plural)
         for write in operator.wire.writes:
             kind, _, name = write.path.rpartition("/namespaces/")[2].partition("/")[2].partition("/")

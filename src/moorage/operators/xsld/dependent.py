@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Protocol, TypeVar
 
 from moorage.kube import cache as kube_cache
-from moorage.runtime import kind, observed
+from moorage.runtime import decision, kind, observed
 
 from . import config, names, shared
 from .cache import kind as cache_kind
@@ -105,6 +105,11 @@ class DependentKind(kind.Kind[O, S]):
         here = [it for it in self.items() if rivals(obj, it) and _age(it) < _age(obj)]
         place = self._place(obj) if here else ""
         return next((it.metadata.name for it in sorted(here, key=_age) if place and self._place(it) == place), "")
+
+    def _taken(self, obj: O) -> decision.Conflict | None:
+        """Why nothing may be asked of the server for it, right before that."""
+        older = self._older(obj)
+        return decision.Conflict(f"{older} means the same, and is older") if older else None
 
     def _the_cache(self, obj: O) -> cache_types.XsldCache | None:
         """The one that is meant, if that is clear."""

@@ -173,7 +173,7 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
         if unsynced := view.unsynced:
             return observed.unsynced(unsynced[0].error, "objects")
         namespace, name = seen.meta.key
-        pods = tuple(sorted((_pod(it, name) for it in view.of(view.pods, name)), key=lambda pod: pod.ordinal))
+        pods = _pods(view, name)
         volumes = tuple(self._volume(it, seen, key) for it in view.of(view.claims, name))
         live = _mine(view.workloads.get(namespace, name), name)
         workload = _workload(live) if live else None
@@ -234,8 +234,7 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
         if group is None:
             return "nobody tells of the group"
         view = self.hub.watches.enter(obj.metadata.namespace, self.key(*obj.metadata.key))
-        pods = (_pod(it, obj.metadata.name) for it in view.of(view.pods, obj.metadata.name))
-        group = group.among(seen_.Objects((), None, tuple(pods)).up)
+        group = group.among(seen_.Objects((), None, _pods(view, obj.metadata.name)).up)
         weak = [m.name for m in group.members if not m.online and m.name != args["pod"]]
         if weak:
             return f"{', '.join(weak)} is not online"
@@ -309,6 +308,10 @@ def _disruptions(budget: dict[str, Any] | None) -> int | None:
     if budget is None or status.get("observedGeneration") != budget["metadata"].get("generation"):
         return None
     return int(status.get("disruptionsAllowed") or 0)
+
+
+def _pods(view: hubs.View, cache: str) -> tuple[seen_.PodSeen, ...]:
+    return tuple(sorted((_pod(it, cache) for it in view.of(view.pods, cache)), key=lambda pod: pod.ordinal))
 
 
 def _pod(it: dict[str, Any], cache: str) -> seen_.PodSeen:

@@ -86,14 +86,8 @@ def template_rolls(seen: Seen) -> Verdict:
         return Wait(Reason.UPDATE_WAITS, said, on="group", within=1800.0, again=seen.busy)
     if bad := [grid.name for grid in seen.told.grids if grid.status != seen.wanted.said.grid_online]:
         return Wait(Reason.UPDATE_WAITS, f"grid {', '.join(bad)} is not online", on="group", within=1800.0)
-    if _works(seen, pod) and (young := _young(seen, pod)):
-        settle = seen.spec.update_strategy.settle
-        said = f"{', '.join(p.name for p in young)} came back less than {settle} ago; then {pod.name} is replaced"
-        left = max(p.ready_since for p in young) + types.seconds(settle) - seen.now
-        return Wait(Reason.UPDATING, said, on="group", within=1800.0, again=left)
-    if _works(seen, pod) and seen.there.disruptions == 0:
-        said = f"the disruption budget lets nobody go at the moment; {pod.name} is not replaced meanwhile"
-        return Wait(Reason.UPDATE_WAITS, said, on="budget", within=1800.0)
+    if _works(seen, pod) and (held := _held_back(seen, pod)):
+        return held
     member = group.member(pod.name)
     if member and member.primary and not _heir(seen) and (heir := _next_copy(seen)):
         return replication.replicate(seen, heir, f"{heir} becomes the copy, before {pod.name} is replaced")
@@ -114,10 +108,21 @@ def template_rolls(seen: Seen) -> Verdict:
     return Act(Reason.UPDATING, f"{pod.name} is replaced by one of the current template", (evict,))
 
 
-def _young(seen: Seen, without: PodSeen) -> list[PodSeen]:
-    """Others that came back a moment ago: nobody tells whether grid data is copied to them, so they get time for it."""
-    since = seen.now - types.seconds(seen.spec.update_strategy.settle)
-    return [pod for pod in seen.there.pods if pod.name in seen.known - {without.name} and pod.ready_since > since]
+def _held_back(seen: Seen, pod: PodSeen) -> Wait | None:
+    """What stands against replacing a pod that works.
+
+    Nobody tells whether grid data is copied to others that came back a moment ago, so they get time for it.
+    """
+    settle = seen.spec.update_strategy.settle
+    others, since = seen.known - {pod.name}, seen.now - types.seconds(settle)
+    if young := [other for other in seen.there.pods if other.name in others and other.ready_since > since]:
+        said = f"{', '.join(p.name for p in young)} came back less than {settle} ago; then {pod.name} is replaced"
+        left = max(p.ready_since for p in young) - since
+        return Wait(Reason.UPDATING, said, on="group", within=1800.0, again=left)
+    if seen.there.disruptions == 0:
+        said = f"the disruption budget lets nobody go at the moment; {pod.name} is not replaced meanwhile"
+        return Wait(Reason.UPDATE_WAITS, said, on="budget", within=1800.0)
+    return None
 
 
 def template_is_known(seen: Seen) -> Verdict:

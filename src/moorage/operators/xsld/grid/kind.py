@@ -56,8 +56,8 @@ class GridKind(dependent.DependentKind[types.DataGrid, control.Seen]):
         method, hub, cache = methods[str(args["what"])], self._caches.hub, self._the_cache(obj)
         if cache is None:
             return decision.Conflict("the cache is no longer clear")
-        if older := self._older(obj):
-            return decision.Conflict(f"{older} means the same, and is older")
+        if taken := self._taken(obj):
+            return taken
         body = None if method == "DELETE" else settings.body(obj.spec)
         path = self._settings.dialect.paths.grid.format(name=obj.server_name)
 

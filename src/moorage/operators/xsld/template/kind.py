@@ -116,8 +116,8 @@ class TemplateKind(dependent.DependentKind[types.GridTemplate, control.Seen]):
     # --- what is done to the group ---------------------------------------------------------------------------------
 
     async def _upload(self, obj: types.GridTemplate, args: dict[str, Any]) -> decision.Outcome:
-        if older := self._older(obj):
-            return decision.Conflict(f"{older} means the same, and is older")
+        if taken := self._taken(obj):
+            return taken
         try:
             grid, deployment = await self._read(obj)
         except _SourceError as error:
@@ -136,8 +136,8 @@ class TemplateKind(dependent.DependentKind[types.GridTemplate, control.Seen]):
         return await self._caches.hub.attempt(send(), refused)
 
     async def _remove(self, obj: types.GridTemplate, _: dict[str, Any]) -> decision.Outcome:
-        if older := self._older(obj):
-            return decision.Conflict(f"{older} means the same, and is older")
+        if taken := self._taken(obj):
+            return taken
 
         async def send() -> decision.Outcome:
             await self._ask(obj, "DELETE", None)
