@@ -126,6 +126,19 @@ async def test_another_caches_object_counts_as_missing() -> None:
     assert "" == next(live.uid for child, live in objects.children if child.id == "Service/c-client")
 
 
+async def test_what_is_seen_is_in_one_order_whatever_came_first() -> None:
+    """Else a deletion of several, or a message that names them, would change from one list to the next."""
+    api = fake_api.FakeApi()
+    for number in (10, 2, 0, 1):
+        await api.put("persistentvolumeclaims", f"vol-c-{number}", {"metadata": MINE, "spec": {}})
+        await api.put("pods", f"c-{number}", {"metadata": MINE})
+
+    objects = observed.value_of((await observation(api, PLAIN)).objects)
+    assert objects is not None
+    assert [0, 1, 2, 10] == [volume.ordinal for volume in objects.volumes]
+    assert [0, 1, 2, 10] == [pod.ordinal for pod in objects.pods]
+
+
 # --- the disruption budget ---------------------------------------------------------------------------------------
 
 BUDGETS: dict[str, tuple[dict[str, Any] | None, int | None]] = {
@@ -136,6 +149,18 @@ BUDGETS: dict[str, tuple[dict[str, Any] | None, int | None]] = {
     "it lets one go": ({"status": {"observedGeneration": 1, "disruptionsAllowed": 1}}, 1),
     "it lets nobody go": ({"status": {"observedGeneration": 1}}, 0),
 }
+
+
+OTHERS = {"labels": {build.LABEL: "other"}}
+
+
+async def test_another_caches_budget_does_not_count() -> None:
+    api = fake_api.FakeApi()
+    await api.put("poddisruptionbudgets", "c", {"metadata": OTHERS, "status": {"observedGeneration": 1}})
+
+    objects = observed.value_of((await observation(api, PLAIN)).objects)
+    assert objects is not None
+    assert objects.disruptions is None
 
 
 @pytest.mark.parametrize(("budget", "lets"), BUDGETS.values(), ids=BUDGETS)

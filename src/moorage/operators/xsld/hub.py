@@ -57,8 +57,9 @@ class View(watches.View):
         return self.open(resource, dict, labels=build.LABEL)
 
     def of(self, cache: kube_cache.Cache[dict[str, Any]], name: str) -> list[dict[str, Any]]:
-        """The objects that belong to the cache of that name."""
-        return [obj for obj in cache.items() if (obj["metadata"].get("labels") or {}).get(build.LABEL) == name]
+        """The objects that belong to the cache of that name, by name and number: what is decided hangs on no order."""
+        mine = [obj for obj in cache.items() if (obj["metadata"].get("labels") or {}).get(build.LABEL) == name]
+        return sorted(mine, key=lambda obj: (len(obj["metadata"]["name"]), obj["metadata"]["name"]))
 
 
 Find = Callable[[str, str], types.XsldCache | None]
@@ -224,12 +225,11 @@ class Hub:
         namespace, name = place
         view = self.watches.peek(namespace)
         pods = view.of(view.pods, name) if view else []
-        found = [
+        return [
             admin.Target(it["metadata"]["name"], it["metadata"]["uid"], address, self._host(place, it))
             for it in pods
             if (address := (it.get("status") or {}).get("podIP")) and not it["metadata"].get("deletionTimestamp")
         ]
-        return sorted(found, key=lambda target: names.ordinal(name, target.pod))
 
     @staticmethod
     def _host(place: Place, pod: dict[str, Any]) -> str:

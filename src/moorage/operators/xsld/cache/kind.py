@@ -192,7 +192,7 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
                 there = msgspec.structs.replace(there, differs=("data",))
             children.append((child, there))
         surplus = _surplus(view, seen, {child.id for child in wanted}, pods, workload)
-        budget = view.others[kinds.DISRUPTION_BUDGET].get(namespace, name)
+        budget = _mine(view.others[kinds.DISRUPTION_BUDGET].get(namespace, name), name)
         return observed.Fresh(
             seen_.Objects(tuple(children), workload, pods, volumes, surplus, disruptions=_disruptions(budget))
         )
@@ -311,7 +311,7 @@ def _disruptions(budget: dict[str, Any] | None) -> int | None:
 
 
 def _pods(view: hubs.View, cache: str) -> tuple[seen_.PodSeen, ...]:
-    return tuple(sorted((_pod(it, cache) for it in view.of(view.pods, cache)), key=lambda pod: pod.ordinal))
+    return tuple(_pod(it, cache) for it in view.of(view.pods, cache))
 
 
 def _pod(it: dict[str, Any], cache: str) -> seen_.PodSeen:
