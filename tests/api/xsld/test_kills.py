@@ -1,8 +1,9 @@
 """Killed at any write and any request to the group, a fresh operator ends where an unharmed one does.
 
 The points are counted in a life without harm: create three, scale to five and down to two, change the image, fail over,
-delete. Then each is run anew with one kill, before the server has the request or after. Whatever happened, every member
-joined and left as often as in the undisturbed life, and no more volumes were deleted.
+make and change and remove a grid and its template, delete. Then each is run anew with one kill, before the server has
+the request or after. Whatever happened, every member joined and left as often as in the undisturbed life, no more
+volumes were deleted, and a grid was made and dropped no more often.
 
     pytest tests/api/xsld/test_kills.py -m campaign            all points
     pytest tests/api/xsld/test_kills.py -k "scale"             those of one chapter
@@ -110,14 +111,15 @@ class Life:
         return dict(collections.Counter(self._seen[uid] for uid in self._deleted))
 
 
-async def tasks(site: bench.Site) -> dict[str, int]:
-    """How often each command was ever begun by a member that still runs, by its target."""
+async def deeds(site: bench.Site) -> dict[str, int]:
+    """What was ever begun or taken by members that still run, and how often: commands by target, changes by path."""
     counted: collections.Counter[str] = collections.Counter()
     for container in site.node.containers:
         with contextlib.suppress(Exception):
             for task in await site.ask(container.name, "GET", "/task"):
                 if task["command"] in ("NewMemberJoinTaskCommand", "RemoveMemberTaskCommand"):
                     counted[f"{task['command']} {task['parameters'].get('memberName')}"] += 1
+            counted.update(what for what in await site.changes(container.name) if "/" in what)
     return dict(counted)
 
 
@@ -171,6 +173,27 @@ async def failover(site: bench.Site) -> None:
     await site.ready()
 
 
+async def grids(site: bench.Site) -> None:
+    """A template and a grid of it; both are changed, the grid in place and then by permission anew; both go."""
+    document = {"objectGridXml": "<objectGridConfig/>", "deploymentXml": "<deploymentPolicy/>"}
+    await site.make(names.TEMPLATE, "shop", {"source": {"inline": document}})
+    await site.make(names.GRID, "orders", {"gridType": "Custom", "templateName": "shop", "numAsyncReplicas": 0})
+    await site.ready("orders", resource=names.GRID)
+    await site.patch(names.GRID, "orders", {"spec": {"gridCapacity": 200}})
+    await site.ready("orders", resource=names.GRID)
+    await site.patch(
+        names.TEMPLATE, "shop", {"spec": {"source": {"inline": {"deploymentXml": "<deploymentPolicy />"}}}}
+    )
+    await site.ready("shop", resource=names.TEMPLATE)
+    permission = {"metadata": {"annotations": {names.ALLOW_RECREATE: "true"}}}
+    await site.patch(names.GRID, "orders", {**permission, "spec": {"numPartition": 5}})
+    await site.ready("orders", resource=names.GRID)
+    await site.delete(names.GRID, "orders")
+    await site.delete(names.TEMPLATE, "shop")
+    await site.gone(names.TEMPLATE, "shop")
+    assert [] == await site.ask("cache-0", "GET", "/grid") + await site.ask("cache-0", "GET", "/gridTemplate")
+
+
 async def delete(site: bench.Site) -> None:
     """Everything goes."""
     await site.delete(names.CACHE, "cache")
@@ -183,9 +206,10 @@ CHAPTERS: dict[str, tuple[tuple[Tale, ...], Tale]] = {
     "scale": ((create,), scale),
     "update": ((create,), update),
     "failover": ((create,), failover),
+    "grids": ((create,), grids),
     "delete": ((create,), delete),
 }
-LENGTHS = {"create": 43, "scale": 55, "update": 32, "failover": 20, "delete": 10}
+LENGTHS = {"create": 43, "scale": 55, "update": 32, "failover": 20, "grids": 40, "delete": 10}
 """How many points an undisturbed life has, about; a kill that is not reached is told so."""
 
 ALL = [
@@ -212,7 +236,7 @@ async def live(
     try:
         await tale(site)
         await them.look()
-        counted = await tasks(site)
+        counted = await deeds(site)
     finally:
         await them.close()
     return points.done, counted, them.reclaimed(), points.killed
@@ -239,9 +263,11 @@ EXPECTED: dict[str, tuple[dict[str, int], dict[str, int]]] = {
     ),
     "update": ({}, {}),
     "failover": ({}, {}),
+    "grids": ({"POST /grid/orders": 2, "DELETE /grid/orders": 2, "DELETE /gridTemplate/shop": 1}, {}),
     "delete": ({}, {"vol-cache-0": 1, "vol-cache-1": 1, "vol-cache-2": 1}),
 }
-"""Joins and disjoins that the surviving members' history shows, and volumes that go, in an undisturbed life."""
+"""What the surviving members' history shows, and volumes that go, in an undisturbed life. What may be repeated (a join
+that was not taken, an edit, an upload) is left out."""
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)

@@ -22,8 +22,8 @@ class Reason(decision.Reason):
     CREDENTIALS_UNKNOWN = "CredentialsUnknown", "The Secret with the credentials is not looked at yet."
     CREDENTIALS_INVALID = (
         "CredentialsInvalid",
-        "The Secret with the credentials is missing, lacks a key, or breaks the password rule. Correct the Secret, or "
-        "spec.credentialsSecretRef.",
+        "The Secret with the credentials is missing, lacks a key, or breaks the password rule; or the Secret with the "
+        "CA is missing or holds no certificate. Correct the Secret, spec.credentialsSecretRef or spec.tls.caSecretRef.",
     )
     CREDENTIALS_REJECTED = (
         "CredentialsRejected",
