@@ -209,7 +209,7 @@ CHAPTERS: dict[str, tuple[tuple[Tale, ...], Tale]] = {
     "grids": ((create,), grids),
     "delete": ((create,), delete),
 }
-LENGTHS = {"create": 43, "scale": 55, "update": 32, "failover": 20, "grids": 40, "delete": 10}
+LENGTHS = {"create": 43, "scale": 55, "update": 32, "failover": 20, "grids": 57, "delete": 10}
 """How many points an undisturbed life has, about; a kill that is not reached is told so."""
 
 ALL = [
