@@ -1,11 +1,12 @@
 """One pass over one object: observe, decide, execute, write status, schedule the next look.
 
-It alone writes the status of its kind. A pass that fails in an unforeseen way is contained: logged, counted, retried
-with back-off, and said in the status.
+It alone writes the status of its kind. A pass that fails in an unforeseen way, or does not end within the kind's
+deadline, is contained: cut, logged, counted, retried with back-off, and said in the status.
 """
 
 from __future__ import annotations
 
+import asyncio
 import random
 import time
 from typing import Generic
@@ -17,7 +18,21 @@ from moorage.api import status as api_status
 from moorage.kube import cache as kube_cache
 from moorage.kube import errors
 
-from . import decision, events, executor, failure, gate, kind, lanes, queue, schedule, status, telemetry, telling
+from . import (
+    decision,
+    events,
+    executor,
+    failure,
+    gate,
+    kind,
+    lanes,
+    lifecycle,
+    queue,
+    schedule,
+    status,
+    telemetry,
+    telling,
+)
 from . import unreadable as unreadables
 
 log = structlog.get_logger(__name__)
@@ -94,20 +109,38 @@ class Controller(Generic[kind.O, kind.S]):
     # --- a pass --------------------------------------------------------------------------------------------------
 
     async def reconcile(self, key: kind.Key) -> None:
-        """One pass. Never raises."""
+        """One pass, which ends in time. Never raises, but for the worker's own cancellation."""
+        alarm = asyncio.timeout(self.kind.deadline)
         try:
             with kind.acting_for(key):
-                await self._look(key)
+                async with alarm:
+                    await self._look(key)
         except (errors.Conflict, errors.NotFound, gate.NotLeading):
             self._keys.retry(key)  # the world has moved: quietly look again
         except errors.KubeError as error:
             log.warning("status not written", kind=key[0], namespace=key[1], name=key[2], error=str(error))
             self._keys.retry(key)
-        except Exception as error:
-            log.exception("reconcile failed", kind=key[0], namespace=key[1], name=key[2])
-            self._metrics.reconciles.labels(key[0], "InternalError").inc()
-            self._keys.rest(key)
-            await self._say_failed(key, error)
+        except (Exception, asyncio.CancelledError) as error:
+            if lifecycle.is_cancelled(error):
+                raise
+            if isinstance(error, TimeoutError) and alarm.expired():
+                await self._cut(key)
+            else:
+                await self._failed(key, error)
+
+    async def _cut(self, key: kind.Key) -> None:
+        seconds = self.kind.deadline
+        log.error("reconcile cut at its deadline", kind=key[0], namespace=key[1], name=key[2], seconds=seconds)
+        self._metrics.reconciles.labels(key[0], "DeadlineExceeded").inc()
+        self._keys.retry(key)
+        message = f"a pass did not end within {seconds:g} s and was cut short; it is tried again"
+        await self._say_failed(key, "DeadlineExceeded", message)
+
+    async def _failed(self, key: kind.Key, error: BaseException) -> None:
+        log.error("reconcile failed", kind=key[0], namespace=key[1], name=key[2], exc_info=error)
+        self._metrics.reconciles.labels(key[0], "InternalError").inc()
+        self._keys.rest(key)
+        await self._say_failed(key, "InternalError", failure.words(error))
 
     async def _look(self, key: kind.Key) -> None:
         try:
@@ -221,18 +254,17 @@ class Controller(Generic[kind.O, kind.S]):
 
     # --- an unforeseen failure, and the end ----------------------------------------------------------------------
 
-    async def _say_failed(self, key: kind.Key, error: Exception) -> None:
+    async def _say_failed(self, key: kind.Key, reason: str, message: str) -> None:
         """Best effort: why the object is not ready, without the exception's own words, as they may quote secrets."""
         try:
             fresh = self.kind.find(*key[1:])
             if fresh is None:
                 return
-            message = failure.words(error)
-            fields = status.failed(fresh.status, message, generation=fresh.metadata.generation, now=time.time())
+            fields = status.failed(fresh.status, reason, message, generation=fresh.metadata.generation, now=time.time())
             with kind.acting_for(key):
                 await executor.Executor(self.kind, self._world, fresh).write_status(fields)
             about = self.kind.resource.ref(*fresh.metadata.key, fresh.metadata.uid)
-            self._recorder.note(events.Note(about, "InternalError", message, "reconcile", warning=True))
+            self._recorder.note(events.Note(about, reason, message, "reconcile", warning=True))
         except Exception as second:
             log.warning("failure not written to status", name=key[2], error=str(second))
 

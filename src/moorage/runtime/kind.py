@@ -156,6 +156,9 @@ class Kind(Generic[O, S]):
     resync: float = 600.0
     """Seconds after which a settled object is looked at again, with jitter."""
 
+    deadline: float = 120.0
+    """Seconds after which a pass that has not ended is cut; `executor.PASS_LIMIT` and its last requests fit in."""
+
     namespaces: tuple[str, ...] = ()
     """Where objects of this kind are looked after; empty means everywhere."""
 

@@ -98,7 +98,7 @@ def test_a_failed_pass_keeps_the_facts_and_leaves_no_old_verdict() -> None:
     it = made(BLOCKED, facts=(Fact("Healthy", True, "Well"),))
     composed = status.compose(it, status.standing(it, ()), api_status.Status(), generation=1, now=NOW)
     before = api_status.Status(conditions=composed.conditions)
-    fields = status.failed(before, "KeyError", generation=2, now=NOW)
+    fields = status.failed(before, "InternalError", "KeyError", generation=2, now=NOW)
     said = {c.type: c.status for c in fields["conditions"]}
     assert said == {"Healthy": "True", "Ready": "Unknown", "Reconciling": "True", "Stalled": "False"}
 
