@@ -119,7 +119,7 @@ class Controller(Generic[kind.O, kind.S]):
             self._keys.retry(key)  # the world has moved: quietly look again
         except errors.KubeError as error:
             log.warning("status not written", kind=key[0], namespace=key[1], name=key[2], error=str(error))
-            self._keys.retry(key)
+            self._keys.retry(key, at_least=self._world.pressure.told(error))
         except (Exception, asyncio.CancelledError) as error:
             if lifecycle.is_cancelled(error):
                 raise
@@ -220,7 +220,8 @@ class Controller(Generic[kind.O, kind.S]):
             ready_facts=self.kind.ready_facts,
         )
         wrote = False
-        if not schedule.is_quiet(it.made, it.performed, often=it.often, unseen_for=it.unseen_for):
+        shed = not self._world.pressure.room(0) and self._keys.failures(it.key) < schedule.PATIENT
+        if not schedule.is_quiet(it.made, it.performed, often=it.often, unseen_for=it.unseen_for, shed=shed):
             wrote = await writer.write_status(after.fields)
             about = self.kind.resource.ref(*it.obj.metadata.key, it.obj.metadata.uid)
             self._note(telling.of_change(about, fresh.status, after, it.stands))
@@ -241,11 +242,11 @@ class Controller(Generic[kind.O, kind.S]):
             case schedule.How.NOW:
                 self._keys.add(it.key)
             case schedule.How.RETRY:
-                self._keys.retry(it.key)
+                self._keys.retry(it.key, at_least=look.seconds)
             case schedule.How.REST:
                 self._keys.rest(it.key)
             case schedule.How.AFTER:
-                self._keys.add_after(it.key, look.seconds)
+                self._keys.add_after(it.key, look.seconds, backlog=look.backlog)
                 self._keys.forget(it.key)
 
     def _note(self, notes: tuple[events.Note, ...]) -> None:

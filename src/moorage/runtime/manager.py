@@ -24,7 +24,21 @@ import structlog
 from moorage.kube import cache as kube_cache
 from moorage.kube import client as kube_client
 
-from . import controller, election, events, gate, health, kind, lanes, lifecycle, queue, server, telemetry, workers
+from . import (
+    controller,
+    election,
+    events,
+    gate,
+    health,
+    kind,
+    lanes,
+    lifecycle,
+    pressure,
+    queue,
+    server,
+    telemetry,
+    workers,
+)
 
 log = structlog.get_logger(__name__)
 
@@ -70,9 +84,17 @@ class Manager:
         self.metrics = telemetry.Metrics()
         self._gate = gate.Gate()
         self._gate.open_until(None)
-        self._keys: queue.WorkQueue[kind.Key] = queue.WorkQueue(base=settings.backoff)
+        slack = pressure.Pressure()
+        self._keys: queue.WorkQueue[kind.Key] = queue.WorkQueue(
+            base=settings.backoff,
+            flow=lambda key: (key[0], key[1]),
+            limits={of.resource.kind: of.concurrency for of in kinds if of.concurrency},
+            pressure=slack,
+        )
         self._caches = kube_cache.Caches(client)
-        self._world = kind.World(client, self._caches, self._gate, self._enqueue, task_limit=settings.task_limit)
+        self._world = kind.World(
+            client, self._caches, self._gate, self._enqueue, pressure=slack, task_limit=settings.task_limit
+        )
         self._recorder = events.Recorder(client, self._gate, instance=settings.identity)
         shared = lanes.Lanes()
         self._controllers: dict[str, controller.Controller[Any, Any]] = {}
@@ -185,6 +207,7 @@ class Manager:
             log.warning("cut short", workers=len(late), tasks=self._world.tasks.running)
 
     async def _reconcile(self, key: kind.Key) -> None:
+        self.metrics.waited.labels(key[0]).observe(time.monotonic() - self._keys.asked_at(key))
         await self._controllers[key[0]].reconcile(key)
 
     def _deadline(self, key: kind.Key) -> float:
@@ -218,6 +241,7 @@ class Manager:
     def _measure(self) -> telemetry.Metrics:
         self.metrics.queued.set(len(self._keys))
         self.metrics.delayed.set(self._keys.delayed)
+        self.metrics.paused.set(not self._world.pressure.room(0))
         self.metrics.running.set(self._world.tasks.running)
         self.metrics.unhealthy.set(len(self._caches.healthy()))
         return self.metrics

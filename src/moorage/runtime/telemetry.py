@@ -50,6 +50,12 @@ class Metrics:
         self.seconds = prometheus.Histogram(
             "moorage_reconcile_seconds", "Duration of a reconcile.", ["kind"], registry=self.registry
         )
+        self.waited = prometheus.Histogram(
+            "moorage_queue_seconds",
+            "From when a look was asked for or due to its begin.",
+            ["kind"],
+            registry=self.registry,
+        )
         self.actions = prometheus.Counter(
             "moorage_actions", "Actions by kind and outcome.", ["kind", "action", "outcome"], registry=self.registry
         )
@@ -64,6 +70,9 @@ class Metrics:
         )
         self.queued = prometheus.Gauge("moorage_queue_ready", "Keys ready to be worked on.", registry=self.registry)
         self.delayed = prometheus.Gauge("moorage_queue_delayed", "Keys waiting for their time.", registry=self.registry)
+        self.paused = prometheus.Gauge(
+            "moorage_paused", "1 while work pauses as the API server sheds load.", registry=self.registry
+        )
         self.running = prometheus.Gauge("moorage_tasks_running", "Long tasks under way.", registry=self.registry)
         self.unhealthy = prometheus.Gauge(
             "moorage_watches_unhealthy", "Watches without contact.", registry=self.registry

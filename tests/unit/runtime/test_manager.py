@@ -240,6 +240,35 @@ async def test_a_look_for_the_unreadable_that_fails_is_one_of_many(api: FakeApi,
         assert await it.task is True
 
 
+async def test_a_kinds_own_limit_is_kept(api: FakeApi) -> None:
+    inside: list[str] = []
+    most = 0
+
+    async def work(obj: Any, _: Any) -> decision.Outcome:
+        nonlocal most
+        inside.append(obj.metadata.name)
+        most = max(most, len(inside))
+        await asyncio.sleep(0.001)
+        inside.remove(obj.metadata.name)
+        done.add(obj.metadata.name)
+        return decision.Ok()
+
+    def act(seen: Seen) -> Verdict:
+        if seen.gadget.metadata.name in done:
+            return DONE
+        return Act("Acting", "acts", (decision.Call(why="w", operation="work"),))
+
+    done: set[str] = set()
+    names = [f"g{n}" for n in range(10)]
+    for name in names:
+        await api.put("gadgets", name)
+    async with process(api, GadgetKind((act,), operations={"work": work}, concurrency=2), elect=False) as it:
+        await until(lambda: all(api.one("gadgets", name).get("status") for name in names))
+        assert (2, set(names)) == (most, done)
+        it.stop.set()
+        assert await it.task is True
+
+
 def test_two_kinds_of_one_name_are_refused(api: FakeApi) -> None:
     settings = manager.Settings(identity="me", namespace="ns")
     with pytest.raises(ValueError, match="two kinds"):
