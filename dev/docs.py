@@ -27,6 +27,7 @@ _COMMON = (
     ("NotSent", "The API server could not be reached. Tried again with growing delays."),
     ("NotLeading", "This process lost the lease; the next leader goes on."),
     ("Forbidden", "The API server refused an act for want of rights; the message names them."),
+    ("DeadlineExceeded", "A pass hung and was cut short. Tried again; if it stays, the log says what hung."),
     ("InternalError", "A defect of moorage. The message and the operator's log say where; please report it."),
 )
 

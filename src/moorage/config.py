@@ -10,6 +10,8 @@ import yaml
 
 from moorage import operators
 
+DEFAULT_LEVEL = "info"
+
 
 class ConfigError(Exception):
     """The file can't be used; the message says where and what to do."""
@@ -38,7 +40,7 @@ class Config(msgspec.Struct, frozen=True, rename="camel"):
     systems: dict[str, dict[str, Any]]
     leader_election: LeaderElection = LeaderElection()
     http: Http = Http()
-    log_level: str = "info"
+    log_level: str = DEFAULT_LEVEL
     workers: int = 8
     helm_runs: int = 4
     drain_seconds: float = 40.0
@@ -51,14 +53,24 @@ class Config(msgspec.Struct, frozen=True, rename="camel"):
             raise ConfigError(f"systems.{name}: {error}") from error
 
 
-def load(path: Path) -> Config:
-    """Read and check the file. Raises ConfigError."""
+def log_level(path: Path) -> str:
+    """What the file says now of this one setting, whatever else is in it. Raises ConfigError."""
+    raw = _read(path)
+    return str(raw["logLevel"]) if isinstance(raw, dict) and "logLevel" in raw else DEFAULT_LEVEL
+
+
+def _read(path: Path) -> Any:
     try:
-        raw = yaml.safe_load(path.read_text())
+        return yaml.safe_load(path.read_text())
     except OSError as error:
         raise ConfigError(f"{path} can't be read: {error.strerror}; name it with --config") from error
     except yaml.YAMLError as error:
         raise ConfigError(f"{path} is not YAML: {error}") from error
+
+
+def load(path: Path) -> Config:
+    """Read and check the file. Raises ConfigError."""
+    raw = _read(path)
     try:
         config = msgspec.convert(raw, Config)
     except msgspec.ValidationError as error:

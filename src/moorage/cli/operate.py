@@ -20,7 +20,7 @@ from moorage.kube import credentials
 from moorage.operators import system
 from moorage.runtime import election, manager, telemetry
 
-from . import connection
+from . import connection, loglevel
 
 
 @click.command()
@@ -38,15 +38,21 @@ def run(path: Path, kubeconfig: Path | None, context: str | None, helm_path: str
     try:
         loaded = config_file.load(path)
         telemetry.configure_logging(loaded.log_level, as_json=not sys.stderr.isatty())
-    except (config_file.ConfigError, KeyError) as error:
+    except (config_file.ConfigError, ValueError) as error:
         raise click.ClickException(str(error)) from error
+    level = loglevel.Follower(path, loaded.log_level)
     helm = Path(shutil.which(helm_path) or helm_path).absolute()
-    if not connection.run_loop(_operate(loaded, kubeconfig, context, helm, scratch)):
+    if not connection.run_loop(_operate(loaded, level, kubeconfig, context, helm, scratch)):
         sys.exit(1)
 
 
 async def _operate(
-    loaded: config_file.Config, kubeconfig: Path | None, context: str | None, helm: Path, scratch: Path
+    loaded: config_file.Config,
+    level: loglevel.Follower,
+    kubeconfig: Path | None,
+    context: str | None,
+    helm: Path,
+    scratch: Path,
 ) -> bool:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -69,7 +75,11 @@ async def _operate(
         drain=loaded.drain_seconds,
     )
     async with connection.connected(kubeconfig, context) as reached:
-        return await manager.Manager(reached.client, kinds, settings).run(stop)
+        following = asyncio.create_task(level.run(), name="log level")
+        try:
+            return await manager.Manager(reached.client, kinds, settings).run(stop)
+        finally:
+            following.cancel()
 
 
 def _access(kubeconfig: Path | None, context: str | None) -> binary.KubeAccess:

@@ -1,11 +1,12 @@
 """One pass over one object: observe, decide, execute, write status, schedule the next look.
 
-It alone writes the status of its kind. A pass that fails in an unforeseen way is contained: logged, counted, retried
-with back-off, and said in the status.
+It alone writes the status of its kind. A pass that fails in an unforeseen way, or does not end within the kind's
+deadline, is contained: cut, logged, counted, retried with back-off, and said in the status.
 """
 
 from __future__ import annotations
 
+import asyncio
 import random
 import time
 from typing import Generic
@@ -17,7 +18,21 @@ from moorage.api import status as api_status
 from moorage.kube import cache as kube_cache
 from moorage.kube import errors
 
-from . import decision, events, executor, failure, gate, kind, lanes, queue, schedule, status, telemetry, telling
+from . import (
+    decision,
+    events,
+    executor,
+    failure,
+    gate,
+    kind,
+    lanes,
+    lifecycle,
+    queue,
+    schedule,
+    status,
+    telemetry,
+    telling,
+)
 from . import unreadable as unreadables
 
 log = structlog.get_logger(__name__)
@@ -94,20 +109,38 @@ class Controller(Generic[kind.O, kind.S]):
     # --- a pass --------------------------------------------------------------------------------------------------
 
     async def reconcile(self, key: kind.Key) -> None:
-        """One pass. Never raises."""
+        """One pass, which ends in time. Never raises, but for the worker's own cancellation."""
+        alarm = asyncio.timeout(self.kind.deadline)
         try:
             with kind.acting_for(key):
-                await self._look(key)
+                async with alarm:
+                    await self._look(key)
         except (errors.Conflict, errors.NotFound, gate.NotLeading):
             self._keys.retry(key)  # the world has moved: quietly look again
         except errors.KubeError as error:
             log.warning("status not written", kind=key[0], namespace=key[1], name=key[2], error=str(error))
-            self._keys.retry(key)
-        except Exception as error:
-            log.exception("reconcile failed", kind=key[0], namespace=key[1], name=key[2])
-            self._metrics.reconciles.labels(key[0], "InternalError").inc()
-            self._keys.rest(key)
-            await self._say_failed(key, error)
+            self._keys.retry(key, at_least=self._world.pressure.told(error))
+        except (Exception, asyncio.CancelledError) as error:
+            if lifecycle.is_cancelled(error):
+                raise
+            if isinstance(error, TimeoutError) and alarm.expired():
+                await self._cut(key)
+            else:
+                await self._failed(key, error)
+
+    async def _cut(self, key: kind.Key) -> None:
+        seconds = self.kind.deadline
+        log.error("reconcile cut at its deadline", kind=key[0], namespace=key[1], name=key[2], seconds=seconds)
+        self._metrics.reconciles.labels(key[0], "DeadlineExceeded").inc()
+        self._keys.retry(key)
+        message = f"a pass did not end within {seconds:g} s and was cut short; it is tried again"
+        await self._say_failed(key, "DeadlineExceeded", message)
+
+    async def _failed(self, key: kind.Key, error: BaseException) -> None:
+        log.error("reconcile failed", kind=key[0], namespace=key[1], name=key[2], exc_info=error)
+        self._metrics.reconciles.labels(key[0], "InternalError").inc()
+        self._keys.rest(key)
+        await self._say_failed(key, "InternalError", failure.words(error))
 
     async def _look(self, key: kind.Key) -> None:
         try:
@@ -187,7 +220,8 @@ class Controller(Generic[kind.O, kind.S]):
             ready_facts=self.kind.ready_facts,
         )
         wrote = False
-        if not schedule.is_quiet(it.made, it.performed, often=it.often, unseen_for=it.unseen_for):
+        shed = not self._world.pressure.room(0) and self._keys.failures(it.key) < schedule.PATIENT
+        if not schedule.is_quiet(it.made, it.performed, often=it.often, unseen_for=it.unseen_for, shed=shed):
             wrote = await writer.write_status(after.fields)
             about = self.kind.resource.ref(*it.obj.metadata.key, it.obj.metadata.uid)
             self._note(telling.of_change(about, fresh.status, after, it.stands))
@@ -208,11 +242,11 @@ class Controller(Generic[kind.O, kind.S]):
             case schedule.How.NOW:
                 self._keys.add(it.key)
             case schedule.How.RETRY:
-                self._keys.retry(it.key)
+                self._keys.retry(it.key, at_least=look.seconds)
             case schedule.How.REST:
                 self._keys.rest(it.key)
             case schedule.How.AFTER:
-                self._keys.add_after(it.key, look.seconds)
+                self._keys.add_after(it.key, look.seconds, backlog=look.backlog)
                 self._keys.forget(it.key)
 
     def _note(self, notes: tuple[events.Note, ...]) -> None:
@@ -221,18 +255,17 @@ class Controller(Generic[kind.O, kind.S]):
 
     # --- an unforeseen failure, and the end ----------------------------------------------------------------------
 
-    async def _say_failed(self, key: kind.Key, error: Exception) -> None:
+    async def _say_failed(self, key: kind.Key, reason: str, message: str) -> None:
         """Best effort: why the object is not ready, without the exception's own words, as they may quote secrets."""
         try:
             fresh = self.kind.find(*key[1:])
             if fresh is None:
                 return
-            message = failure.words(error)
-            fields = status.failed(fresh.status, message, generation=fresh.metadata.generation, now=time.time())
+            fields = status.failed(fresh.status, reason, message, generation=fresh.metadata.generation, now=time.time())
             with kind.acting_for(key):
                 await executor.Executor(self.kind, self._world, fresh).write_status(fields)
             about = self.kind.resource.ref(*fresh.metadata.key, fresh.metadata.uid)
-            self._recorder.note(events.Note(about, "InternalError", message, "reconcile", warning=True))
+            self._recorder.note(events.Note(about, reason, message, "reconcile", warning=True))
         except Exception as second:
             log.warning("failure not written to status", name=key[2], error=str(second))
 

@@ -169,10 +169,11 @@ class Ok(msgspec.Struct, frozen=True, tag=True):
 
 
 class Refused(msgspec.Struct, frozen=True, tag=True):
-    """It did not happen, and was refused with a reason."""
+    """It did not happen, and was refused with a reason; `after` seconds at least it is not to be tried again."""
 
     reason: str
     message: str
+    after: float = 0.0
 
 
 class Conflict(msgspec.Struct, frozen=True, tag=True):
@@ -182,9 +183,10 @@ class Conflict(msgspec.Struct, frozen=True, tag=True):
 
 
 class Unknown(msgspec.Struct, frozen=True, tag=True):
-    """The answer was lost; it may have happened. Stop and look again."""
+    """The answer was lost; it may have happened. Stop and look again, after so many seconds at least."""
 
     message: str
+    after: float = 0.0
 
 
 Outcome: TypeAlias = Ok | Refused | Conflict | Unknown

@@ -74,6 +74,7 @@ class Executor(Generic[kind.O]):
                 timeout=self._world.gate.timeout(15.0),
             )
             self._took_self(own, written)
+        self._world.pressure.eased()
         return True
 
     # --- from an action to its outcome ---------------------------------------------------------------------------
@@ -85,18 +86,22 @@ class Executor(Generic[kind.O]):
                     if refusal := await self._kind.guards[guard.check](self._obj, guard.args):
                         return decision.Refused("Guarded", f"{action.why}: not done, as {refusal}")
                 self._world.gate.timeout(1.0)
-                return await self._do(action)
+                outcome = await self._do(action)
         except Exception as error:
             return self._outcome_of(error, action)
+        if isinstance(action, decision.Create | decision.Apply | decision.Patch):
+            self._world.pressure.eased()
+        return outcome
 
     def _outcome_of(self, error: Exception, action: decision.Action) -> decision.Outcome:
         match error:
             case errors.Conflict() | errors.AlreadyExists() | errors.NotFound():
                 return decision.Conflict(str(error))
-            case errors.TooManyRequests():
-                return decision.Refused("Throttled", str(error))
+            case errors.TooManyRequests():  # of an eviction by a disruption budget, which says nothing of the server
+                after = error.retry_after if isinstance(action, decision.Evict) else self._world.pressure.told(error)
+                return decision.Refused("Throttled", str(error), after)
             case errors.KubeError() if error.maybe_applied:
-                return decision.Unknown(str(error))
+                return decision.Unknown(str(error), self._world.pressure.told(error))
             case errors.ApiError():
                 return decision.Refused(error.status.reason or type(error).__name__, str(error))
             case errors.TransportError():

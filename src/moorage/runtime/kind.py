@@ -20,6 +20,7 @@ from moorage.kube import cache as kube_cache
 from moorage.kube import client as kube_client
 
 from . import decision, gate, pool
+from . import pressure as pressures
 
 
 class Reconciled(Protocol):
@@ -70,9 +71,11 @@ class World:
         gate: gate.Gate,
         enqueue: Callable[[Hashable], None],
         *,
+        pressure: pressures.Pressure | None = None,
         task_limit: int = 4,
     ) -> None:
         self.client, self.caches, self.gate = client, caches, gate
+        self.pressure = pressure or pressures.Pressure()
         self._enqueue = enqueue
         self._told_of: Hashable = None
         self.tasks = pool.Tasks(enqueue, limit=task_limit)
@@ -155,6 +158,12 @@ class Kind(Generic[O, S]):
     fillers: Mapping[str, Filler[O]] = {}
     resync: float = 600.0
     """Seconds after which a settled object is looked at again, with jitter."""
+
+    deadline: float = 120.0
+    """Seconds after which a pass that has not ended is cut; `executor.PASS_LIMIT` and its last requests fit in."""
+
+    concurrency: int = 0
+    """How many objects of this kind are looked at at once; 0: as many as there are workers."""
 
     namespaces: tuple[str, ...] = ()
     """Where objects of this kind are looked after; empty means everywhere."""

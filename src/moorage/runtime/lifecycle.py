@@ -11,6 +11,12 @@ import structlog
 log = structlog.get_logger(__name__)
 
 
+def is_cancelled(error: BaseException) -> bool:
+    """Whether this task itself is to end; else something that it waited for was cancelled, which is a mere failure."""
+    task = asyncio.current_task()
+    return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
+
+
 async def cancel(*tasks: asyncio.Task[Any], within: float) -> bool:
     """Cancel, wait, and say whether all ended within so many seconds; what would not is left behind, and logged."""
     for task in tasks:

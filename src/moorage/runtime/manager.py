@@ -5,15 +5,18 @@
 
 All of the way down fits into the 60 s that a pod gets: `Settings.drain` for what is under way, then at most 20 s.
 Losing the lease is not survived: workers and tasks are cancelled at once and the process ends, to start afresh.
+
+Nothing goes on half alive. What fails within one turn of a worker or a helper (events, care) is contained there:
+logged, and the next turn comes. One that ends all the same is a defect of unknown reach, so that the process ends as at
+a stop, but as a failure: what is under way is drained, and who starts next begins from what is there.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
-from collections.abc import Hashable, Sequence
-from typing import Any, cast
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any, NamedTuple, cast
 
 import msgspec
 import structlog
@@ -21,7 +24,21 @@ import structlog
 from moorage.kube import cache as kube_cache
 from moorage.kube import client as kube_client
 
-from . import controller, election, events, gate, health, kind, lanes, lifecycle, queue, server, telemetry
+from . import (
+    controller,
+    election,
+    events,
+    gate,
+    health,
+    kind,
+    lanes,
+    lifecycle,
+    pressure,
+    queue,
+    server,
+    telemetry,
+    workers,
+)
 
 log = structlog.get_logger(__name__)
 
@@ -31,8 +48,8 @@ CUT = 4.0
 FILL = 20.0
 """Seconds that the watches of children get to fill before work begins; what is not seen by then is said to be so."""
 
-UNREADABLE_EVERY = 5.0
-"""Seconds between looks for objects that do not fit their model."""
+LOOK_EVERY = 5.0
+"""Seconds between looks for passes that do not end and objects that do not fit their model."""
 
 
 class Settings(msgspec.Struct, frozen=True):
@@ -51,6 +68,14 @@ class Settings(msgspec.Struct, frozen=True):
     backoff: float = 0.5  # until the first new try of what failed
 
 
+class End(NamedTuple):
+    """How working came to its end: the lease was kept, nothing is left under way, no part had died before."""
+
+    kept: bool
+    quiet: bool
+    whole: bool
+
+
 class Manager:
     """One operator process over the given kinds. Raises ValueError when two of them have the same name."""
 
@@ -59,9 +84,17 @@ class Manager:
         self.metrics = telemetry.Metrics()
         self._gate = gate.Gate()
         self._gate.open_until(None)
-        self._keys: queue.WorkQueue[kind.Key] = queue.WorkQueue(base=settings.backoff)
+        slack = pressure.Pressure()
+        self._keys: queue.WorkQueue[kind.Key] = queue.WorkQueue(
+            base=settings.backoff,
+            flow=lambda key: (key[0], key[1]),
+            limits={of.resource.kind: of.concurrency for of in kinds if of.concurrency},
+            pressure=slack,
+        )
         self._caches = kube_cache.Caches(client)
-        self._world = kind.World(client, self._caches, self._gate, self._enqueue, task_limit=settings.task_limit)
+        self._world = kind.World(
+            client, self._caches, self._gate, self._enqueue, pressure=slack, task_limit=settings.task_limit
+        )
         self._recorder = events.Recorder(client, self._gate, instance=settings.identity)
         shared = lanes.Lanes()
         self._controllers: dict[str, controller.Controller[Any, Any]] = {}
@@ -71,11 +104,12 @@ class Manager:
             self._controllers[of.resource.kind] = controller.Controller(
                 of, self._world, keys=self._keys, recorder=self._recorder, metrics=self.metrics, shared_lanes=shared
             )
+        self._workers = workers.Workers(self._keys, self._reconcile, self._deadline, count=settings.workers)
         self._synced = False
         self._began = time.monotonic()
 
     async def run(self, stop: asyncio.Event) -> bool:
-        """Run until `stop` is set (True) or the lease is lost (False)."""
+        """Run until `stop` is set (True), or the lease is lost or a worker or helper has died (False)."""
         probes = self._server()
         if probes:
             await probes.start()
@@ -118,8 +152,8 @@ class Manager:
     async def _lead(self, stopping: asyncio.Task[Any]) -> bool:
         if not self._settings.elect:
             self._gate.open_until(float("inf"))
-            kept, _ = await self._serve(stopping, asyncio.create_task(_for_ever(), name="no lease"))
-            return kept
+            end = await self._serve(stopping, asyncio.create_task(_for_ever(), name="no lease"))
+            return end.kept and end.whole
         candidate = election.Election(
             self._client,
             self._gate,
@@ -132,60 +166,63 @@ class Manager:
             await candidate.release()  # the request that took it may have been under way
             return True
         held = asyncio.create_task(candidate.hold(), name="lease")
-        kept, quiet = await self._serve(stopping, held)
-        if kept and quiet:
+        end = await self._serve(stopping, held)
+        if end.kept and end.quiet:
             await candidate.release()
-        return kept
+        return end.kept and end.whole
 
-    async def _serve(self, stopping: asyncio.Task[Any], held: asyncio.Task[Any]) -> tuple[bool, bool]:
-        """Work until told to stop: whether the lease was kept to the end, and whether nothing is left under way."""
+    async def _serve(self, stopping: asyncio.Task[Any], held: asyncio.Task[Any]) -> End:
+        """Work until told to stop, or until there is no going on."""
         self.metrics.leading.set(1)
-        workers = [asyncio.create_task(self._work(), name=f"worker-{n}") for n in range(self._settings.workers)]
+        self._workers.start()
         recorder = asyncio.create_task(self._recorder.run(), name="events")
-        finding = asyncio.create_task(self._look_for_unreadable(), name="unreadable")
+        caring = asyncio.create_task(self._look_after(), name="care")
+        crew = (*self._workers.tasks, recorder, caring)
         kept = drained = False
         try:
-            await asyncio.wait({held, stopping}, return_when=asyncio.FIRST_COMPLETED)
-            kept = not held.done() and await lifecycle.unless(held, self._drain(workers))
-            drained = kept and all(worker.done() for worker in workers)
+            await asyncio.wait({held, stopping, *crew}, return_when=asyncio.FIRST_COMPLETED)
+            whole = not _tell_dead(crew)
+            kept = not held.done() and await lifecycle.unless(held, self._drain())
+            drained = kept and all(worker.done() for worker in self._workers.tasks)
         finally:
             self.metrics.leading.set(0)
             self._keys.close()
             within = CUT if kept else min(CUT, 0.8 * self._settings.timing.margin)
-            cut = (lifecycle.cancel(*workers, finding, within=within), self._world.tasks.stop(within))
+            cut = (lifecycle.cancel(*self._workers.tasks, caring, within=within), self._world.tasks.stop(within))
             ended = all(await asyncio.gather(*cut))
             if kept:
                 await self._recorder.flush(2.0)
             await lifecycle.cancel(recorder, held, within=CUT)
-        return kept, drained and ended
+        return End(kept, drained and ended, whole)
 
-    async def _drain(self, workers: list[asyncio.Task[None]]) -> None:
+    async def _drain(self) -> None:
         """Take nothing new, let what is begun end, and say what was left when the time was up."""
         log.info("draining", working=self._keys.working, tasks=self._world.tasks.running)
         ends = time.monotonic() + self._settings.drain
         self._keys.close()
-        _, late = await asyncio.wait(workers, timeout=self._settings.drain)
+        _, late = await asyncio.wait(self._workers.tasks, timeout=self._settings.drain)
         self._world.tasks.close()
         idle = await self._world.tasks.ended(within=max(0.0, ends - time.monotonic()))
         if late or not idle:
             log.warning("cut short", workers=len(late), tasks=self._world.tasks.running)
 
-    async def _work(self) -> None:
-        with contextlib.suppress(queue.Closed):
-            while True:
-                key = await self._keys.get()
-                try:
-                    await self._controllers[key[0]].reconcile(key)
-                except Exception:
-                    log.exception("worker failed", key=key)  # a key of no kind, say: never the end of the worker
-                finally:
-                    self._keys.done(key)
+    async def _reconcile(self, key: kind.Key) -> None:
+        self.metrics.waited.labels(key[0]).observe(time.monotonic() - self._keys.asked_at(key))
+        await self._controllers[key[0]].reconcile(key)
 
-    async def _look_for_unreadable(self) -> None:
+    def _deadline(self, key: kind.Key) -> float:
+        return self._controllers[key[0]].kind.deadline
+
+    async def _look_after(self) -> None:
+        """What no event tells of: passes that do not end, objects that do not fit their model."""
         while True:
+            self._workers.look_after()
             for each in self._controllers.values():
-                each.look_for_unreadable()
-            await asyncio.sleep(UNREADABLE_EVERY)
+                try:
+                    each.look_for_unreadable()
+                except Exception:
+                    log.exception("not looked for the unreadable", kind=each.kind.resource.kind)
+            await asyncio.sleep(LOOK_EVERY)
 
     def _enqueue(self, key: Hashable) -> None:
         self._keys.add(cast("kind.Key", key))
@@ -196,7 +233,7 @@ class Manager:
         return server.Server(
             host=self._settings.host,
             port=self._settings.port,
-            unhealthy=lambda: health.beyond_cure(self._caches.all()),
+            unhealthy=lambda: [*health.beyond_cure(self._caches.all()), *self._workers.stuck],
             unready=lambda: [] if self._synced else ["caches are being filled"],
             metrics=self._measure,
         )
@@ -204,9 +241,19 @@ class Manager:
     def _measure(self) -> telemetry.Metrics:
         self.metrics.queued.set(len(self._keys))
         self.metrics.delayed.set(self._keys.delayed)
+        self.metrics.paused.set(not self._world.pressure.room(0))
         self.metrics.running.set(self._world.tasks.running)
         self.metrics.unhealthy.set(len(self._caches.healthy()))
         return self.metrics
+
+
+def _tell_dead(crew: Iterable[asyncio.Task[None]]) -> bool:
+    """Whether some are dead, who of themselves never end."""
+    dead = [task for task in crew if task.done()]
+    for task in dead:
+        error = None if task.cancelled() else task.exception()
+        log.error("a part of the operator has died; it stops", part=task.get_name(), exc_info=error)
+    return bool(dead)
 
 
 async def _for_ever() -> None:

@@ -1,8 +1,13 @@
-"""A deduplicating work queue of keys, with delays, per-key back-off and a backlog.
+"""A deduplicating work queue of keys, with delays, per-key back-off, a backlog, and fair turns.
 
-A key is never handed to two workers at once: added again while it is worked on, it comes back after `done`. Keys of the
-backlog (the first list after a start) give way to news, but never starve. Lives on one event loop; holds nothing that a
-restart needs (law 1).
+    who goes first     news before the backlog (first lists, resyncs, what fails again and again), which never starves
+    fairness           kinds take turns, and namespaces within a kind; see `turns`
+    limits             a kind at its own limit holds no worker: its keys wait, others pass by
+    failures           each key backs off by itself; all together are held to a rate, so that no mass failure is a storm
+    pressure           while the API server sheds load nothing is handed out, and then one key on trial; see `pressure`
+
+A key is never handed to two workers at once: added again while it is worked on, it comes back after `done`. Lives on
+one event loop; holds nothing that a restart needs (law 1).
 """
 
 from __future__ import annotations
@@ -12,45 +17,75 @@ import collections
 import heapq
 import random
 import time
-from collections.abc import Callable, Hashable
-from typing import Generic, TypeVar
+from collections.abc import Callable, Hashable, Mapping
+from typing import Generic, NamedTuple, TypeVar
+
+from . import bucket, turns
+from . import pressure as pressures
 
 K = TypeVar("K", bound=Hashable)
 
 BACKLOG_TURN = 8
-"""Every so many keys one is taken from the backlog, however much news there is."""
+"""While there is news, every so manyth key is one of the backlog."""
 
 REST = 30.0
 """Seconds for which a resting key is kept from news at most."""
+
+RETRY_RATE = 50.0
+"""How many keys that keep failing are tried again per second, all together. One that then succeeds does not count."""
+
+RETRY_BURST = 200
+"""How many of them may be tried at once."""
 
 
 class Closed(Exception):  # noqa: N818 - a state, as asyncio's QueueEmpty
     """The queue takes no more work, and none is left to hand out."""
 
 
+class _Wish(NamedTuple):
+    """A look at a key that is due later."""
+
+    at: float
+    backlog: bool
+    retry: bool
+
+
 class WorkQueue(Generic[K]):
-    """Keys to look at: now, or after a delay. Failing keys back off from `base` to `cap` seconds, with jitter."""
+    """Keys to look at: now, or after a delay. Failing keys back off from `base` to `cap` seconds, with jitter.
+
+    `flow` gives the kind and the namespace of a key; `limits` how many keys of a kind may be worked on at once, for
+    kinds that have a limit.
+    """
 
     def __init__(
         self,
         *,
         base: float = 0.5,
         cap: float = 300.0,
+        flow: Callable[[K], turns.Flow] = lambda _: ("", ""),
+        limits: Mapping[Hashable, int] | None = None,
+        pressure: pressures.Pressure | None = None,
         clock: Callable[[], float] = time.monotonic,
         rng: random.Random | None = None,
     ) -> None:
         self._base, self._cap, self._clock = base, cap, clock
+        self._flow, self._limits = flow, limits or {}
         self._rng = rng or random.Random()  # noqa: S311 - jitter, not a secret
-        self._news: collections.deque[K] = collections.deque()
-        self._backlog: collections.deque[K] = collections.deque()
+        self._pressure = pressure or pressures.Pressure(clock)
+        self._news: turns.Turns[K] = turns.Turns(flow)
+        self._backlog: turns.Turns[K] = turns.Turns(flow)
         self._queued: dict[K, bool] = {}  # True: in the backlog
-        self._turn = 0
-        self._working: set[K] = set()
-        self._dirty: set[K] = set()
+        self._since: dict[K, float] = {}
+        self._news_in_row = 0
+        self._working: dict[K, float] = {}  # when it was asked for
+        self._busy: collections.Counter[Hashable] = collections.Counter()  # of kinds that have a limit
+        self._dirty: dict[K, bool] = {}  # True: for the backlog
         self._delayed: list[tuple[float, int, K]] = []
-        self._due: dict[K, float] = {}
+        self._wishes: dict[K, _Wish] = {}
         self._serial = 0
         self._failures: dict[K, int] = {}
+        self._retries = bucket.Bucket(RETRY_RATE, RETRY_BURST, clock)
+        self._held: collections.deque[K] = collections.deque()  # due, but too many fail
         self._resting: dict[K, float] = {}
         self._closed = False
         self._waiters: collections.deque[asyncio.Future[None]] = collections.deque()
@@ -63,12 +98,20 @@ class WorkQueue(Generic[K]):
     @property
     def delayed(self) -> int:
         """Keys that wait for their time."""
-        return len(self._due)
+        return len(self._wishes)
 
     @property
     def working(self) -> int:
         """Keys that workers hold now."""
         return len(self._working)
+
+    def failures(self, key: K) -> int:
+        """How often in a row it has failed."""
+        return self._failures.get(key, 0)
+
+    def asked_at(self, key: K) -> float:
+        """When the look at this key, which is worked on, was asked for or due (monotonic seconds)."""
+        return self._working[key]
 
     # --- putting in ----------------------------------------------------------------------------------------------
 
@@ -76,39 +119,45 @@ class WorkQueue(Generic[K]):
         """Have `key` looked at as soon as a worker is free; a resting key when its rest is over."""
         if self._closed:
             return
-        if (left := self._resting.get(key, 0.0) - self._clock()) > 0:
-            self.add_after(key, left)
-            return
-        self._resting.pop(key, None)
+        if self._resting:
+            if (left := self._resting.get(key, 0.0) - self._clock()) > 0:
+                self.add_after(key, left, backlog=backlog)
+                return
+            self._resting.pop(key, None)
         if key in self._working:
-            self._dirty.add(key)
-        elif self._queued.get(key, True) and not (backlog and key in self._queued):
-            self._queued[key] = backlog  # a key that moves up leaves its old place behind, to be skipped
-            (self._backlog if backlog else self._news).append(key)
-            self._wake_one()
+            self._dirty[key] = backlog and self._dirty.get(key, True)
+            return
+        place = self._queued.get(key)
+        if place is None:
+            self._since[key] = self._clock()
+        elif place and not backlog:
+            self._backlog.drop(key)  # it moves up
+        else:
+            return
+        self._queued[key] = backlog
+        (self._backlog if backlog else self._news).push(key)
+        self._wake_one()
 
     def wake(self, key: K) -> None:
         """Have `key` looked at now, even if it rests: its owner has changed what is wanted."""
         self._resting.pop(key, None)
         self.add(key)
 
-    def add_after(self, key: K, seconds: float) -> None:
-        """Have `key` looked at after `seconds`; of several such wishes the earliest counts."""
+    def add_after(self, key: K, seconds: float, *, backlog: bool = False) -> None:
+        """Have `key` looked at after `seconds`; of several such wishes the earliest counts, and news before backlog."""
         if seconds <= 0:
-            self.add(key)
-            return
-        due = self._clock() + seconds
-        if self._closed or self._due.get(key, due + 1) <= due:
-            return
-        self._due[key] = due
-        self._serial += 1
-        heapq.heappush(self._delayed, (due, self._serial, key))
-        self._arm()
+            self.add(key, backlog=backlog)
+        else:
+            self._wish(key, _Wish(self._clock() + seconds, backlog, retry=False))
 
-    def retry(self, key: K) -> float:
-        """Have `key` looked at after its back-off, which doubles with each failure; returns the delay in seconds."""
-        delay = self._back_off(key)
-        self.add_after(key, delay)
+    def retry(self, key: K, *, at_least: float = 0.0) -> float:
+        """Have `key` looked at after its back-off, which doubles with each failure; returns the delay in seconds.
+
+        It waits `at_least` so many seconds, if the server asked for that.
+        """
+        again = key in self._failures
+        delay = max(at_least, self._back_off(key))
+        self._wish(key, _Wish(self._clock() + delay, backlog=again, retry=True))
         return delay
 
     def rest(self, key: K) -> float:
@@ -117,18 +166,34 @@ class WorkQueue(Generic[K]):
         For what news itself might drive in circles, such as another controller that undoes what was done.
         """
         delay = self._back_off(key)
-        self._resting[key] = self._clock() + min(delay, REST)
-        self.add_after(key, delay)
+        now = self._clock()
+        self._resting[key] = now + min(delay, REST)
+        self._wish(key, _Wish(now + delay, backlog=True, retry=True))
         return delay
 
     def forget(self, key: K) -> None:
         """A success: the next failure starts from the shortest back-off again."""
-        self._failures.pop(key, None)
+        if self._failures.pop(key, None):
+            self._retries.give_back()
 
     def _back_off(self, key: K) -> float:
         failures = self._failures.get(key, 0)
         self._failures[key] = failures + 1
         return float(min(self._cap, self._base * 2 ** min(failures, 20))) * self._rng.uniform(0.8, 1.2)
+
+    def _wish(self, key: K, wish: _Wish) -> None:
+        if self._closed:
+            return
+        old = self._wishes.get(key)
+        if old is not None:
+            wish = wish._replace(backlog=wish.backlog and old.backlog)
+            if old.at <= wish.at:
+                self._wishes[key] = old._replace(backlog=wish.backlog)
+                return
+        self._wishes[key] = wish
+        self._serial += 1
+        heapq.heappush(self._delayed, (wish.at, self._serial, key))
+        self._arm()
 
     # --- taking out ----------------------------------------------------------------------------------------------
 
@@ -136,6 +201,8 @@ class WorkQueue(Generic[K]):
         """The next key. The caller owes a `done`. Raises Closed when the queue is closed and empty."""
         while True:
             for key in self.take():
+                if self._queued:
+                    self._wake_one()  # what kept others from working may be over for all of them
                 return key
             if self._closed:
                 raise Closed
@@ -154,33 +221,44 @@ class WorkQueue(Generic[K]):
     def take(self) -> tuple[K, ...]:
         """The next key if there is one now, else nothing. The caller owes a `done`."""
         self._promote()
-        self._turn += 1
-        sources = [(self._news, False), (self._backlog, True)]
-        if self._turn % BACKLOG_TURN == 0:
-            sources.reverse()
-        for source, is_backlog in sources:
-            while source:
-                key = source.popleft()
-                if self._queued.get(key) is is_backlog:
-                    del self._queued[key]
-                    self._working.add(key)
-                    return (key,)
+        if not self._queued or not self._pressure.room(len(self._working)):
+            return ()
+        sources = (self._news, self._backlog)
+        if self._news_in_row >= BACKLOG_TURN - 1:
+            sources = (self._backlog, self._news)
+        for source in sources:
+            for key in source.pop(self._is_full):
+                self._news_in_row = self._news_in_row + 1 if source is self._news and self._backlog else 0
+                del self._queued[key]
+                self._working[key] = self._since.pop(key)
+                if self._limits:
+                    self._busy[self._flow(key)[0]] += 1
+                return (key,)
         return ()
+
+    def _is_full(self, kind: Hashable) -> bool:
+        limit = self._limits.get(kind)
+        return limit is not None and self._busy[kind] >= limit
 
     def done(self, key: K) -> None:
         """The worker is finished with `key`; changes that came meanwhile bring it back at once."""
-        self._working.discard(key)
+        del self._working[key]
+        if self._limits:
+            self._busy[self._flow(key)[0]] -= 1
         if key in self._dirty:
-            self._dirty.discard(key)
-            self.add(key)
+            self.add(key, backlog=self._dirty.pop(key))
+        elif self._queued:
+            self._wake_one()  # there may be room again
 
     def close(self) -> None:
         """Take no more keys and drop those not begun; workers that wait get Closed."""
         self._closed = True
         if self._timer:
             self._timer.cancel()
-        for held in (self._news, self._backlog, self._queued, self._dirty, self._delayed, self._due, self._resting):
+        for held in (self._news, self._backlog, self._queued, self._since, self._dirty):
             held.clear()
+        for later in (self._delayed, self._wishes, self._held, self._resting):
+            later.clear()
         while self._waiters:
             self._wake_one()
 
@@ -194,11 +272,19 @@ class WorkQueue(Generic[K]):
                 return
 
     def _arm(self) -> None:
-        """While a worker waits, a timer stands at the next delayed key."""
-        if not self._waiters or not self._delayed:
+        """While a worker waits, a timer stands at the next time at which there may be something for it."""
+        if not self._waiters:
             return
-        loop, due = asyncio.get_running_loop(), self._delayed[0][0]
-        at = loop.time() + max(0.0, due - self._clock())
+        now = self._clock()
+        times = [self._delayed[0][0]] if self._delayed else []
+        if self._held:
+            times.append(now + self._retries.wait())
+        if self._queued and (opens := self._pressure.changes_at()) > now:
+            times.append(opens)
+        if not times:
+            return
+        loop = asyncio.get_running_loop()
+        at = loop.time() + max(0.0, min(times) - now)
         if self._timer is None or at < self._rings_at:
             if self._timer:
                 self._timer.cancel()
@@ -207,12 +293,24 @@ class WorkQueue(Generic[K]):
     def _ring(self) -> None:
         self._timer = None
         self._promote()
+        if self._queued:
+            self._wake_one()
         self._arm()
 
     def _promote(self) -> None:
+        """Queue what is due; of retries as many as the rate allows, in their order."""
         now = self._clock()
         while self._delayed and self._delayed[0][0] <= now:
             due, _, key = heapq.heappop(self._delayed)
-            if self._due.get(key) == due:
-                del self._due[key]
-                self.add(key)
+            wish = self._wishes.get(key)
+            if wish is None or wish.at != due:
+                continue  # there was an earlier one
+            if wish.retry and key in self._failures and (self._held or not self._retries.take()):
+                self._held.append(key)
+            else:
+                self._fulfil(key)
+        while self._held and self._retries.take():
+            self._fulfil(self._held.popleft())
+
+    def _fulfil(self, key: K) -> None:
+        self.add(key, backlog=self._wishes.pop(key).backlog)

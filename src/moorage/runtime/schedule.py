@@ -23,6 +23,9 @@ SAME_ACT_LIMIT = 3
 WINDOW = 60.0
 """Seconds for which an act is remembered."""
 
+PATIENT = 3
+"""How many passes of an object may fail on a server that sheds load before its status, one more write, says so."""
+
 UNSEEN = 60.0
 """Seconds for which a fact that was not looked at yet leaves status as it is; then the wait is told."""
 
@@ -40,7 +43,8 @@ class Look(msgspec.Struct, frozen=True):
     """The next look."""
 
     how: How
-    seconds: float = 0.0  # of AFTER
+    seconds: float = 0.0  # of AFTER; of RETRY at least so many, as the server has asked for it
+    backlog: bool = False  # a resync: it gives way to news
 
 
 class Memory:
@@ -76,15 +80,20 @@ class Memory:
 
 
 def is_quiet(
-    made: decision.Decision, performed: tuple[status.Performed, ...], *, often: bool, unseen_for: float
+    made: decision.Decision,
+    performed: tuple[status.Performed, ...],
+    *,
+    often: bool,
+    unseen_for: float,
+    shed: bool = False,
 ) -> bool:
-    """Whether status is left as it is: nothing is known yet, or another look follows right away."""
+    """Whether status is left as it is: nothing is known yet, another look follows right away, or it was `shed`."""
     last = performed[-1] if performed else None
     match last.outcome if last else decision.Ok():
         case decision.Conflict():
             return not often
         case decision.Refused() | decision.Unknown():
-            return False
+            return shed
     if often or (last and isinstance(last.action, decision.Run)):
         return False
     match made.standing:
@@ -109,10 +118,16 @@ def next_look(
     if often:
         return Look(How.REST)
     if performed:  # with `go_on` too: what the steps after the act were told was from before it
-        return Look(How.NOW if isinstance(performed[-1].outcome, decision.Ok) else How.RETRY)
+        match performed[-1].outcome:
+            case decision.Ok():
+                return Look(How.NOW)
+            case decision.Refused(after=after) | decision.Unknown(after=after):
+                return Look(How.RETRY, after)
+        return Look(How.RETRY)
     match made.standing:
         case decision.StepTaken(verdict=decision.Wait(within=within, again=again, unseen=unseen)):
             overdue_in = conditions.epoch(since) + within - now
             tell_in = UNSEEN - unseen_for if unseen else 0.0
-            return Look(How.AFTER, min(t for t in (resync, again, overdue_in, tell_in) if t > 0))
-    return Look(How.AFTER, resync)
+            soonest = min(t for t in (resync, again, overdue_in, tell_in) if t > 0)
+            return Look(How.AFTER, soonest, backlog=soonest == resync)
+    return Look(How.AFTER, resync, backlog=True)

@@ -148,8 +148,7 @@ class Source(Generic[K, V]):
                 outdated = entry.outdated
                 entry.fact = observed.Stale(value, at, outdated) if outdated else observed.Fresh(value, at)
             except (Exception, asyncio.CancelledError) as error:
-                current = asyncio.current_task()
-                if isinstance(error, asyncio.CancelledError) and current and current.cancelling():
+                if lifecycle.is_cancelled(error):
                     raise  # nobody reads it any more; else something inside was cancelled, and the key must not go dead
                 entry.failures += 1
                 entry.fact = self._failure(before, error)

@@ -146,12 +146,12 @@ def kstatus(
     ]
 
 
-def failed(before: api_status.Status, message: str, *, generation: int, now: float) -> dict[str, Any]:
+def failed(before: api_status.Status, reason: str, message: str, *, generation: int, now: float) -> dict[str, Any]:
     """The fields of a pass that failed in an unforeseen way: the facts stay as they were last known."""
     facts = (
-        decision.Fact("Ready", None, "InternalError", message),
-        decision.Fact("Reconciling", True, "InternalError", message),
-        decision.Fact("Stalled", False, "InternalError", ""),
+        decision.Fact("Ready", None, reason, message),
+        decision.Fact("Reconciling", True, reason, message),
+        decision.Fact("Stalled", False, reason, ""),
     )
     new = tuple(_condition(fact, generation) for fact in facts)
     kept = tuple(c for c in before.conditions if c.type not in {fact.type for fact in facts})

@@ -17,7 +17,7 @@ log = structlog.get_logger("moorage.reconcile")
 
 
 def configure_logging(level: str, *, as_json: bool) -> None:
-    """JSON lines for machines, aligned text for people; `level` is a name of the standard library's."""
+    """JSON lines for machines, aligned text for people; `level` as for `set_level`."""
     render: Any = (
         structlog.processors.JSONRenderer(
             serializer=lambda event, **_: msgspec.json.encode(event, enc_hook=str).decode()
@@ -32,10 +32,17 @@ def configure_logging(level: str, *, as_json: bool) -> None:
             structlog.processors.format_exc_info,
             render,
         ],
-        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
         logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
-        cache_logger_on_first_use=False,
+        cache_logger_on_first_use=False,  # so that the level can be changed
     )
+    set_level(level)
+
+
+def set_level(level: str) -> None:
+    """Log from this level on, a name of the standard library's in any case. Raises ValueError."""
+    if (number := logging.getLevelNamesMapping().get(level.upper())) is None:
+        raise ValueError(f"log level {level!r} is none of debug, info, warning, error, critical")
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(number))
 
 
 class Metrics:
@@ -49,6 +56,12 @@ class Metrics:
         )
         self.seconds = prometheus.Histogram(
             "moorage_reconcile_seconds", "Duration of a reconcile.", ["kind"], registry=self.registry
+        )
+        self.waited = prometheus.Histogram(
+            "moorage_queue_seconds",
+            "From when a look was asked for or due to its begin.",
+            ["kind"],
+            registry=self.registry,
         )
         self.actions = prometheus.Counter(
             "moorage_actions", "Actions by kind and outcome.", ["kind", "action", "outcome"], registry=self.registry
@@ -64,6 +77,9 @@ class Metrics:
         )
         self.queued = prometheus.Gauge("moorage_queue_ready", "Keys ready to be worked on.", registry=self.registry)
         self.delayed = prometheus.Gauge("moorage_queue_delayed", "Keys waiting for their time.", registry=self.registry)
+        self.paused = prometheus.Gauge(
+            "moorage_paused", "1 while work pauses as the API server sheds load.", registry=self.registry
+        )
         self.running = prometheus.Gauge("moorage_tasks_running", "Long tasks under way.", registry=self.registry)
         self.unhealthy = prometheus.Gauge(
             "moorage_watches_unhealthy", "Watches without contact.", registry=self.registry

@@ -40,7 +40,8 @@ class Write(msgspec.Struct, frozen=True):
 
 
 Fault = Callable[[Write], str]
-"""What becomes of a write: "" (nothing), "drop", "lose", "409", "429", "500", "kill before", "kill after"."""
+"""What becomes of a write: "" (nothing), "drop", "lose", "409", "429", "500", "kill before", "kill after".
+A code may name a time to wait, as "429 2" seconds."""
 
 
 class Wire:
@@ -68,9 +69,10 @@ class Wire:
     async def _with(
         self, verdict: str, write: Write, log: list[Write], send: Callable[[], Awaitable[transport.Response]]
     ) -> transport.Response:
-        if verdict.isdigit():
-            body = {"kind": "Status", "code": int(verdict), "reason": "Conflict" if verdict == "409" else ""}
-            return transport.Response(int(verdict), {}, msgspec.json.encode(body))
+        code, _, after = verdict.partition(" ")
+        if code.isdigit():
+            body = {"kind": "Status", "code": int(code), "reason": "Conflict" if code == "409" else ""}
+            return transport.Response(int(code), {"Retry-After": after} if after else {}, msgspec.json.encode(body))
         if verdict == "drop":
             raise errors.TransportError("dropped", sent=True)
         if verdict == "kill before":

@@ -154,8 +154,9 @@ def test_a_new_configuration_rolls_the_operator(render: Any) -> None:
     def template(values: Values) -> dict[str, Any]:
         return of_kind(render("moorage", values), "Deployment")[0]["spec"]["template"]
 
-    assert template({"logLevel": "debug"}) != template({})
+    assert template({"workers": 3}) != template({})
     assert template({"replicas": 2}) == template({})
+    assert template({"logLevel": "debug"}) == template({}), "this the running process follows"
 
 
 def rights(objects: Objects) -> set[tuple[str, str, tuple[str, ...]]]:

@@ -41,15 +41,16 @@ class Place(msgspec.Struct, frozen=True):
 
 
 class Refusal(Exception):
-    """An answer of 400 or more."""
+    """An answer of 400 or more; `after` is its Retry-After in seconds."""
 
-    def __init__(self, code: int, reason: str = "", message: str = "no") -> None:
+    def __init__(self, code: int, reason: str = "", message: str = "no", *, after: int = 0) -> None:
         super().__init__(f"{code} {reason}")
-        self.code, self.reason, self.message = code, reason, message
+        self.code, self.reason, self.message, self.after = code, reason, message, after
 
     def answer(self) -> transport.Response:
         status = {"kind": "Status", "code": self.code, "reason": self.reason, "message": self.message}
-        return transport.Response(self.code, {}, msgspec.json.encode(status))
+        headers = {"Retry-After": str(self.after)} if self.after else {}
+        return transport.Response(self.code, headers, msgspec.json.encode(status))
 
 
 class Asked(msgspec.Struct, frozen=True):

@@ -11,7 +11,7 @@ from moorage.kube import errors
 from moorage.runtime import decision, schedule
 from moorage.runtime.decision import DONE, Act, Fact, Verdict, Wait
 from tests.unit.runtime.fake_api import Asked, FakeApi, Refusal, until
-from tests.unit.runtime.gadgets import FINALIZER, GadgetKind, Seen, bench, child
+from tests.unit.runtime.gadgets import FINALIZER, KEY, GadgetKind, Seen, bench, child
 
 
 def finalizer_is_set(seen: Seen) -> Verdict:
@@ -241,3 +241,43 @@ async def test_a_conflict_is_quiet_until_it_stays(api: FakeApi) -> None:
         await it.turn()
         assert it.conditions["Ready"] == ("False", "Claiming")
         assert "AlreadyExists" in str(it.status)
+
+
+async def test_a_status_that_the_server_has_no_time_for_waits_as_long_as_it_asks(api: FakeApi) -> None:
+    async def fail(asked: Asked) -> None:
+        if asked.at.sub == "status":
+            raise Refusal(429, after=30)
+
+    await api.put("gadgets", "one")
+    async with bench(api, GadgetKind()) as it:
+        api.before = fail
+        begun = it.keys._clock()
+        await it.turn()
+        assert it.keys._wishes[KEY].at >= begun + 30
+        assert not it.world.pressure.room(0)
+
+
+async def test_a_resync_is_of_the_backlog_and_an_act_is_followed_up_at_once(api: FakeApi) -> None:
+    await api.put("gadgets", "one")
+    async with bench(api, owner()) as it:
+        (key,) = it.keys.take()
+        await it.controllers[0].reconcile(key)
+        it.keys.done(key)
+        assert {key: False} == it.keys._queued, "the finalizer is set: on with it"
+        await it.turn()
+        assert it.keys._wishes[key].backlog
+
+
+async def test_a_server_that_sheds_load_for_long_is_told_of(api: FakeApi) -> None:
+    async def fail(asked: Asked) -> None:
+        if asked.at.plural == "configmaps" and asked.method != "GET":
+            raise Refusal(429, after=1)
+
+    await api.put("gadgets", "one", {"metadata": {"finalizers": [FINALIZER]}})
+    async with bench(api, owner()) as it:
+        api.before = fail
+        told = []
+        for _ in range(schedule.PATIENT + 1):
+            await it.controllers[0].reconcile(KEY)
+            told.append(it.conditions.get("Ready"))
+        assert [None] * schedule.PATIENT + [("False", "Throttled")] == told

@@ -10,7 +10,7 @@ import msgspec
 from moorage.runtime import decision, schedule
 from moorage.runtime.decision import DONE, Act, Blocked, Fact, Verdict
 from tests.unit.runtime.fake_api import FakeApi, until
-from tests.unit.runtime.gadgets import Bench, GadgetKind, Seen, bench
+from tests.unit.runtime.gadgets import KEY, Bench, GadgetKind, Seen, bench
 from tests.unit.runtime.test_controller import child_exists, owner, waiting
 
 # --- never hot ---------------------------------------------------------------------------------------------------
@@ -88,6 +88,57 @@ async def test_an_overdue_wait_says_so_once(api: FakeApi) -> None:
         assert [n.warning for n in it.notes] == [False, True]
         await it.turn()
         assert len(it.notes) == 2
+
+
+# --- a pass that does not end, or is cancelled from within ---------------------------------------------------------
+
+
+async def test_a_pass_beyond_its_deadline_is_cut_told_and_tried_again(api: FakeApi) -> None:
+    hangs = True
+
+    async def work(*_: Any) -> decision.Outcome:
+        if hangs:
+            await asyncio.Event().wait()
+        kind_.steps = ()
+        return decision.Ok()
+
+    def act(_: Seen) -> Verdict:
+        return Act("Acting", "acts", (decision.Call(why="w", operation="work"),))
+
+    await api.put("gadgets", "one", {"spec": {"lane": "shared"}})
+    kind_ = GadgetKind((act,), operations={"work": work}, deadline=0.02)
+    async with bench(api, kind_) as it:
+        await it.turn()
+        assert it.conditions == {
+            "Ready": ("Unknown", "DeadlineExceeded"),
+            "Reconciling": ("True", "DeadlineExceeded"),
+            "Stalled": ("False", "DeadlineExceeded"),
+        }
+        assert [("DeadlineExceeded", True)] == [(note.reason, note.warning) for note in it.notes]
+        counted = {"kind": "Gadget", "reason": "DeadlineExceeded"}
+        assert 1 == it.metrics.registry.get_sample_value("moorage_reconciles_total", counted)
+        assert (0, 1) == (len(it.keys), it.keys.delayed), "with back-off"
+
+        hangs = False
+        await until(lambda: it.keys.take() == (KEY,))
+        await it.controllers[0].reconcile(KEY)
+        it.keys.done(KEY)
+        await it.turn()
+        assert it.conditions["Ready"] == ("True", "Ready")
+
+
+async def test_a_cancellation_from_within_is_a_failure_and_the_workers_own_is_not(api: FakeApi) -> None:
+    async def cancelled(*_: Any) -> decision.Outcome:
+        raise asyncio.CancelledError
+
+    def act(_: Seen) -> Verdict:
+        return Act("Acting", "acts", (decision.Call(why="w", operation="cancelled"),))
+
+    await api.put("gadgets", "one")
+    async with bench(api, GadgetKind((act,), operations={"cancelled": cancelled})) as it:
+        await it.turn()
+        assert it.conditions["Ready"] == ("Unknown", "InternalError")
+        assert it.keys.delayed == 1
 
 
 # --- other incarnations, other shapes ----------------------------------------------------------------------------

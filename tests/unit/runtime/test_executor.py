@@ -77,6 +77,51 @@ async def test_what_can_go_wrong_has_one_of_four_outcomes(api: FakeApi, fault: E
         assert "hunter2" not in str(got)
 
 
+@pytest.mark.parametrize("code", [429, 503])
+async def test_the_servers_wish_to_wait_is_in_the_outcome_and_pauses_all(api: FakeApi, code: int) -> None:
+    async def fail(_: Asked) -> None:
+        raise Refusal(code, after=7)
+
+    await api.put("gadgets", "one")
+    async with bench(api, GadgetKind()) as it:
+        api.before = fail
+        (got,) = await _carry_out(it, _create())
+        assert isinstance(got, decision.Refused | decision.Unknown)
+        assert 7 == got.after
+        assert not it.world.pressure.room(0)
+
+
+async def test_a_disruption_budget_is_no_sign_of_a_busy_server(api: FakeApi) -> None:
+    async def fail(_: Asked) -> None:
+        raise Refusal(429, after=7)
+
+    await api.put("gadgets", "one")
+    async with bench(api, GadgetKind()) as it:
+        api.before = fail
+        (got,) = await _carry_out(it, decision.Evict(why="w", ref=kinds.POD.ref("ns", "p", "u")))
+        assert isinstance(got, decision.Refused)
+        assert 7 == got.after
+        assert it.world.pressure.room(100)
+
+
+async def test_a_write_that_is_taken_ends_the_pressure(api: FakeApi) -> None:
+    now = [100.0]
+    await api.put("gadgets", "one")
+    for again in (_create, None):
+        async with bench(api, GadgetKind()) as it:
+            it.world.pressure._clock = lambda: now[0]
+            it.world.pressure.refused(1)
+            now[0] = it.world.pressure.changes_at()
+            assert not it.world.pressure.room(1)
+            if again:
+                await _carry_out(it, again())
+            else:
+                obj = it.kinds[0].find("ns", "one")
+                assert obj is not None
+                await executor.Executor(it.kinds[0], it.world, obj).write_status({"intent": "x"})
+            assert it.world.pressure.room(1)
+
+
 async def test_nothing_is_written_when_the_lease_is_lost(api: FakeApi) -> None:
     await api.put("gadgets", "one")
     async with bench(api, GadgetKind()) as it:

@@ -11,7 +11,7 @@ import pytest
 
 from moorage.kube import client as kube_client
 from moorage.kube import errors
-from moorage.runtime import decision, election, manager
+from moorage.runtime import controller, decision, election, manager
 from moorage.runtime.decision import DONE, Act, Verdict
 from tests.unit.runtime.fake_api import Asked, FakeApi, until
 from tests.unit.runtime.gadgets import GadgetKind, Seen
@@ -200,6 +200,71 @@ async def test_a_key_of_no_kind_and_a_kind_that_will_not_close_end_nothing(api: 
     async with process(api, Sticky(), elect=False, workers=1) as it:
         it.manager._keys.add(("Nothing", "ns", "x"))
         await until(lambda: api.one("gadgets", "one").get("status"))
+        it.stop.set()
+        assert await it.task is True
+
+
+@pytest.mark.parametrize("part", ["events", "care", "worker-0"])
+async def test_a_part_that_dies_ends_the_process_in_order(api: FakeApi, part: str) -> None:
+    await free_lease(api)
+    await api.put("gadgets", "one")
+    helm = Helm()
+    async with process(api, helm.kind) as it:
+        await helm.begun.wait()
+        await until(lambda: not it.manager._keys.working)
+        (task,) = (task for task in asyncio.all_tasks() if task.get_name() == part)
+        task.cancel()  # stands for a defect that ends it
+        await until(task.done)
+        await asyncio.sleep(0)
+        assert not it.task.done(), "what is under way is drained"
+        helm.end.set()
+        async with asyncio.timeout(3):
+            assert await it.task is False
+        assert (helm.done, holder(api)) == (True, "")
+
+
+async def test_a_look_for_the_unreadable_that_fails_is_one_of_many(api: FakeApi, monkeypatch: Any) -> None:
+    looks: list[str] = []
+
+    def broken(_: Any) -> None:
+        looks.append("looked")
+        raise RuntimeError("no")
+
+    monkeypatch.setattr(controller.Controller, "look_for_unreadable", broken)
+    monkeypatch.setattr(manager, "LOOK_EVERY", 0.001)
+    await api.put("gadgets", "one")
+    async with process(api, GadgetKind(), elect=False) as it:
+        await until(lambda: len(looks) > 2)
+        await until(lambda: api.one("gadgets", "one").get("status"))
+        it.stop.set()
+        assert await it.task is True
+
+
+async def test_a_kinds_own_limit_is_kept(api: FakeApi) -> None:
+    inside: list[str] = []
+    most = 0
+
+    async def work(obj: Any, _: Any) -> decision.Outcome:
+        nonlocal most
+        inside.append(obj.metadata.name)
+        most = max(most, len(inside))
+        await asyncio.sleep(0.001)
+        inside.remove(obj.metadata.name)
+        done.add(obj.metadata.name)
+        return decision.Ok()
+
+    def act(seen: Seen) -> Verdict:
+        if seen.gadget.metadata.name in done:
+            return DONE
+        return Act("Acting", "acts", (decision.Call(why="w", operation="work"),))
+
+    done: set[str] = set()
+    names = [f"g{n}" for n in range(10)]
+    for name in names:
+        await api.put("gadgets", name)
+    async with process(api, GadgetKind((act,), operations={"work": work}, concurrency=2), elect=False) as it:
+        await until(lambda: all(api.one("gadgets", name).get("status") for name in names))
+        assert (2, set(names)) == (most, done)
         it.stop.set()
         assert await it.task is True
 

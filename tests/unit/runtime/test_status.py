@@ -98,7 +98,7 @@ def test_a_failed_pass_keeps_the_facts_and_leaves_no_old_verdict() -> None:
     it = made(BLOCKED, facts=(Fact("Healthy", True, "Well"),))
     composed = status.compose(it, status.standing(it, ()), api_status.Status(), generation=1, now=NOW)
     before = api_status.Status(conditions=composed.conditions)
-    fields = status.failed(before, "KeyError", generation=2, now=NOW)
+    fields = status.failed(before, "InternalError", "KeyError", generation=2, now=NOW)
     said = {c.type: c.status for c in fields["conditions"]}
     assert said == {"Healthy": "True", "Ready": "Unknown", "Reconciling": "True", "Stalled": "False"}
 
@@ -170,10 +170,17 @@ def test_when_status_is_left_alone(verdicts: Any, performed: Any, often: bool, u
     assert schedule.is_quiet(made(*verdicts), performed, often=often, unseen_for=unseen_for) is quiet
 
 
+@pytest.mark.parametrize("outcome", [decision.Refused("Throttled", "m", 3), decision.Unknown("m", 3)])
+def test_of_a_server_that_sheds_load_it_is_not_asked_to_write_that_down_as_well(outcome: Any) -> None:
+    args: dict[str, Any] = {"often": False, "unseen_for": 0.0}
+    assert schedule.is_quiet(made(ACT), tried(outcome), shed=True, **args)
+    assert not schedule.is_quiet(made(WAIT), (), shed=True, **args), "what went well is told"
+
+
 AGAIN = Wait("Waiting", "waits", on="x", within=60, again=5)
 LOOKS = [
-    ((DONE,), (), False, schedule.Look(schedule.How.AFTER, 600)),
-    ((BLOCKED,), (), False, schedule.Look(schedule.How.AFTER, 600)),
+    ((DONE,), (), False, schedule.Look(schedule.How.AFTER, 600, backlog=True)),
+    ((BLOCKED,), (), False, schedule.Look(schedule.How.AFTER, 600, backlog=True)),
     ((WAIT,), (), False, schedule.Look(schedule.How.AFTER, 50)),
     ((AGAIN,), (), False, schedule.Look(schedule.How.AFTER, 5)),
     ((UNSEEN,), (), False, schedule.Look(schedule.How.AFTER, schedule.UNSEEN)),
@@ -181,6 +188,8 @@ LOOKS = [
     ((GO_ON, DONE), OK, False, schedule.Look(schedule.How.NOW)),
     ((ACT,), tried(decision.Conflict("c")), False, schedule.Look(schedule.How.RETRY)),
     ((ACT,), tried(decision.Unknown("c")), False, schedule.Look(schedule.How.RETRY)),
+    ((ACT,), tried(decision.Unknown("c", after=7)), False, schedule.Look(schedule.How.RETRY, 7)),
+    ((ACT,), tried(decision.Refused("r", "m", after=9)), False, schedule.Look(schedule.How.RETRY, 9)),
     ((ACT,), OK, True, schedule.Look(schedule.How.REST)),
 ]
 
@@ -195,9 +204,9 @@ def test_the_next_look(verdicts: Any, performed: Any, often: bool, look: schedul
 def test_a_paused_object_is_looked_at_at_resync_and_an_overdue_wait_too() -> None:
     args: dict[str, Any] = {"now": NOW, "resync": 600, "often": False, "unseen_for": 0}
     look = schedule.next_look(made(ACT, paused=True), (), conditions.timestamp(NOW), **args)
-    assert look == schedule.Look(schedule.How.AFTER, 600)
+    assert look == schedule.Look(schedule.How.AFTER, 600, backlog=True)
     look = schedule.next_look(made(WAIT), (), conditions.timestamp(NOW - 100), **args)
-    assert look == schedule.Look(schedule.How.AFTER, 600)
+    assert look == schedule.Look(schedule.How.AFTER, 600, backlog=True)
 
 
 def test_two_steps_that_undo_each_other_are_noticed_as_one_that_does_nothing() -> None:
