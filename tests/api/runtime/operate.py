@@ -18,8 +18,8 @@ from tests.api.runtime import widget
 T = TypeVar("T")
 TIMING = election.Timing(duration=3, renew=2, retry=0.2)
 PATIENCE = waiting.PATIENCE
-QUICK = watch.Pace(idle=2.0, lifetime=30.0, base=0.01, cap=0.2, settled=0.5)
-"""Loses no time; silence is noticed soon."""
+QUICK = watch.Pace(base=0.01, cap=0.2, settled=0.5)
+"""Watches that break lose no time."""
 
 Write = faulty.Write
 until = waiting.until
