@@ -13,8 +13,7 @@ from moorage.api.meta import Resource
 from moorage.kube import cache as kube_cache
 from moorage.kube import client as kube_client
 from moorage.kube import credentials, transport, watch
-
-from . import faulty
+from tests.api.faults import faulty
 
 SERVICE_ACCOUNT = Resource("", "v1", "ServiceAccount", "serviceaccounts")
 ROLE = Resource("rbac.authorization.k8s.io", "v1", "Role", "roles")
@@ -23,15 +22,15 @@ QUICK = watch.Pace(idle=2.0, lifetime=1.0, base=0.01, cap=0.2, settled=0.5)
 
 
 @pytest.fixture
-async def wire(admin: credentials.Credentials) -> AsyncIterator[faulty.Faulty]:
+async def wire(admin: credentials.Credentials) -> AsyncIterator[faulty.Wire]:
     """A transport whose faults are off until the test wants them."""
-    made = faulty.Faulty(transport.AiohttpTransport(admin))
+    made = faulty.Wire(transport.AiohttpTransport(admin))
     yield made
     await made.close()
 
 
 @pytest.fixture
-async def caches(wire: faulty.Faulty) -> AsyncIterator[kube_cache.Caches]:
+async def caches(wire: faulty.Wire) -> AsyncIterator[kube_cache.Caches]:
     """Caches that lose no time."""
     made = kube_cache.Caches(kube_client.Client(wire), pace=QUICK)
     yield made

@@ -15,13 +15,14 @@ from moorage.api.meta import ObjectMeta, Partial, Resource
 from moorage.kube import cache as kube_cache
 from moorage.kube import client as kube_client
 from moorage.kube import credentials, errors, transport, watch
+from tests.api.faults import faulty, plans, waiting
 
-from . import conftest, faulty
+from . import conftest
 
 Client = kube_client.Client
 Make = Callable[..., Awaitable[dict[str, Any]]]
 CONFIG_MAP = kinds.CONFIG_MAP
-until = faulty.until
+until = waiting.until
 
 
 class ConfigMap(msgspec.Struct, frozen=True, gc=False):
@@ -30,7 +31,7 @@ class ConfigMap(msgspec.Struct, frozen=True, gc=False):
 
 
 async def test_follows_without_listing_again(
-    caches: kube_cache.Caches, wire: faulty.Faulty, client: Client, namespace: str, configmap: Make
+    caches: kube_cache.Caches, wire: faulty.Wire, client: Client, namespace: str, configmap: Make
 ) -> None:
     """Each watch lives for a second only, so several are needed, and each resumes where the last one was."""
     await configmap("first", x="1")
@@ -56,7 +57,7 @@ async def test_bookmarks_move_the_version(
     admin: credentials.Credentials, client: Client, namespace: str, configmap: Make
 ) -> None:
     """What happens elsewhere must not age a quiet watch until its version is compacted away."""
-    wire = faulty.Faulty(transport.AiohttpTransport(admin))
+    wire = faulty.Wire(transport.AiohttpTransport(admin))
     pace = watch.Pace(lifetime=4.0, chance=lambda: 0.0)
     cache = kube_cache.Cache(Client(wire), watch.Scope(CONFIG_MAP, namespace, "none=such"), ConfigMap, pace=pace)
     cache.start()
@@ -98,7 +99,7 @@ async def test_rights_withdrawn_and_given_back(
     account: credentials.InCluster, client: Client, namespace: str, configmap: Make
 ) -> None:
     await configmap("a", x="1")
-    wire = faulty.Faulty(transport.AiohttpTransport(account))
+    wire = faulty.Wire(transport.AiohttpTransport(account))
     scope = watch.Scope(CONFIG_MAP, namespace)
     cache = kube_cache.Cache(Client(wire), scope, ConfigMap, pace=conftest.QUICK)
     cache.start()
@@ -175,20 +176,21 @@ async def test_any_faults_end_with_cache_equal_to_list(
     admin: credentials.Credentials, client: Client, namespace: str, configmap: Make, faults: int
 ) -> None:
     """Whatever the transport does to lists and watches, the caches are the list soon after it stops."""
-    wire = faulty.Faulty(transport.AiohttpTransport(admin), seed=faults, rate=0.3)
+    chaos = plans.Chaos(faults, 0.3)
+    wire = faulty.Wire(transport.AiohttpTransport(admin), chaos)
     pace = watch.Pace(idle=0.2, lifetime=30, base=0.002, cap=0.02)
     scope = watch.Scope(CONFIG_MAP, namespace)
     caches = [kube_cache.Cache(Client(wire), scope, ConfigMap, pace=pace) for _ in range(5)]
     for cache in caches:
         cache.start()
     dice = random.Random(faults)
-    while sum(wire.faults.values()) < faults:
+    while chaos.total < faults:
         name = f"cm-{dice.randrange(6)}"
         if dice.random() < 0.3:
             await client.delete(CONFIG_MAP, namespace, name, propagation="Background")
         else:
             await configmap(name, x=str(dice.random()))
-    wire.rate = 0.0
+    chaos.rate = 0.0
 
     async def equal() -> bool:
         listing = await client.list(CONFIG_MAP, namespace, as_=ConfigMap)
@@ -196,7 +198,7 @@ async def test_any_faults_end_with_cache_equal_to_list(
         return all(sorted(cache.items(), key=_name) == wanted and cache.healthy for cache in caches)
 
     await until(equal, within=5)
-    assert len(wire.faults) >= 10
+    assert len(chaos.faults) >= 10
     for cache in caches:
         await cache.stop()
     await wire.close()

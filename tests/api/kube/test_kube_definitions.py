@@ -13,8 +13,7 @@ from moorage.api import crd, kinds, status
 from moorage.api.meta import Resource
 from moorage.kube import client as kube_client
 from moorage.kube import errors
-
-from . import faulty
+from tests.api.faults import waiting
 
 Client = kube_client.Client
 
@@ -87,7 +86,7 @@ async def gauge(client: Client, namespace: str) -> AsyncIterator[Resource]:
             return False
         return True
 
-    await faulty.until(served)
+    await waiting.until(served)
     yield resource
     await client.delete(kinds.CRD, "", name, propagation="Background")
 

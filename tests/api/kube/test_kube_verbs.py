@@ -16,8 +16,7 @@ from moorage.api import kinds
 from moorage.api.meta import Partial, Resource
 from moorage.kube import client as kube_client
 from moorage.kube import credentials, discovery, errors, transport
-
-from . import faulty
+from tests.api.faults import faulty, waiting
 
 Client = kube_client.Client
 Make = Callable[..., Awaitable[dict[str, Any]]]
@@ -134,7 +133,7 @@ async def test_dry_runs_leave_no_trace(client: Client, namespace: str, configmap
     assert await client.get(CONFIG_MAP, namespace, "a") == before
 
 
-async def test_list_in_pages(wire: faulty.Faulty, namespace: str, configmap: Make) -> None:
+async def test_list_in_pages(wire: faulty.Wire, namespace: str, configmap: Make) -> None:
     await asyncio.gather(*(configmap(f"cm-{number:02}", x="1") for number in range(23)))
     listing = await Client(wire).list(CONFIG_MAP, namespace, fields="metadata.name!=kube-root-ca.crt", limit=5)
     assert [item["metadata"]["name"] for item in listing.items] == [f"cm-{number:02}" for number in range(23)]
@@ -159,7 +158,7 @@ async def test_reviews_and_version(client: Client, account: credentials.InCluste
         }
         return bool((await reader.review(body))["status"]["allowed"])
 
-    await faulty.until(lambda: may("list"))
+    await waiting.until(lambda: may("list"))
     assert not await may("delete")
     with pytest.raises(errors.Forbidden, match="delete ConfigMap"):
         await reader.delete(CONFIG_MAP, namespace, "a", propagation="Background")
@@ -182,7 +181,7 @@ async def test_a_refused_token_is_read_again(account: credentials.InCluster, tmp
         except errors.Forbidden:  # the authorizer may not have seen the binding yet
             return False
 
-    await faulty.until(answered)
+    await waiting.until(answered)
     await wire.close()
 
 

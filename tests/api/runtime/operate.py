@@ -4,99 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import time
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from typing import Any, TypeVar
-
-import msgspec
 
 from moorage.api import kinds, meta
 from moorage.kube import client as kube_client
-from moorage.kube import errors, transport
+from moorage.kube import errors, watch
 from moorage.runtime import election, kind, manager
+from tests.api.faults import faulty, waiting
 from tests.api.runtime import widget
 
 T = TypeVar("T")
 TIMING = election.Timing(duration=3, renew=2, retry=0.2)
-PATIENCE = 30.0
+PATIENCE = waiting.PATIENCE
+QUICK = watch.Pace(base=0.01, cap=0.2, settled=0.5)
+"""Watches that break lose no time."""
 
-
-class Write(msgspec.Struct, frozen=True):
-    """One request that may change something, and whether the server has carried it out."""
-
-    method: str
-    path: str
-    body: Any
-    number: int
-    at: float  # epoch seconds
-    applied: bool = False
-
-    @property
-    def what(self) -> str:
-        """`PATCH configmaps`, `PATCH widgets/status`."""
-        parts = self.path.partition("/namespaces/")[2].split("/")
-        return f"{self.method} {parts[1]}" + (f"/{parts[3]}" if len(parts) > 3 else "")
-
-
-Fault = Callable[[Write], str]
-"""What becomes of a write: "" (nothing), "drop", "lose", "409", "429", "500", "kill before", "kill after".
-A code may name a time to wait, as "429 2" seconds."""
-
-
-class Wire:
-    """A transport that numbers the writes from 1 on. Events and Leases are kept apart, as they are no effect."""
-
-    def __init__(self, inner: transport.Transport) -> None:
-        self._inner = inner
-        self.writes: list[Write] = []
-        self.other: list[Write] = []
-        self.fault: Fault = lambda _: ""
-        self.dead = asyncio.Event()
-
-    async def request(self, method: str, path: str, **given: Any) -> transport.Response:
-        if self.dead.is_set():
-            raise errors.TransportError("this process is dead", sent=False)
-        if method == "GET":
-            return await self._inner.request(method, path, **given)
-        apart = "/events" in path or "/leases" in path
-        log = self.other if apart else self.writes
-        write = Write(method, path, msgspec.json.decode(given.get("body") or b"null"), len(log) + 1, time.time())
-        log.append(write)
-        verdict = "" if apart else self.fault(write)
-        return await self._with(verdict, write, log, lambda: self._inner.request(method, path, **given))
-
-    async def _with(
-        self, verdict: str, write: Write, log: list[Write], send: Callable[[], Awaitable[transport.Response]]
-    ) -> transport.Response:
-        code, _, after = verdict.partition(" ")
-        if code.isdigit():
-            body = {"kind": "Status", "code": int(code), "reason": "Conflict" if code == "409" else ""}
-            return transport.Response(int(code), {"Retry-After": after} if after else {}, msgspec.json.encode(body))
-        if verdict == "drop":
-            raise errors.TransportError("dropped", sent=True)
-        if verdict == "kill before":
-            await self._die()
-        answer = await send()
-        log[write.number - 1] = msgspec.structs.replace(write, applied=answer.status < 400)
-        if verdict == "kill after":
-            await self._die()
-        if verdict == "lose":
-            raise errors.TransportError("the answer is lost", sent=True)
-        return answer
-
-    async def _die(self) -> None:
-        self.dead.set()
-        await asyncio.Event().wait()
-
-    def stream(self, *args: Any, **given: Any) -> Any:
-        return self._inner.stream(*args, **given)
-
-    def socket(self, *args: Any, **given: Any) -> Any:
-        return self._inner.socket(*args, **given)
-
-    async def close(self) -> None:
-        pass
+Write = faulty.Write
+until = waiting.until
 
 
 class Operator:
@@ -108,10 +34,13 @@ class Operator:
         namespace: str,
         *,
         elect: bool = False,
-        fault: Fault | None = None,
+        fault: faulty.Fault | None = None,
+        plan: faulty.Plan | None = None,
+        pace: watch.Pace | None = None,
+        timing: election.Timing = TIMING,
         **more: Any,
     ) -> None:
-        self.wire = Wire(client.transport)
+        self.wire = faulty.Wire(client.transport, plan)
         if fault:
             self.wire.fault = fault
         kinds = self.make(namespace, **more)
@@ -119,13 +48,15 @@ class Operator:
         settings = manager.Settings(
             identity=uuid.uuid4().hex[:8],
             namespace=namespace,
-            timing=TIMING,
+            timing=timing,
             elect=elect,
             port=0,
             drain=10.0,
             backoff=0.05,
         )
         self.manager = manager.Manager(kube_client.Client(self.wire), kinds, settings)
+        if pace:
+            self.manager._caches._pace = pace
         self.stopping = asyncio.Event()
         self.task = asyncio.create_task(self.manager.run(self.stopping))
 
@@ -238,15 +169,3 @@ class User:
             return await self.look(name) is None
 
         await until(is_gone)
-
-
-async def until(condition: Callable[[], Any], *, within: float = PATIENCE) -> Any:
-    """Ask again and again until the (perhaps awaited) answer is true, and return it."""
-    async with asyncio.timeout(within):
-        while True:
-            answer = condition()
-            if isinstance(answer, Awaitable):
-                answer = await answer
-            if answer:
-                return answer
-            await asyncio.sleep(0.01)

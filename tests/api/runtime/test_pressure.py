@@ -11,7 +11,7 @@ from tests.api.runtime.test_lifecycle import BIRTH
 N = 20
 
 
-@pytest.mark.parametrize("verdict", ["429 1", "503 1"])
+@pytest.mark.parametrize("verdict", ["429 wait", "503 wait"])
 async def test_all_wait_together_as_long_as_the_server_asks(
     client: kube_client.Client, user: operate.User, verdict: str
 ) -> None:
@@ -39,5 +39,3 @@ async def test_all_wait_together_as_long_as_the_server_asks(
     assert sorted(applied) == sorted(BIRTH * N)
     workers = it.manager._settings.workers
     assert len(refused) <= workers + 2, "who was under way, then one at a time"
-    first = refused[0].at
-    assert not [write for write in writes if first + 0.5 < write.at < first + 1], "the pause"

@@ -1,0 +1,136 @@
+"""Scenarios: what an operator is put through in every campaign, as a file. docs/reliability.md tells how to add one.
+
+In a file, `$(namespace)` stands for the namespace of a run and `$(charts)` for the folder of the tests' charts.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import yaml
+
+from moorage import operators
+from moorage.api import meta
+from moorage.operators import system
+from moorage.runtime import kind
+
+FOLDER = Path(__file__).parent / "scenarios"
+CHARTS = Path(__file__).parents[2] / "e2e" / "charts"
+
+
+class Change(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A merge patch of one object."""
+
+    kind: str
+    name: str
+    merge: dict[str, Any]
+    namespace: str = ""
+
+
+class Which(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One object."""
+
+    kind: str
+    name: str
+    namespace: str = ""
+
+
+class Act(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a user does next: one of create, change, delete. Then everything is waited for that `own` names."""
+
+    create: dict[str, Any] = {}
+    change: Change | None = None
+    delete: Which | None = None
+    settle: bool = True
+    """False: go on at once."""
+
+    expect: tuple[dict[str, Any], ...] = ()
+    """Parts of objects that must hold once it has settled."""
+
+
+class Operator(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Who acts: kinds of the tests by their place in the source, or a system of moorage with its configuration."""
+
+    kinds: tuple[str, ...] = ()
+    definitions: tuple[str, ...] = ()
+    system: str = ""
+    section: dict[str, Any] = {}
+
+
+class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One file."""
+
+    name: str
+    operator: Operator
+    kinds: dict[str, str]
+    """Kind -> `apiVersion plural`, and `cluster` behind it if it is in no namespace."""
+
+    own: tuple[str, ...]
+    """Kinds that are Ready, or gone, when all has settled."""
+
+    look: tuple[str, ...]
+    """Kinds whose objects are compared with those of an undisturbed run."""
+
+    count: tuple[str, ...]
+    """Kinds whose objects are made and removed as often as in an undisturbed run."""
+
+    story: tuple[Act, ...]
+    namespaces: tuple[str, ...] = ("$(namespace)",)
+    """Where it all happens; the first is made for the run, the others are the operator's to make."""
+
+    ignore: tuple[str, ...] = ()
+    """Fields that may differ from an undisturbed run: `Collector.status.release.revision`."""
+
+    again: tuple[str, ...] = ()
+    """Counted kinds whose objects a disturbed operator may make, and then also remove, once more."""
+
+    surroundings: str = ""
+    """`members`: a node that runs stand-ins of XSLD members."""
+
+    patience: float = 30.0
+    """Seconds after which an act that has not settled counts as hanging."""
+
+    def resource(self, of: str) -> meta.Resource:
+        """A kind by its name."""
+        version, plural, *scope = self.kinds[of].split()
+        group, _, number = version.rpartition("/")
+        return meta.Resource(group, number, of, plural, namespaced=scope != ["cluster"])
+
+
+def files() -> list[Path]:
+    """All scenarios."""
+    return sorted(FOLDER.glob("*.yaml"))
+
+
+def load(path: Path, namespace: str) -> Scenario:
+    """The scenario as it is played in a namespace."""
+    text = path.read_text().replace("$(namespace)", namespace).replace("$(charts)", str(CHARTS))
+    found = msgspec.convert(yaml.safe_load(text), Scenario)
+    return found if found.namespaces != ("$(namespace)",) else msgspec.structs.replace(found, namespaces=(namespace,))
+
+
+def definitions(of: Scenario) -> Sequence[dict[str, Any]]:
+    """The CustomResourceDefinitions that it needs."""
+    if of.operator.system:
+        return operators.SYSTEMS[of.operator.system].definitions()
+    return [_at(place)() for place in of.operator.definitions]
+
+
+def kinds(of: Scenario, namespace: str, around: system.Environment) -> list[kind.Kind[Any, Any]]:
+    """A fresh set of what the operator looks after."""
+    if not of.operator.system:
+        return [_at(place)(namespace) for place in of.operator.kinds]
+    chosen = operators.SYSTEMS[of.operator.system]
+    made = list(chosen.kinds(msgspec.convert(of.operator.section, chosen.config), around))
+    for each in made:
+        each.namespaces = (namespace,)
+    return made
+
+
+def _at(place: str) -> Any:
+    module, _, name = place.partition(":")
+    return getattr(importlib.import_module(module), name)
