@@ -50,6 +50,8 @@ READS = {
     "half": "half an answer",
 }
 WATCHES = {word: READS[word] for word in ("refused", "403", "404", "410", "429", "429 wait", "500", "503")}
+"""Of the opening; what can happen later is in EVENTS."""
+
 EVENTS = events.EVENTS
 
 
@@ -93,6 +95,9 @@ class Plan:
 
     pause = 0.1
     """Seconds that something slow, late or coalesced takes."""
+
+    page = 0
+    """How many objects a list may bring at once; 0: as many as were asked for. Small ones need continue tokens."""
 
     touches_events = False
     """Whether `event` is asked at all; else watches go through as they come."""
@@ -143,6 +148,9 @@ class Wire:
         self.sent: list[float] = []
         """When each request was made (monotonic seconds)."""
 
+        self.opened: list[float] = []
+        """When the opening of each watch was tried."""
+
         self.dead = asyncio.Event()
 
     @property
@@ -190,6 +198,8 @@ class Wire:
         await self._fail_before(word)
         if status := _status(word):
             return status
+        if self.plan.page and "limit" in it.query:
+            given = {**given, "query": {**it.query, "limit": str(self.plan.page)}}
         answer = await self._inner.request("GET", it.path, **given)
         self.plan.listened(it, answer)
         match word:
@@ -217,7 +227,8 @@ class Wire:
         """See `transport.Transport`."""
         it = Read(path, given["query"])
         self.calls["watch"] += 1
-        self.sent.append(time.monotonic())
+        self.opened.append(time.monotonic())
+        self.sent.append(self.opened[-1])
         self.watched_from.append(it.query.get("resourceVersion", ""))
         await self.plan.hold(it)
         word = self.plan.watch(it)

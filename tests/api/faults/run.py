@@ -130,6 +130,7 @@ class Run:
         self.points = points or Points()
         self._stage, self._plan, self._client = stage, plan, stage.client
         self.lives: list[Actor] = []
+        self._replacing = asyncio.Lock()
         self.seen: observer.Observer
 
     @property
@@ -185,13 +186,15 @@ class Run:
     async def _keep(self) -> None:
         while True:
             if self.actor.wire.dead.is_set():
-                await self.replace()
+                await self.replace(self.actor)
             await asyncio.sleep(0.01)
 
-    async def replace(self) -> None:
-        """Kill who acts, and start the next."""
-        await self.actor.kill()
-        await self.start()
+    async def replace(self, who: Actor) -> None:
+        """Kill who acts, and start the next, if nobody else has."""
+        async with self._replacing:
+            if who is self.actor:
+                await who.kill()
+                await self.start()
 
     # --- the story -----------------------------------------------------------------------------------------------
 
