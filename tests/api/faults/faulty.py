@@ -106,6 +106,10 @@ class Plan:
         """A word of WRITES, or ""."""
         return ""
 
+    def apart(self, it: Write) -> str:
+        """The same for Events and Leases."""
+        return ""
+
     def read(self, it: Read) -> str:
         """A word of READS, or ""."""
         return ""
@@ -170,7 +174,7 @@ class Wire:
         log = self.other if apart else self.writes
         write = Write(method, path, msgspec.json.decode(given.get("body") or b"null"), len(log) + 1, time.time())
         log.append(write)
-        return await self._write("" if apart else self.fault(write), write, log, given)
+        return await self._write(self.plan.apart(write) if apart else self.fault(write), write, log, given)
 
     async def _write(self, word: str, write: Write, log: list[Write], given: dict[str, Any]) -> transport.Response:
         if word == "kill before":

@@ -101,3 +101,32 @@ class Every(faulty.Plan):
     def coalesced(self, dropped: int) -> None:
         """See `faulty.Plan`."""
         self.dropped += dropped
+
+
+class Partition(faulty.Plan):
+    """While `closed`, nothing gets through either way; `deaf` lets writes through, but none of their answers."""
+
+    touches_events = True
+
+    def __init__(self) -> None:
+        self.closed = self.deaf = False
+
+    def write(self, it: faulty.Write) -> str:
+        """See `faulty.Plan`."""
+        return "drop" if self.closed else "lose" if self.deaf else ""
+
+    def apart(self, it: faulty.Write) -> str:
+        """See `faulty.Plan`."""
+        return self.write(it)
+
+    def read(self, it: faulty.Read) -> str:
+        """See `faulty.Plan`."""
+        return "refused" if self.closed else "lose" if self.deaf else ""
+
+    def watch(self, it: faulty.Read) -> str:
+        """See `faulty.Plan`."""
+        return "refused" if self.closed or self.deaf else ""
+
+    def event(self, it: faulty.Read, line: bytes) -> str:
+        """See `faulty.Plan`."""
+        return "reset" if self.closed or self.deaf else ""

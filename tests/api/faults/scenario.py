@@ -6,6 +6,7 @@ In a file, `$(namespace)` stands for the namespace of a run and `$(charts)` for 
 from __future__ import annotations
 
 import importlib
+import random
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -85,6 +86,9 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ignore: tuple[str, ...] = ()
     """Fields that may differ from an undisturbed run: `Collector.status.release.revision`."""
 
+    mask: tuple[str, ...] = ()
+    """Patterns of what may differ in texts: `revision \\d+`."""
+
     again: tuple[str, ...] = ()
     """Counted kinds whose objects a disturbed operator may make, and then also remove, once more."""
 
@@ -104,6 +108,12 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def files() -> list[Path]:
     """All scenarios."""
     return sorted(FOLDER.glob("*.yaml"))
+
+
+def everyday(seed: int) -> list[Path]:
+    """What is played each day: the reference kind, and one more that the seed draws; campaigns play all."""
+    others = [path for path in files() if path.stem != "widget"]
+    return [FOLDER / "widget.yaml", random.Random(seed).choice(others)]
 
 
 def load(path: Path, namespace: str) -> Scenario:

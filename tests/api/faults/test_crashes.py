@@ -18,7 +18,7 @@ import pytest
 
 from . import report, run, scenario
 
-SLICE = 4
+SLICE = 2
 TOGETHER = 4
 Point = tuple[int, str]
 
@@ -28,15 +28,6 @@ def _chosen(count: int, *, whole: bool) -> list[Point]:
     if only := os.environ.get("POINT"):
         return [point for point in points if f"{point[0]}-{point[1]}" == only]
     return points if whole else random.Random(report.SEED).sample(points, min(SLICE, len(points)))
-
-
-async def _undisturbed(stage: run.Stage, path: Path) -> tuple[run.Ending, list[str]]:
-    """Twice, so that what differs by itself is known before it is blamed on a kill."""
-    async with run.Run(stage, path).running() as first:
-        wanted = await first.play()
-    async with run.Run(stage, path).running() as second:
-        assert [] == run.deviations(second.scenario, wanted, await second.play(wanted.scenes))
-    return wanted, first.points.done
 
 
 async def _killed(stage: run.Stage, path: Path, point: Point, wanted: run.Ending) -> tuple[str, list[str]]:
@@ -54,8 +45,7 @@ async def _campaign(stage: run.Stage, path: Path, *, whole: bool) -> None:
     told = report.Report(
         f"crashes {path.stem}{'' if whole else ' slice'}", f"tests/api/faults/test_crashes.py::*[{path.stem}]"
     )
-    await stage.define(scenario.load(path, "none"))
-    wanted, writes = await _undisturbed(stage, path)
+    wanted, writes = await run.undisturbed(stage, path)
     room = asyncio.Semaphore(TOGETHER)
 
     async def one(point: Point) -> tuple[Point, str, list[str]]:
@@ -77,7 +67,7 @@ async def _campaign(stage: run.Stage, path: Path, *, whole: bool) -> None:
     assert missed <= len(ended) // 4
 
 
-@pytest.mark.parametrize("path", scenario.files(), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", scenario.everyday(report.SEED), ids=lambda path: path.stem)
 async def test_some_kills_are_survived(stage: run.Stage, path: Path) -> None:
     await _campaign(stage, path, whole=False)
 

@@ -253,7 +253,7 @@ async def _campaign(stage: run.Stage, worlds: int, rounds: int, name: str) -> No
 
 
 async def test_some_hundred_faults(stage: run.Stage) -> None:
-    await _campaign(stage, 2, 2, "faults slice")
+    await _campaign(stage, 2, 1, "faults slice")
 
 
 @pytest.mark.campaign
