@@ -126,10 +126,10 @@ def _drop(body: Any, path: list[str]) -> None:
 
 
 def mask(value: Any, namespaces: Sequence[str], patterns: Sequence[str] = ()) -> Any:
-    """The same without what differs from run to run; an empty text is the same as none."""
+    """The same without what differs from run to run; what is empty is the same as nothing."""
     if isinstance(value, dict):
-        kept = {key: each for key, each in value.items() if key not in _DROPPED and each != ""}
-        return {key: mask(each, namespaces, patterns) for key, each in kept.items()}
+        kept = {key: mask(each, namespaces, patterns) for key, each in value.items() if key not in _DROPPED}
+        return {key: each for key, each in kept.items() if each not in ("", {}, [])}
     if isinstance(value, list):
         return [mask(each, namespaces, patterns) for each in value]
     if isinstance(value, str):
@@ -156,5 +156,5 @@ def differences(wanted: Any, found: Any, where: str = "") -> list[str]:
 def holds(part: Any, whole: Any) -> bool:
     """Whether everything in `part` is so in `whole`."""
     if isinstance(part, dict):
-        return isinstance(whole, dict) and all(holds(each, whole.get(key, "")) for key, each in part.items())
+        return isinstance(whole, dict) and all(holds(each, whole.get(key)) for key, each in part.items())
     return bool(part == whole)

@@ -24,7 +24,7 @@ from moorage.operators import system
 from moorage.runtime import kind
 from tests.api.runtime import operate
 
-from . import faulty, observer, proxy, scenario, waiting
+from . import faulty, observer, proxy, scenario, surroundings, waiting
 
 
 class Deviation(AssertionError):
@@ -145,20 +145,22 @@ class Run:
         await self._client.create(kinds.NAMESPACE, "", body, field_manager="user")
         counted = [self.scenario.resource(each) for each in self.scenario.count]
         self.seen = observer.Observer(self._client, self.scenario.namespaces, counted)
-        keeper = None
-        try:
+        async with contextlib.AsyncExitStack() as stack:
+            stack.push_async_callback(self._leave)
+            stack.push_async_callback(self.seen.stop)
             await self.seen.start()
+            around = surroundings.around(self.scenario.surroundings, self._client, self.namespace)
+            await stack.enter_async_context(around)
+            stack.push_async_callback(self._end)
             await self.start()
-            keeper = asyncio.create_task(self._keep())
+            self._keeper = asyncio.create_task(self._keep())
             yield self
-        finally:
-            if keeper is not None:
-                keeper.cancel()
-                await asyncio.gather(keeper, return_exceptions=True)
-            for life in self.lives:
-                await life.kill()
-            await self.seen.stop()
-            await self._leave()
+
+    async def _end(self) -> None:
+        self._keeper.cancel()
+        await asyncio.gather(self._keeper, return_exceptions=True)
+        for life in self.lives:
+            await life.kill()
 
     async def start(self) -> None:
         """The next life."""

@@ -6,7 +6,6 @@ In a file, `$(namespace)` stands for the namespace of a run and `$(charts)` for 
 from __future__ import annotations
 
 import importlib
-import random
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -92,6 +91,9 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     again: tuple[str, ...] = ()
     """Counted kinds whose objects a disturbed operator may make, and then also remove, once more."""
 
+    everyday: bool = True
+    """False: played in campaigns alone, as a run takes long."""
+
     surroundings: str = ""
     """`members`: a node that runs stand-ins of XSLD members."""
 
@@ -110,10 +112,9 @@ def files() -> list[Path]:
     return sorted(FOLDER.glob("*.yaml"))
 
 
-def everyday(seed: int) -> list[Path]:
-    """What is played each day: the reference kind, and one more that the seed draws; campaigns play all."""
-    others = [path for path in files() if path.stem != "widget"]
-    return [FOLDER / "widget.yaml", random.Random(seed).choice(others)]
+def everyday() -> list[Path]:
+    """Those that are played each day."""
+    return [path for path in files() if load(path, "none").everyday]
 
 
 def load(path: Path, namespace: str) -> Scenario:

@@ -22,7 +22,7 @@ SLICE = 2
 WHOLE = 40
 TOGETHER = 4
 WORDS = ("twice", "late", "unobserved")
-EVERYDAY = scenario.everyday(report.SEED)
+EVERYDAY = scenario.everyday()
 
 
 async def _events(stage: run.Stage, path: Path, words: Sequence[str], name: str) -> None:
