@@ -77,7 +77,7 @@ async def test_a_watch_that_breaks(through: Through, client: kube_client.Client,
     broken, between = through
     await client.create(kinds.CONFIG_MAP, namespace, _configmap("a"), field_manager="test")
     between.judge_chunk = lambda it, _: word if it.is_watch else ""
-    query = {"watch": "true", "timeoutSeconds": "5"}
+    query = {"watch": "true", "timeoutSeconds": "5", "fieldSelector": "metadata.name=a"}
     read = b""
     with pytest.raises(errors.TransportError):
         async with broken.transport.stream("GET", kinds.CONFIG_MAP.path(namespace), query=query, timeout=5) as stream:
