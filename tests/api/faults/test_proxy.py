@@ -69,7 +69,8 @@ async def test_a_write_and_its_answer(
 async def test_a_trickle_is_read_whole(through: Through, client: kube_client.Client, namespace: str) -> None:
     slow, between = through
     between.judge = lambda _: "drip"
-    assert await client.list(kinds.CONFIG_MAP, namespace) == await slow.list(kinds.CONFIG_MAP, namespace)
+    made = await client.create(kinds.CONFIG_MAP, namespace, _configmap("a", x="1"), field_manager="test")
+    assert made == await slow.get(kinds.CONFIG_MAP, namespace, "a")
 
 
 @pytest.mark.parametrize("word", ["reset", "half", "end"])
