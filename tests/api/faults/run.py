@@ -57,11 +57,6 @@ class Ending(msgspec.Struct):
 
     made: Counter[str] = Counter()
     removed: Counter[str] = Counter()
-    writes: list[str] = []
-    lives: int = 0
-    requests: int = 0
-    busiest: int = 0
-    """The most requests of one life in any one second."""
 
 
 class Stage:
@@ -137,6 +132,16 @@ class Run:
     def actor(self) -> Actor:
         """Who acts now."""
         return self.lives[-1]
+
+    @property
+    def requests(self) -> int:
+        """Of all lives, with their helm's."""
+        return sum(len(life.sent) for life in self.lives)
+
+    @property
+    def busiest(self) -> int:
+        """The most requests of one life in any one second."""
+        return max(faulty.busiest(life.sent) for life in self.lives)
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[Run]:
@@ -219,10 +224,6 @@ class Run:
                 await after(number)
         await self.seen.caught_up()
         ending.made, ending.removed = self.seen.made, self.seen.removed
-        ending.writes = [write.what for life in self.lives for write in life.wire.writes if write.applied]
-        ending.lives = len(self.lives)
-        ending.requests = sum(len(life.sent) for life in self.lives)
-        ending.busiest = max(faulty.busiest(life.sent) for life in self.lives)
         return ending
 
     async def _do(self, act: scenario.Act) -> None:

@@ -170,9 +170,8 @@ FAULTS: tuple[Fault, ...] = (killed, stopped, cut_off, deaf, lease_deleted, leas
 
 
 async def _campaign(
-    client: kube_client.Client, namespace: str, patch: pytest.MonkeyPatch, faults: list[Fault], name: str
+    client: kube_client.Client, namespace: str, patch: pytest.MonkeyPatch, faults: list[Fault], told: report.Report
 ) -> None:
-    told = report.Report(name, "tests/api/faults/test_leading.py")
     await conftest.define(client)
     rows = []
     async with Candidates(client, namespace) as them:
@@ -183,26 +182,25 @@ async def _campaign(
                 took = await them.works(f"text {number}", it if gives_up else None)
             rows.append((fault.__name__, "gives up" if gives_up else "stays", f"{took:.2f}"))
     told.table(("fault", "the leader", "s until a change after it was carried out"), rows)
-    told.say(f"\n{len(rows)} faults, at most {them.most} led at once")
-    told.close()
+    told.say(f"{len(rows)} faults, at most {them.most} led at once")
 
     assert 1 == them.most
 
 
 async def test_some_faults_of_leaders(
-    client: kube_client.Client, namespace: str, monkeypatch: pytest.MonkeyPatch
+    client: kube_client.Client, namespace: str, monkeypatch: pytest.MonkeyPatch, told: report.Report
 ) -> None:
     faults = random.Random(report.SEED).sample(FAULTS, SLICE)
-    await _campaign(client, namespace, monkeypatch, faults, "leaders slice")
+    await _campaign(client, namespace, monkeypatch, faults, told)
 
 
 @pytest.mark.campaign
 async def test_all_faults_of_leaders(
-    client: kube_client.Client, namespace: str, monkeypatch: pytest.MonkeyPatch
+    client: kube_client.Client, namespace: str, monkeypatch: pytest.MonkeyPatch, told: report.Report
 ) -> None:
     faults = [*FAULTS] * ROUNDS
     random.Random(report.SEED).shuffle(faults)
-    await _campaign(client, namespace, monkeypatch, faults, "leaders")
+    await _campaign(client, namespace, monkeypatch, faults, told)
 
 
 # --- two that both believe they lead ---------------------------------------------------------------------------------

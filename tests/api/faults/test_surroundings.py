@@ -151,9 +151,8 @@ OUTAGES: dict[str, tuple[tuple[str, ...], ...]] = {
 
 
 @pytest.mark.campaign
-async def test_servers_that_restart(bed: Bed) -> None:
+async def test_servers_that_restart(bed: Bed, told: report.Report) -> None:
     """A change from right before each outage is carried out after it, once; caches are what a list says."""
-    told = report.Report("servers", "tests/api/faults/test_surroundings.py::test_servers_that_restart")
     wire = transport.AiohttpTransport(await credentials.from_kubeconfig(bed.kubeconfig))
     client = kube_client.Client(wire)
     body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "outages"}}
@@ -176,7 +175,6 @@ async def test_servers_that_restart(bed: Bed) -> None:
         assert await it.stop() is True
     await wire.close()
     told.table(("outage", "requests meanwhile", "most in a second", "child"), rows)
-    told.close()
 
     assert {"as before"} == {row[3] for row in rows}
 

@@ -223,19 +223,17 @@ async def world(stage: run.Stage, seed: int) -> AsyncIterator[World]:
         await client.delete(kinds.NAMESPACE, "", name, propagation="Background")
 
 
-async def _campaign(stage: run.Stage, worlds: int, rounds: int, name: str) -> None:
-    told = report.Report(name, "tests/api/faults/test_thousands.py")
+async def _campaign(stage: run.Stage, worlds: int, rounds: int, told: report.Report) -> None:
     await conftest.define(stage.client)
     async with contextlib.AsyncExitStack() as stack:
         them = [await stack.enter_async_context(world(stage, report.SEED + number)) for number in range(worlds)]
         await asyncio.gather(*(it.live(rounds) for it in them))
     told.table(("weather", "faults"), sorted(sum((it.by_weather for it in them), Counter[str]()).items()))
-    told.say("")
     faults = sum((it.chaos.faults + it.below.faults for it in them), Counter[tuple[str, str]]())
     told.table(("fault", "on", "injected"), [(word, on, count) for (on, word), count in sorted(faults.items())])
     hangs = [said for it in them for said in it.hangs]
     total, acts, requests = faults.total(), sum(it.acts for it in them), sum(it.requests for it in them)
-    told.say(f"\n{total} faults in {worlds * rounds} rounds; {len(hangs)} did not end with caches equal to a list")
+    told.say(f"{total} faults in {worlds * rounds} rounds; {len(hangs)} did not end with caches equal to a list")
     told.say(f"{requests} requests for {acts} acts of users and {total} faults")
     tries = max(faulty.busiest(wire.sent) for it in them for wire in it.wires)
     opened = max(faulty.busiest(wire.opened) for it in them for wire in it.wires)
@@ -245,17 +243,16 @@ async def _campaign(stage: run.Stage, worlds: int, rounds: int, name: str) -> No
     told.say(
         f"operator with all its writes; watches opened per second at most: {opened} of one cache; allowed {TRIES:g}"
     )
-    told.close()
 
     assert [] == hangs
     assert opened <= TRIES
     assert requests <= 10 * (acts + total)
 
 
-async def test_some_hundred_faults(stage: run.Stage) -> None:
-    await _campaign(stage, 2, 1, "faults slice")
+async def test_some_hundred_faults(stage: run.Stage, told: report.Report) -> None:
+    await _campaign(stage, 2, 1, told)
 
 
 @pytest.mark.campaign
-async def test_ten_thousand_faults(stage: run.Stage) -> None:
-    await _campaign(stage, 4, 25, "faults")
+async def test_ten_thousand_faults(stage: run.Stage, told: report.Report) -> None:
+    await _campaign(stage, 4, 25, told)

@@ -25,8 +25,7 @@ WORDS = ("twice", "late", "unobserved")
 EVERYDAY = scenario.everyday()
 
 
-async def _events(stage: run.Stage, path: Path, words: Sequence[str], name: str) -> None:
-    told = report.Report(f"{name} {path.stem}", f"tests/api/faults/test_views.py -k 'events and {path.stem}'")
+async def _events(stage: run.Stage, path: Path, words: Sequence[str], told: report.Report) -> None:
     wanted, _ = await run.undisturbed(stage, path)
     rows = []
     for word in words:
@@ -38,21 +37,20 @@ async def _events(stage: run.Stage, path: Path, words: Sequence[str], name: str)
                 bad = [str(error)]
         rows.append((word, plan.events, plan.dropped, "; ".join(bad) or "as undisturbed"))
     told.table(("every event", "events", "never seen", "outcome"), rows)
-    told.close()
 
     assert {"as undisturbed"} == {row[3] for row in rows}
     assert all(row[1] for row in rows)
 
 
 @pytest.mark.parametrize("path", EVERYDAY, ids=lambda path: path.stem)
-async def test_some_events(stage: run.Stage, path: Path) -> None:
-    await _events(stage, path, random.Random(report.SEED).sample(WORDS, 1), "events slice")
+async def test_some_events(stage: run.Stage, path: Path, told: report.Report) -> None:
+    await _events(stage, path, random.Random(report.SEED).sample(WORDS, 1), told)
 
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("path", scenario.files(), ids=lambda path: path.stem)
-async def test_all_events(stage: run.Stage, path: Path) -> None:
-    await _events(stage, path, WORDS, "events")
+async def test_all_events(stage: run.Stage, path: Path, told: report.Report) -> None:
+    await _events(stage, path, WORDS, told)
 
 
 class Album:
@@ -109,8 +107,7 @@ async def _stale(
         return lives[0].stale if lives else 0, len(it.actor.wire.writes), bad
 
 
-async def _campaign(stage: run.Stage, path: Path, count: int, name: str) -> None:
-    told = report.Report(f"{name} {path.stem}", f"tests/api/faults/test_views.py -k '{path.stem} and stale'")
+async def _campaign(stage: run.Stage, path: Path, count: int, told: report.Report) -> None:
     wanted, _ = await run.undisturbed(stage, path)
     draw, room = random.Random(report.SEED), asyncio.Semaphore(TOGETHER)
     acts = [number for number, act in enumerate(scenario.load(path, "none").story) if act.settle]
@@ -125,19 +122,18 @@ async def _campaign(stage: run.Stage, path: Path, count: int, name: str) -> None
         ("killed after act", "stale lists", "writes since", "outcome"),
         [(*row[:3], row[3] or "as undisturbed") for row in rows],
     )
-    told.say(f"\n{len(rows)} restarts into the past, {sum(bool(row[3]) for row in rows)} deviations")
-    told.close()
+    told.say(f"{len(rows)} restarts into the past, {sum(bool(row[3]) for row in rows)} deviations")
 
     assert [] == [row for row in rows if row[3]]
     assert all(row[1] for row in rows)
 
 
 @pytest.mark.parametrize("path", EVERYDAY, ids=lambda path: path.stem)
-async def test_some_stale_starts(stage: run.Stage, path: Path) -> None:
-    await _campaign(stage, path, SLICE, "stale slice")
+async def test_some_stale_starts(stage: run.Stage, path: Path, told: report.Report) -> None:
+    await _campaign(stage, path, SLICE, told)
 
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("path", scenario.files(), ids=lambda path: path.stem)
-async def test_many_stale_starts(stage: run.Stage, path: Path) -> None:
-    await _campaign(stage, path, WHOLE, "stale")
+async def test_many_stale_starts(stage: run.Stage, path: Path, told: report.Report) -> None:
+    await _campaign(stage, path, WHOLE, told)
