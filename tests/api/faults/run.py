@@ -110,7 +110,10 @@ class Actor(operate.Operator):
 
 
 class Run:
-    """A scenario in a namespace of its own. `plan` gives the faults of each life, by its number from 0 on."""
+    """A scenario in a namespace of its own. `plan` gives the faults of each life, by its number from 0 on.
+
+    `patience` is a factor to the scenario's own.
+    """
 
     def __init__(
         self,
@@ -119,10 +122,12 @@ class Run:
         *,
         points: Points | None = None,
         plan: Callable[[int], faulty.Plan | None] = lambda _: None,
+        patience: float = 1.0,
     ) -> None:
         self.namespace = f"run-{uuid.uuid4().hex[:10]}"
         self.scenario = scenario.load(path, self.namespace)
         self.points = points or Points()
+        self._patience = patience * self.scenario.patience
         self._stage, self._plan, self._client = stage, plan, stage.client
         self.lives: list[Actor] = []
         self._replacing = asyncio.Lock()
@@ -243,9 +248,9 @@ class Run:
     async def _settled(self, act: scenario.Act, wanted: observer.State | None) -> observer.State:
         try:
             if wanted is None:
-                (found,) = await waiting.until(lambda: self._at_rest(act), within=self.scenario.patience)
+                (found,) = await waiting.until(lambda: self._at_rest(act), within=self._patience)
             else:
-                await waiting.until(lambda: self._equal(wanted), within=self.scenario.patience)
+                await waiting.until(lambda: self._equal(wanted), within=self._patience)
                 found = wanted
         except TimeoutError:
             found = await self.state()
