@@ -51,6 +51,8 @@ READS = {
     "half": "half an answer",
 }
 WATCHES = {word: READS[word] for word in ("refused", "403", "404", "410", "429", "429 wait", "500", "503")}
+"""Of the opening; what can happen later is in EVENTS."""
+
 EVENTS = events.EVENTS
 
 
@@ -95,11 +97,18 @@ class Plan:
     pause = 0.1
     """Seconds that something slow, late or coalesced takes."""
 
+    page = 0
+    """How many objects a list may bring at once; 0: as many as were asked for. Small ones need continue tokens."""
+
     touches_events = False
     """Whether `event` is asked at all; else watches go through as they come."""
 
     def write(self, it: Write) -> str:
         """A word of WRITES, or ""."""
+        return ""
+
+    def apart(self, it: Write) -> str:
+        """The same for Events and Leases."""
         return ""
 
     def read(self, it: Read) -> str:
@@ -144,6 +153,9 @@ class Wire:
         self.sent: list[float] = []
         """When each request was made (monotonic seconds)."""
 
+        self.opened: list[float] = []
+        """When the opening of each watch was tried."""
+
         self.dead = asyncio.Event()
 
     @property
@@ -163,7 +175,7 @@ class Wire:
         log = self.other if apart else self.writes
         write = Write(method, path, msgspec.json.decode(given.get("body") or b"null"), len(log) + 1, time.time())
         log.append(write)
-        return await self._write("" if apart else self.fault(write), write, log, given)
+        return await self._write(self.plan.apart(write) if apart else self.fault(write), write, log, given)
 
     async def _write(self, word: str, write: Write, log: list[Write], given: dict[str, Any]) -> transport.Response:
         if word == "kill before":
@@ -191,6 +203,8 @@ class Wire:
         await self._fail_before(word)
         if status := _status(word):
             return status
+        if self.plan.page and "limit" in it.query:
+            given = {**given, "query": {**it.query, "limit": str(self.plan.page)}}
         answer = await self._inner.request("GET", it.path, **given)
         self.plan.listened(it, answer)
         match word:
@@ -218,7 +232,8 @@ class Wire:
         """See `transport.Transport`."""
         it = Read(path, given["query"])
         self.calls["watch"] += 1
-        self.sent.append(time.monotonic())
+        self.opened.append(time.monotonic())
+        self.sent.append(self.opened[-1])
         self.watched_from.append(it.query.get("resourceVersion", ""))
         await self.plan.hold(it)
         word = self.plan.watch(it)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from moorage.api import meta
@@ -80,9 +80,14 @@ class Observer:
 
 
 async def state(
-    client: kube_client.Client, resources: Iterable[meta.Resource], namespaces: Iterable[str], ignore: Iterable[str]
+    client: kube_client.Client,
+    resources: Iterable[meta.Resource],
+    namespaces: Iterable[str],
+    *,
+    ignore: Iterable[str] = (),
+    masked: Sequence[str] = (),
 ) -> State:
-    """All objects of these kinds as they are now, masked."""
+    """All objects of these kinds as they are now, without the fields `ignore`, and texts without what is `masked`."""
     found: State = {}
     names = list(namespaces)
     for resource in resources:
@@ -100,7 +105,7 @@ async def state(
                     kind, _, field = path.partition(".")
                     if kind == resource.kind:
                         _drop(body, field.split("."))
-                found[key] = mask(body, names)
+                found[key] = mask(body, names, masked)
     return found
 
 
@@ -120,16 +125,19 @@ def _drop(body: Any, path: list[str]) -> None:
             _drop(each, rest)
 
 
-def mask(value: Any, namespaces: Iterable[str]) -> Any:
-    """The same without what differs from run to run."""
+def mask(value: Any, namespaces: Sequence[str], patterns: Sequence[str] = ()) -> Any:
+    """The same without what differs from run to run; what is empty is the same as nothing."""
     if isinstance(value, dict):
-        return {key: mask(each, namespaces) for key, each in value.items() if key not in _DROPPED}
+        kept = {key: mask(each, namespaces, patterns) for key, each in value.items() if key not in _DROPPED}
+        return {key: each for key, each in kept.items() if each not in ("", {}, [])}
     if isinstance(value, list):
-        return [mask(each, namespaces) for each in value]
+        return [mask(each, namespaces, patterns) for each in value]
     if isinstance(value, str):
         text = _TIME.sub("TIME", _UID.sub("UID", value))
         for number, name in reversed(list(enumerate(namespaces))):
             text = text.replace(name, f"NAMESPACE{number}")
+        for pattern in patterns:
+            text = re.sub(pattern, "MASKED", text)
         return text
     return value
 
@@ -139,11 +147,14 @@ def differences(wanted: Any, found: Any, where: str = "") -> list[str]:
     if isinstance(wanted, dict) and isinstance(found, dict):
         keys = sorted(wanted.keys() | found.keys())
         return [each for key in keys for each in differences(wanted.get(key), found.get(key), f"{where}.{key}")]
+    if isinstance(wanted, list) and isinstance(found, list) and len(wanted) == len(found):
+        pairs = enumerate(zip(wanted, found, strict=True))
+        return [each for number, (one, two) in pairs for each in differences(one, two, f"{where}[{number}]")]
     return [] if wanted == found else [f"{where.strip('.')}: {wanted!r} became {found!r}"]
 
 
 def holds(part: Any, whole: Any) -> bool:
     """Whether everything in `part` is so in `whole`."""
     if isinstance(part, dict):
-        return isinstance(whole, dict) and all(holds(each, whole.get(key, "")) for key, each in part.items())
+        return isinstance(whole, dict) and all(holds(each, whole.get(key)) for key, each in part.items())
     return bool(part == whole)

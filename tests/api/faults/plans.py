@@ -4,34 +4,20 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from . import faulty
+from . import faulty, proxy
 
 GENTLE = tuple(word for word in faulty.WRITES if "kill" not in word)
 """What a process survives."""
 
 
-class Chaos(faulty.Plan):
-    """Anything may happen to anything, with probability `rate`. `faults` counts what did."""
+class Dice:
+    """Draws words with probability `rate`, and counts them in `faults` by what they befell."""
 
-    touches_events = True
-
-    def __init__(
-        self,
-        seed: int = 0,
-        rate: float = 0.0,
-        *,
-        writes: Sequence[str] = GENTLE,
-        reads: Sequence[str] = tuple(faulty.READS),
-        watches: Sequence[str] = tuple(faulty.WATCHES),
-        events: Sequence[str] = tuple(faulty.EVENTS),
-        pause: float = 0.05,
-    ) -> None:
-        self.rate, self.pause = rate, pause
-        self.faults: Counter[str] = Counter()
-        self.by_kind: Counter[tuple[str, str]] = Counter()
-        self._words = {"write": writes, "read": reads, "watch": watches, "event": events}
+    def __init__(self, seed: int, words: Mapping[str, Sequence[str]], rate: float = 0.0) -> None:
+        self.rate, self.words = rate, dict(words)
+        self.faults: Counter[tuple[str, str]] = Counter()
         self._random = random.Random(seed)
 
     @property
@@ -39,32 +25,63 @@ class Chaos(faulty.Plan):
         """Faults so far."""
         return self.faults.total()
 
-    def _draw(self, on: str, may: Callable[[str], bool] = lambda _: True) -> str:
-        words = self._words[on]
+    def draw(self, on: str, may: Callable[[str], bool] = lambda _: True) -> str:
+        """What befalls one of these, or ""."""
+        words = self.words.get(on, ())
         if not words or self._random.random() >= self.rate:
             return ""
         word = self._random.choice(words)
         if not may(word):
             return ""
-        self.faults[word] += 1
-        self.by_kind[on, word] += 1
+        self.faults[on, word] += 1
         return word
+
+
+ANYTHING = {
+    "write": GENTLE,
+    "read": tuple(faulty.READS),
+    "watch": tuple(faulty.WATCHES),
+    "event": tuple(faulty.EVENTS),
+}
+
+
+class Chaos(Dice, faulty.Plan):
+    """Anything may happen to anything."""
+
+    touches_events = True
+    page = 3
+
+    def __init__(self, seed: int, rate: float = 0.0, *, words: Mapping[str, Sequence[str]] = ANYTHING) -> None:
+        super().__init__(seed, words, rate)
+        self.pause = 0.05
 
     def write(self, it: faulty.Write) -> str:
         """See `faulty.Plan`."""
-        return self._draw("write")
+        return self.draw("write")
 
     def read(self, it: faulty.Read) -> str:
-        """See `faulty.Plan`. Only a further page, or a list at a version, can be too old."""
-        return self._draw("read", lambda word: word != "410" or it.is_further_page)
+        """See `faulty.Plan`. Only a further page can be too old."""
+        return self.draw("read", lambda word: word != "410" or it.is_further_page)
 
     def watch(self, it: faulty.Read) -> str:
         """See `faulty.Plan`."""
-        return self._draw("watch")
+        return self.draw("watch")
 
     def event(self, it: faulty.Read, line: bytes) -> str:
         """See `faulty.Plan`."""
-        return self._draw("event")
+        return self.draw("event")
+
+
+class Below(Dice):
+    """The same for a proxy: requests and pieces of answers of real connections."""
+
+    def judge(self, it: proxy.Exchange) -> str:
+        """See `proxy.Proxy`. Silence is kept for what has a short deadline, the reads."""
+        return self.draw("request", lambda word: "stall" not in word or it.method == "GET")
+
+    def judge_chunk(self, it: proxy.Exchange, _: bytes) -> str:
+        """See `proxy.Proxy`."""
+        return self.draw("chunk") if it.is_watch else ""
 
 
 class Every(faulty.Plan):
@@ -84,3 +101,32 @@ class Every(faulty.Plan):
     def coalesced(self, dropped: int) -> None:
         """See `faulty.Plan`."""
         self.dropped += dropped
+
+
+class Partition(faulty.Plan):
+    """While `closed`, nothing gets through either way; `deaf` lets writes through, but none of their answers."""
+
+    touches_events = True
+
+    def __init__(self) -> None:
+        self.closed = self.deaf = False
+
+    def write(self, it: faulty.Write) -> str:
+        """See `faulty.Plan`."""
+        return "drop" if self.closed else "lose" if self.deaf else ""
+
+    def apart(self, it: faulty.Write) -> str:
+        """See `faulty.Plan`."""
+        return self.write(it)
+
+    def read(self, it: faulty.Read) -> str:
+        """See `faulty.Plan`."""
+        return "refused" if self.closed else "lose" if self.deaf else ""
+
+    def watch(self, it: faulty.Read) -> str:
+        """See `faulty.Plan`."""
+        return "refused" if self.closed or self.deaf else ""
+
+    def event(self, it: faulty.Read, line: bytes) -> str:
+        """See `faulty.Plan`."""
+        return "reset" if self.closed or self.deaf else ""

@@ -1,8 +1,9 @@
-"""What campaigns tell: tables in build/faults/, and on the terminal where the runner lets them through."""
+"""What campaigns tell: tables of each test, on the terminal and in build/faults/, with the command that repeats it."""
 
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,15 +13,17 @@ SEED = int(os.environ.get("MOORAGE_TEST_SEED") or 20261128)
 
 
 class Report:
-    """One table with what was asked for above and what it took below."""
+    """Lines and tables of one test, by its node id."""
 
-    def __init__(self, name: str, test: str) -> None:
-        self._name, self._began = name, time.monotonic()
-        self.lines = [f"{name}, seed {SEED}", f"again: MOORAGE_TEST_SEED={SEED} .venv/bin/pytest '{test}' -s", ""]
+    def __init__(self, test: str) -> None:
+        self._began = time.monotonic()
+        name = re.sub(r"\W+", "-", test.rpartition("/test_")[2].replace(".py::test_", "-")).strip("-")
+        self._path = FOLDER / f"{name}.txt"
+        self._lines = [f"MOORAGE_TEST_SEED={SEED} .venv/bin/pytest '{test}' -s", ""]
 
     def say(self, text: str) -> None:
         """One line."""
-        self.lines.append(text)
+        self._lines.append(text)
 
     def table(self, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
         """Columns as wide as they need be; numbers to the right."""
@@ -31,13 +34,13 @@ class Report:
                 cell.rjust(width) if cell.replace(".", "").isdigit() else cell.ljust(width)
                 for cell, width in zip(row, widths, strict=True)
             )
-            self.lines.append("  ".join(cells).rstrip())
+            self.say("  ".join(cells).rstrip())
+        self.say("")
 
     def close(self) -> str:
-        """Write it down."""
-        self.say(f"\n{time.monotonic() - self._began:.0f} s")
-        text = "\n".join(self.lines) + "\n"
+        """Write it down, and return it."""
+        self.say(f"{time.monotonic() - self._began:.0f} s")
+        text = "\n".join(self._lines) + "\n"
         FOLDER.mkdir(parents=True, exist_ok=True)
-        (FOLDER / f"{self._name.replace(' ', '-')}.txt").write_text(text)
-        print(f"\n{text}")
+        self._path.write_text(text)
         return text

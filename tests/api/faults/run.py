@@ -24,7 +24,7 @@ from moorage.operators import system
 from moorage.runtime import kind
 from tests.api.runtime import operate
 
-from . import faulty, observer, proxy, scenario, waiting
+from . import faulty, observer, proxy, scenario, surroundings, waiting
 
 
 class Deviation(AssertionError):
@@ -57,11 +57,6 @@ class Ending(msgspec.Struct):
 
     made: Counter[str] = Counter()
     removed: Counter[str] = Counter()
-    writes: list[str] = []
-    lives: int = 0
-    requests: int = 0
-    busiest: int = 0
-    """The most requests of one life in any one second."""
 
 
 class Stage:
@@ -115,7 +110,10 @@ class Actor(operate.Operator):
 
 
 class Run:
-    """A scenario in a namespace of its own. `plan` gives the faults of each life, by its number from 0 on."""
+    """A scenario in a namespace of its own. `plan` gives the faults of each life, by its number from 0 on.
+
+    `patience` is a factor to the scenario's own.
+    """
 
     def __init__(
         self,
@@ -124,18 +122,31 @@ class Run:
         *,
         points: Points | None = None,
         plan: Callable[[int], faulty.Plan | None] = lambda _: None,
+        patience: float = 1.0,
     ) -> None:
         self.namespace = f"run-{uuid.uuid4().hex[:10]}"
         self.scenario = scenario.load(path, self.namespace)
         self.points = points or Points()
+        self._patience = patience * self.scenario.patience
         self._stage, self._plan, self._client = stage, plan, stage.client
         self.lives: list[Actor] = []
+        self._replacing = asyncio.Lock()
         self.seen: observer.Observer
 
     @property
     def actor(self) -> Actor:
         """Who acts now."""
         return self.lives[-1]
+
+    @property
+    def requests(self) -> int:
+        """Of all lives, with their helm's."""
+        return sum(len(life.sent) for life in self.lives)
+
+    @property
+    def busiest(self) -> int:
+        """The most requests of one life in any one second."""
+        return max(faulty.busiest(life.sent) for life in self.lives)
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[Run]:
@@ -144,20 +155,22 @@ class Run:
         await self._client.create(kinds.NAMESPACE, "", body, field_manager="user")
         counted = [self.scenario.resource(each) for each in self.scenario.count]
         self.seen = observer.Observer(self._client, self.scenario.namespaces, counted)
-        keeper = None
-        try:
+        async with contextlib.AsyncExitStack() as stack:
+            stack.push_async_callback(self._leave)
+            stack.push_async_callback(self.seen.stop)
             await self.seen.start()
+            around = surroundings.around(self.scenario.surroundings, self._client, self.namespace)
+            await stack.enter_async_context(around)
+            stack.push_async_callback(self._end)
             await self.start()
-            keeper = asyncio.create_task(self._keep())
+            self._keeper = asyncio.create_task(self._keep())
             yield self
-        finally:
-            if keeper is not None:
-                keeper.cancel()
-                await asyncio.gather(keeper, return_exceptions=True)
-            for life in self.lives:
-                await life.kill()
-            await self.seen.stop()
-            await self._leave()
+
+    async def _end(self) -> None:
+        self._keeper.cancel()
+        await asyncio.gather(self._keeper, return_exceptions=True)
+        for life in self.lives:
+            await life.kill()
 
     async def start(self) -> None:
         """The next life."""
@@ -185,13 +198,15 @@ class Run:
     async def _keep(self) -> None:
         while True:
             if self.actor.wire.dead.is_set():
-                await self.replace()
+                await self.replace(self.actor)
             await asyncio.sleep(0.01)
 
-    async def replace(self) -> None:
-        """Kill who acts, and start the next."""
-        await self.actor.kill()
-        await self.start()
+    async def replace(self, who: Actor) -> None:
+        """Kill who acts, and start the next, if nobody else has."""
+        async with self._replacing:
+            if who is self.actor:
+                await who.kill()
+                await self.start()
 
     # --- the story -----------------------------------------------------------------------------------------------
 
@@ -214,10 +229,6 @@ class Run:
                 await after(number)
         await self.seen.caught_up()
         ending.made, ending.removed = self.seen.made, self.seen.removed
-        ending.writes = [write.what for life in self.lives for write in life.wire.writes if write.applied]
-        ending.lives = len(self.lives)
-        ending.requests = sum(len(life.sent) for life in self.lives)
-        ending.busiest = max(faulty.busiest(life.sent) for life in self.lives)
         return ending
 
     async def _do(self, act: scenario.Act) -> None:
@@ -237,9 +248,9 @@ class Run:
     async def _settled(self, act: scenario.Act, wanted: observer.State | None) -> observer.State:
         try:
             if wanted is None:
-                (found,) = await waiting.until(lambda: self._at_rest(act), within=self.scenario.patience)
+                (found,) = await waiting.until(lambda: self._at_rest(act), within=self._patience)
             else:
-                await waiting.until(lambda: self._equal(wanted), within=self.scenario.patience)
+                await waiting.until(lambda: self._equal(wanted), within=self._patience)
                 found = wanted
         except TimeoutError:
             found = await self.state()
@@ -249,8 +260,9 @@ class Run:
 
     async def state(self) -> observer.State:
         """All that is looked at, masked."""
-        looked = [self.scenario.resource(each) for each in self.scenario.look]
-        return await observer.state(self._client, looked, self.scenario.namespaces, self.scenario.ignore)
+        told = self.scenario
+        looked = [told.resource(each) for each in told.look]
+        return await observer.state(self._client, looked, told.namespaces, ignore=told.ignore, masked=told.mask)
 
     async def _equal(self, wanted: observer.State) -> bool:
         return wanted == await self.state()
@@ -301,6 +313,24 @@ def _told(act: scenario.Act) -> str:
     if act.change:
         return f"change {act.change.kind} {act.change.name}"
     return f"delete {act.delete.kind} {act.delete.name}" if act.delete else "nothing"
+
+
+_UNDISTURBED: dict[Path, tuple[Ending, list[str]]] = {}
+
+
+async def undisturbed(stage: Stage, path: Path) -> tuple[Ending, list[str]]:
+    """What a scenario comes to when nothing is harmed, and what is written in it; played once per process.
+
+    Once more, rather: what differs by itself must be known before a fault is blamed for it.
+    """
+    if path not in _UNDISTURBED:
+        await stage.define(scenario.load(path, "none"))
+        async with Run(stage, path).running() as first:
+            wanted = await first.play()
+        async with Run(stage, path).running() as second:
+            assert [] == deviations(second.scenario, wanted, await second.play(wanted.scenes))
+        _UNDISTURBED[path] = wanted, first.points.done
+    return _UNDISTURBED[path]
 
 
 def deviations(played: scenario.Scenario, wanted: Ending, found: Ending) -> list[str]:

@@ -85,8 +85,14 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ignore: tuple[str, ...] = ()
     """Fields that may differ from an undisturbed run: `Collector.status.release.revision`."""
 
+    mask: tuple[str, ...] = ()
+    """Patterns of what may differ in texts: `revision \\d+`."""
+
     again: tuple[str, ...] = ()
     """Counted kinds whose objects a disturbed operator may make, and then also remove, once more."""
+
+    everyday: bool = True
+    """False: played in campaigns alone, as a run takes long."""
 
     surroundings: str = ""
     """`members`: a node that runs stand-ins of XSLD members."""
@@ -104,6 +110,11 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def files() -> list[Path]:
     """All scenarios."""
     return sorted(FOLDER.glob("*.yaml"))
+
+
+def everyday() -> list[Path]:
+    """Those that are played each day."""
+    return [path for path in files() if load(path, "none").everyday]
 
 
 def load(path: Path, namespace: str) -> Scenario:

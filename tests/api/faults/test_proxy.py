@@ -69,7 +69,8 @@ async def test_a_write_and_its_answer(
 async def test_a_trickle_is_read_whole(through: Through, client: kube_client.Client, namespace: str) -> None:
     slow, between = through
     between.judge = lambda _: "drip"
-    assert await client.list(kinds.CONFIG_MAP, namespace) == await slow.list(kinds.CONFIG_MAP, namespace)
+    made = await client.create(kinds.CONFIG_MAP, namespace, _configmap("a", x="1"), field_manager="test")
+    assert made == await slow.get(kinds.CONFIG_MAP, namespace, "a")
 
 
 @pytest.mark.parametrize("word", ["reset", "half", "end"])
@@ -77,7 +78,7 @@ async def test_a_watch_that_breaks(through: Through, client: kube_client.Client,
     broken, between = through
     await client.create(kinds.CONFIG_MAP, namespace, _configmap("a"), field_manager="test")
     between.judge_chunk = lambda it, _: word if it.is_watch else ""
-    query = {"watch": "true", "timeoutSeconds": "5"}
+    query = {"watch": "true", "timeoutSeconds": "5", "fieldSelector": "metadata.name=a"}
     read = b""
     with pytest.raises(errors.TransportError):
         async with broken.transport.stream("GET", kinds.CONFIG_MAP.path(namespace), query=query, timeout=5) as stream:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import msgspec
-import pytest
 
 from moorage.api import crd, kinds
 from moorage.api.meta import ObjectMeta, Partial, Resource
 from moorage.kube import cache as kube_cache
 from moorage.kube import client as kube_client
 from moorage.kube import credentials, errors, transport, watch
-from tests.api.faults import faulty, plans, waiting
+from tests.api.faults import faulty, waiting
 
 from . import conftest
 
@@ -169,43 +167,6 @@ async def test_a_definition_deleted_and_made_anew(caches: kube_cache.Caches, cli
     await until(lambda: cache.healthy and cache.get(namespace, "new") is not None)
     assert cache.get(namespace, "old") is None
     await client.delete(kinds.CRD, "", name, propagation="Background")
-
-
-@pytest.mark.parametrize("faults", [150, pytest.param(10_000, marks=pytest.mark.campaign)])
-async def test_any_faults_end_with_cache_equal_to_list(
-    admin: credentials.Credentials, client: Client, namespace: str, configmap: Make, faults: int
-) -> None:
-    """Whatever the transport does to lists and watches, the caches are the list soon after it stops."""
-    chaos = plans.Chaos(faults, 0.3)
-    wire = faulty.Wire(transport.AiohttpTransport(admin), chaos)
-    pace = watch.Pace(idle=0.2, lifetime=30, base=0.002, cap=0.02)
-    scope = watch.Scope(CONFIG_MAP, namespace)
-    caches = [kube_cache.Cache(Client(wire), scope, ConfigMap, pace=pace) for _ in range(5)]
-    for cache in caches:
-        cache.start()
-    dice = random.Random(faults)
-    while chaos.total < faults:
-        name = f"cm-{dice.randrange(6)}"
-        if dice.random() < 0.3:
-            await client.delete(CONFIG_MAP, namespace, name, propagation="Background")
-        else:
-            await configmap(name, x=str(dice.random()))
-    chaos.rate = 0.0
-
-    async def equal() -> bool:
-        listing = await client.list(CONFIG_MAP, namespace, as_=ConfigMap)
-        wanted = sorted(listing.items, key=_name)
-        return all(sorted(cache.items(), key=_name) == wanted and cache.healthy for cache in caches)
-
-    await until(equal, within=5)
-    assert len(chaos.faults) >= 10
-    for cache in caches:
-        await cache.stop()
-    await wire.close()
-
-
-def _name(item: ConfigMap) -> str:
-    return item.metadata.name
 
 
 async def test_many_watches_stop_at_once(caches: kube_cache.Caches, namespace: str) -> None:

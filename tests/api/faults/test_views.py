@@ -1,0 +1,139 @@
+"""Whatever an operator's view of the world lags, skips or repeats, it ends where an undisturbed one does.
+
+Each scenario is played with every event delivered twice, late, or not at all where a later one overwrites it; and again
+and again with an operator that is killed and starts with the lists of an earlier moment. That one acts on what it
+sees, and only when it has nothing left to do time goes on for it. State and counts must be those of an undisturbed run.
+
+    MOORAGE_TEST_SEED=7 pytest tests/api/faults/test_views.py -m campaign -k 'stale and widget'
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from . import faulty, past, plans, report, run, scenario, waiting
+
+SLICE = 2
+WHOLE = 40
+TOGETHER = 4
+WORDS = ("twice", "late", "unobserved")
+EVERYDAY = scenario.everyday()
+
+
+async def _events(stage: run.Stage, path: Path, words: Sequence[str], told: report.Report) -> None:
+    wanted, _ = await run.undisturbed(stage, path)
+    rows = []
+    for word in words:
+        plan = plans.Every(word)
+        async with run.Run(stage, path, plan=lambda _, plan=plan: plan).running() as it:
+            try:
+                bad = run.deviations(it.scenario, wanted, await it.play(wanted.scenes))
+            except run.Deviation as error:
+                bad = [str(error)]
+        rows.append((word, plan.events, plan.dropped, "; ".join(bad) or "as undisturbed"))
+    told.table(("every event", "events", "never seen", "outcome"), rows)
+
+    assert {"as undisturbed"} == {row[3] for row in rows}
+    assert all(row[1] for row in rows)
+
+
+@pytest.mark.parametrize("path", EVERYDAY, ids=lambda path: path.stem)
+async def test_some_events(stage: run.Stage, path: Path, told: report.Report) -> None:
+    await _events(stage, path, random.Random(report.SEED).sample(WORDS, 1), told)
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("path", scenario.files(), ids=lambda path: path.stem)
+async def test_all_events(stage: run.Stage, path: Path, told: report.Report) -> None:
+    await _events(stage, path, WORDS, told)
+
+
+class Album:
+    """The moments of one run: one after each write of the operator, with the act during which it was."""
+
+    def __init__(self) -> None:
+        self.moments: list[past.Moment] = []
+        self._listener = past.Listener()
+
+    def plan(self, life: int) -> faulty.Plan:
+        """For the life that is looked at."""
+        return self._listener
+
+    async def keep(self, stage: run.Stage, it: run.Run) -> None:
+        """Take moments until cancelled."""
+        seen = -1
+        while True:
+            written = sum(write.applied for write in it.actor.wire.writes)
+            if written != seen:
+                seen = written
+                if found := await past.moment(stage.client, self._listener.asked.values()):
+                    self.moments.append(found)
+            await asyncio.sleep(0.002)
+
+
+async def _stale(
+    stage: run.Stage, path: Path, wanted: run.Ending, act: int, draw: random.Random
+) -> tuple[int, int, list[str]]:
+    """Killed after that act, it starts in a moment of the past: lists served, writes tried on them, what came out."""
+    album, lives = Album(), []
+
+    def plan(life: int) -> faulty.Plan:
+        return lives[life - 1] if life else album.plan(0)
+
+    async with run.Run(stage, path, plan=plan).running() as it:
+        keeper = asyncio.create_task(album.keep(stage, it))
+
+        async def after(number: int) -> None:
+            if number != act:
+                return
+            keeper.cancel()
+            then = past.Past(draw.choice(album.moments))
+            lives.append(then)
+            await it.replace(it.actor)
+            await waiting.until(lambda: it.actor.manager._synced and it.actor.idle)
+            then.go_on()
+
+        try:
+            bad = run.deviations(it.scenario, wanted, await it.play(wanted.scenes, after=after))
+        except run.Deviation as error:
+            bad = [str(error)]
+        finally:
+            keeper.cancel()
+        return lives[0].stale if lives else 0, len(it.actor.wire.writes), bad
+
+
+async def _campaign(stage: run.Stage, path: Path, count: int, told: report.Report) -> None:
+    wanted, _ = await run.undisturbed(stage, path)
+    draw, room = random.Random(report.SEED), asyncio.Semaphore(TOGETHER)
+    acts = [number for number, act in enumerate(scenario.load(path, "none").story) if act.settle]
+
+    async def one(number: int, seed: float) -> tuple[object, ...]:
+        async with room:
+            act = acts[number % len(acts)]
+            return act, *await _stale(stage, path, wanted, act, random.Random(seed))
+
+    rows = await asyncio.gather(*(one(number, draw.random()) for number in range(count)))
+    told.table(
+        ("killed after act", "stale lists", "writes since", "outcome"),
+        [(*row[:3], row[3] or "as undisturbed") for row in rows],
+    )
+    told.say(f"{len(rows)} restarts into the past, {sum(bool(row[3]) for row in rows)} deviations")
+
+    assert [] == [row for row in rows if row[3]]
+    assert all(row[1] for row in rows)
+
+
+@pytest.mark.parametrize("path", EVERYDAY, ids=lambda path: path.stem)
+async def test_some_stale_starts(stage: run.Stage, path: Path, told: report.Report) -> None:
+    await _campaign(stage, path, SLICE, told)
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("path", scenario.files(), ids=lambda path: path.stem)
+async def test_many_stale_starts(stage: run.Stage, path: Path, told: report.Report) -> None:
+    await _campaign(stage, path, WHOLE, told)

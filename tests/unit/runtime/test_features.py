@@ -1,0 +1,31 @@
+"""The pages that say which test shows what name tests and files that exist."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+TEST = re.compile(r"`((?:unit|api|e2e)/[\w/]+\.py)::(\w+)`")
+LINK = re.compile(r"\]\(([^)#]+)\)")
+
+
+def test_every_feature_has_a_test_or_a_reason() -> None:
+    """25 rows; none is empty, and each test that is named exists."""
+    rows = re.findall(r"^\| (\d+) \|(.*)\|$", (ROOT / "docs" / "runtime-features.md").read_text(), re.MULTILINE)
+    assert [str(number) for number in range(1, 26)] == [number for number, _ in rows]
+    for number, row in rows:
+        shown = TEST.findall(row)
+        cells = [cell.strip() for cell in row.split("|")]
+        assert shown or cells[2], f"row {number} says nothing"
+        for path, name in shown:
+            assert f"def {name}(" in (ROOT / "tests" / path).read_text(), f"row {number}: {path} has no {name}"
+
+
+@pytest.mark.parametrize("page", ["reliability.md", "runtime-features.md"])
+def test_every_link_leads_somewhere(page: str) -> None:
+    """Files that the page links to are there."""
+    for target in LINK.findall((ROOT / "docs" / page).read_text()):
+        assert (ROOT / "docs" / target).exists(), target
