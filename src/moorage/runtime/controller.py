@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from typing import Generic
+from typing import Any, Generic
 
 import msgspec
 import structlog
@@ -182,6 +182,8 @@ class Controller(Generic[kind.O, kind.S]):
         about = self.kind.resource.ref(*obj.metadata.key, obj.metadata.uid)
         self._note(telling.of_acts(about, made, performed))
         wrote = await self._conclude(it, writer)
+        if self._world.traces is not None:
+            self._world.traces.tell(key, obj.metadata.uid, obj.metadata.generation, it.stands, len(performed))
         telemetry.reconciled(
             self._metrics,
             *key,
@@ -222,11 +224,17 @@ class Controller(Generic[kind.O, kind.S]):
         wrote = False
         shed = not self._world.pressure.room(0) and self._keys.failures(it.key) < schedule.PATIENT
         if not schedule.is_quiet(it.made, it.performed, often=it.often, unseen_for=it.unseen_for, shed=shed):
-            wrote = await writer.write_status(after.fields)
+            wrote = await self._say(writer, after.fields)
             about = self.kind.resource.ref(*it.obj.metadata.key, it.obj.metadata.uid)
             self._note(telling.of_change(about, fresh.status, after, it.stands))
         self._schedule(it, after)
         return wrote
+
+    async def _say(self, writer: executor.Executor[kind.O], fields: dict[str, Any]) -> bool:
+        if self._world.traces is None:
+            return await writer.write_status(fields)
+        with self._world.traces.saying():
+            return await writer.write_status(fields)
 
     def _schedule(self, it: Pass[kind.O], after: status.Composed) -> None:
         look = schedule.next_look(

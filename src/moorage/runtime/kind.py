@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import contextvars
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
 import msgspec
 import prometheus_client as prometheus
@@ -21,6 +21,9 @@ from moorage.kube import client as kube_client
 
 from . import decision, gate, pool
 from . import pressure as pressures
+
+if TYPE_CHECKING:
+    from . import tracing
 
 
 class Reconciled(Protocol):
@@ -72,10 +75,12 @@ class World:
         enqueue: Callable[[Hashable], None],
         *,
         pressure: pressures.Pressure | None = None,
+        traces: tracing.Traces | None = None,
         task_limit: int = 4,
     ) -> None:
         self.client, self.caches, self.gate = client, caches, gate
         self.pressure = pressure or pressures.Pressure()
+        self.traces = traces
         self._enqueue = enqueue
         self._told_of: Hashable = None
         self.tasks = pool.Tasks(enqueue, limit=task_limit)

@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Hashable, Iterable, Sequence
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import msgspec
 import structlog
@@ -39,6 +39,9 @@ from . import (
     telemetry,
     workers,
 )
+
+if TYPE_CHECKING:
+    from . import tracing
 
 log = structlog.get_logger(__name__)
 
@@ -79,8 +82,17 @@ class End(NamedTuple):
 class Manager:
     """One operator process over the given kinds. Raises ValueError when two of them have the same name."""
 
-    def __init__(self, client: kube_client.Client, kinds: Sequence[kind.Kind[Any, Any]], settings: Settings) -> None:
-        self._client, self._settings = client, settings
+    def __init__(
+        self,
+        client: kube_client.Client,
+        kinds: Sequence[kind.Kind[Any, Any]],
+        settings: Settings,
+        *,
+        traces: tracing.Traces | None = None,
+    ) -> None:
+        if traces is not None:
+            client = kube_client.Client(traces.wire(client.transport))
+        self._client, self._settings, self._traces = client, settings, traces
         self.metrics = telemetry.Metrics()
         self._gate = gate.Gate()
         self._gate.open_until(None)
@@ -93,7 +105,13 @@ class Manager:
         )
         self._caches = kube_cache.Caches(client)
         self._world = kind.World(
-            client, self._caches, self._gate, self._enqueue, pressure=slack, task_limit=settings.task_limit
+            client,
+            self._caches,
+            self._gate,
+            self._enqueue,
+            pressure=slack,
+            traces=traces,
+            task_limit=settings.task_limit,
         )
         self._recorder = events.Recorder(client, self._gate, instance=settings.identity)
         shared = lanes.Lanes()
@@ -207,8 +225,13 @@ class Manager:
             log.warning("cut short", workers=len(late), tasks=self._world.tasks.running)
 
     async def _reconcile(self, key: kind.Key) -> None:
-        self.metrics.waited.labels(key[0]).observe(time.monotonic() - self._keys.asked_at(key))
-        await self._controllers[key[0]].reconcile(key)
+        waited = time.monotonic() - self._keys.asked_at(key)
+        self.metrics.waited.labels(key[0]).observe(waited)
+        if self._traces is None:
+            await self._controllers[key[0]].reconcile(key)
+            return
+        with self._traces.looking(key, waited):
+            await self._controllers[key[0]].reconcile(key)
 
     def _deadline(self, key: kind.Key) -> float:
         return self._controllers[key[0]].kind.deadline

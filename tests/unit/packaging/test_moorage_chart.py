@@ -159,6 +159,12 @@ def test_a_new_configuration_rolls_the_operator(render: Any) -> None:
     assert template({"logLevel": "debug"}) == template({}), "this the running process follows"
 
 
+def test_further_variables_reach_the_operator(render: Any) -> None:
+    extra = {"name": "OTEL_EXPORTER_OTLP_ENDPOINT", "value": "http://collector:4318"}
+    (pod,) = of_kind(render("moorage", {"extraEnv": [extra]}), "Deployment")
+    assert extra in pod["spec"]["template"]["spec"]["containers"][0]["env"]
+
+
 def rights(objects: Objects) -> set[tuple[str, str, tuple[str, ...]]]:
     """What the operator may do in all namespaces: (resource, verb, names)."""
     return {
