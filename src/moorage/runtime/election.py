@@ -9,6 +9,9 @@ It alone writes the Lease. What can go wrong: answers get lost (the lease is the
 identity), others edit the Lease (only a change of its spec counts as a renewal), somebody deletes it (the holder stops
 at its next renewal, and a missing lease is watched for a full duration too). An installation that brings an empty Lease
 along spares its first leader that wait. A clock step changes nothing: times in the Lease are for people.
+
+Where there are several leases (`balance`), a candidate may `ask` the holder of one for it, by an annotation that the
+holder finds in the answer to its next renewal, and the holder may hand it over to the one who asked.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ import datetime
 import math
 import random
 import time
+import uuid
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -37,6 +41,9 @@ log = structlog.get_logger(__name__)
 RELEASE = 4.0
 """Seconds that giving the lease back may take."""
 
+ASKED_BY = "moorage.dev/asked-by"
+"""The annotation by which a candidate asks for a lease; see `Ask`."""
+
 
 class LeaseSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """The fields of a Lease's spec that election reads."""
@@ -52,6 +59,25 @@ class Lease(msgspec.Struct, frozen=True, rename="camel"):
 
     metadata: meta.ObjectMeta
     spec: LeaseSpec = LeaseSpec()
+
+
+class Ask(msgspec.Struct, frozen=True):
+    """Who wants the lease of another, how many leases that one has, and which time it asks."""
+
+    identity: str
+    holds: int
+    nonce: str
+
+    @classmethod
+    def read(cls, text: str) -> Ask | None:
+        """None for what nobody wrote so."""
+        match text.split():
+            case [identity, holds, nonce] if holds.isascii() and holds.isdigit():
+                return cls(identity, int(holds), nonce)
+        return None
+
+    def __str__(self) -> str:
+        return f"{self.identity} {self.holds} {self.nonce}"
 
 
 class Timing(msgspec.Struct, frozen=True):
@@ -94,13 +120,37 @@ class Election:
         self._seen_at = 0.0
         self._missing_at: float | None = None
         self._version = ""
+        self.asked: Ask | None = None
+        """The latest wish of another for this lease, as last read."""
         gate.open_until(None)
+
+    @property
+    def holder(self) -> str:
+        """Who held the lease when it was last read, and as far as is known still does; empty when it is free."""
+        seen = self._seen
+        if self._gate.is_open:
+            return self.identity
+        if seen is None or not seen.holder_identity or self._clock() - self._seen_at >= self._promised():
+            return ""
+        return seen.holder_identity
 
     async def acquire(self) -> None:
         """Wait until this process leads."""
-        while not await self._attempt(self._try_acquire):
+        while not await self.attempt():
             await self._sleep(self._timing.retry * random.uniform(0.8, 1.2))  # noqa: S311 - jitter
-        log.info("leading", lease=self._name, identity=self.identity)
+
+    async def attempt(self) -> bool:
+        """Take the lease if it is free now: whether this process leads. Never raises."""
+        leads = bool(await self._attempt(self._try_acquire))
+        if leads:
+            log.info("leading", lease=self._name, identity=self.identity)
+        return leads
+
+    async def ask(self, holds: int) -> None:
+        """Ask its holder for the lease; this process has so many. Not repeated when the lease has just changed."""
+        wish = Ask(self.identity, holds, uuid.uuid4().hex[:8])
+        body: dict[str, object] = {"metadata": {"resourceVersion": self._version, "annotations": {ASKED_BY: str(wish)}}}
+        await self._attempt(lambda: self._patch(body, self._timing.renew / 2))
 
     async def hold(self) -> None:
         """Renew until it fails for `renew` seconds or the lease is another's. The gate is closed on return."""
@@ -113,17 +163,20 @@ class Election:
             self._gate.open_until(None)
         log.warning("lease lost", lease=self._name, identity=self.identity)
 
-    async def release(self) -> None:
-        """Give the lease back if it is still ours, so that the next leader need not wait. Call after the drain."""
+    async def release(self, to: str = "") -> None:
+        """Give the lease back if it is still ours, so that the next leader need not wait; `to` says who that is.
+
+        Call after the drain.
+        """
         self._gate.open_until(None)
         try:
             async with asyncio.timeout(RELEASE):
                 lease = await self._read(RELEASE)
                 if lease.spec.holder_identity != self.identity:
                     return
-                self._version = lease.metadata.resource_version
-                await self._write({"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": _now()}, RELEASE)
-            log.info("lease released", lease=self._name)
+                kept = math.ceil(self._timing.duration) if to else 1
+                await self._write({"holderIdentity": to, "leaseDurationSeconds": kept, "renewTime": _now()}, RELEASE)
+            log.info("lease released", lease=self._name, to=to)
         except (errors.KubeError, TimeoutError) as error:
             log.warning("lease not released; it runs out by itself", lease=self._name, error=str(error))
 
@@ -153,7 +206,6 @@ class Election:
         holder = lease.spec.holder_identity
         if holder and holder != self.identity and begun - self._seen_at < self._promised():
             return False
-        self._version = lease.metadata.resource_version
         transitions = (lease.spec.lease_transitions or 0) + 1
         spec = self._spec() | {"acquireTime": _now(), "leaseTransitions": transitions}
         await self._write(spec, self._timing.renew / 2)
@@ -207,7 +259,6 @@ class Election:
     async def _still_mine(self) -> bool:
         """After a conflict: a foreign edit that left the holder alone is no loss, nor is an own lost answer."""
         lease = await self._read(self._within())
-        self._version = lease.metadata.resource_version
         return lease.spec.holder_identity == self.identity
 
     def _within(self) -> float:
@@ -220,14 +271,23 @@ class Election:
     # --- requests ------------------------------------------------------------------------------------------------
 
     async def _read(self, timeout: float) -> Lease:
-        return await self._client.get(kinds.LEASE, self._namespace, self._name, as_=Lease, timeout=timeout)
+        lease = await self._client.get(kinds.LEASE, self._namespace, self._name, as_=Lease, timeout=timeout)
+        self._note(lease)
+        return lease
 
     async def _write(self, spec: dict[str, object], timeout: float) -> None:
-        body = {"metadata": {"resourceVersion": self._version}, "spec": spec}
+        await self._patch({"metadata": {"resourceVersion": self._version}, "spec": spec}, timeout)
+
+    async def _patch(self, body: dict[str, object], timeout: float) -> bool:
         lease = await self._client.patch_merge(
             kinds.LEASE, self._namespace, self._name, body, field_manager="moorage", as_=Lease, timeout=timeout
         )
+        self._note(lease)
+        return True
+
+    def _note(self, lease: Lease) -> None:
         self._version = lease.metadata.resource_version
+        self.asked = Ask.read(lease.metadata.annotations.get(ASKED_BY, ""))
 
     def _spec(self) -> dict[str, object]:
         return {

@@ -302,6 +302,7 @@ class Executor(Generic[kind.O]):
             lambda: operation(obj, action.args),
             key=self._kind.key(*obj.metadata.key),
             deadline=action.deadline,
+            through=self._world.gate,
         )
 
 

@@ -31,6 +31,7 @@ class Write(msgspec.Struct, frozen=True):
     number: int
     at: float  # epoch seconds
     applied: bool = False
+    ended: float = 0.0  # epoch seconds; 0: it was never answered
 
     @property
     def what(self) -> str:
@@ -78,7 +79,7 @@ class Wire:
         if verdict == "kill before":
             await self._die()
         answer = await send()
-        log[write.number - 1] = msgspec.structs.replace(write, applied=answer.status < 400)
+        log[write.number - 1] = msgspec.structs.replace(write, applied=answer.status < 400, ended=time.time())
         if verdict == "kill after":
             await self._die()
         if verdict == "lose":
@@ -109,6 +110,7 @@ class Operator:
         *,
         elect: bool = False,
         fault: Fault | None = None,
+        shards: int = 1,
         **more: Any,
     ) -> None:
         self.wire = Wire(client.transport)
@@ -124,6 +126,7 @@ class Operator:
             port=0,
             drain=10.0,
             backoff=0.05,
+            shards=shards,
         )
         self.manager = manager.Manager(kube_client.Client(self.wire), kinds, settings)
         self.stopping = asyncio.Event()
@@ -136,6 +139,11 @@ class Operator:
     @property
     def leads(self) -> bool:
         return self.manager._gate.is_open
+
+    @property
+    def shards(self) -> set[int]:
+        """The shards that it holds."""
+        return {shard.number for shard in self.manager._shards.all if shard.held and shard.gate.is_open}
 
     @property
     def passes(self) -> int:
