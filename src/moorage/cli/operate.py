@@ -67,6 +67,7 @@ async def _operate(
         identity=identity,
         namespace=namespace,
         lease=lease.lease_name,
+        shards=lease.shards,
         timing=election.Timing(lease.duration_seconds, lease.renew_seconds, lease.retry_seconds),
         elect=lease.enabled,
         host=loaded.http.host,

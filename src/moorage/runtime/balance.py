@@ -7,6 +7,7 @@
     one that dies          is waited for as with a single lease; whoever is first takes over, and is asked again
 
 Each handover makes the numbers more even, so it ends. Where there are more processes than shards, some stand by.
+While one works who divides the objects into another number of shards, nothing is taken.
 
 It alone says which shards are held. The lease of a shard that was lost without being given is not survived, as with one
 lease alone: `hold` returns and the process ends. What can go wrong: a handover is lost on the way, then the lease runs
@@ -28,12 +29,16 @@ log = structlog.get_logger(__name__)
 
 
 class Balance:
-    """One process's part. `taken` and `given` are told of shards that come and go; `tasks_end` waits for its tasks."""
+    """One process's part. `whole` is the lease of one who does not divide the objects, which is only looked at.
+
+    `taken` and `given` are told of shards that come and go; `tasks_end` waits for a shard's tasks.
+    """
 
     def __init__(
         self,
         among: shards.Shards,
         elections: list[election.Election],
+        whole: election.Election,
         *,
         timing: election.Timing,
         drain: float,
@@ -42,7 +47,8 @@ class Balance:
         tasks_end: Callable[[shards.Shard], Awaitable[None]],
         is_stopping: Callable[[], bool] = lambda: False,
     ) -> None:
-        self._shards, self._elections, self._timing, self._drain = among, elections, timing, drain
+        self._shards, self._elections, self._whole = among, elections, whole
+        self._timing, self._drain = timing, drain
         self._taken, self._given, self._tasks_end, self._is_stopping = taken, given, tasks_end, is_stopping
         self._holds: dict[int, asyncio.Task[None]] = {}
         self._answered: dict[int, election.Ask | None] = {}
@@ -92,11 +98,23 @@ class Balance:
         """Take what is free, ask for what is fair, give what was asked for."""
         others = [shard for shard in self._shards.all if not shard.held]
         random.shuffle(others)  # so that those who come together don't go for the same
-        for shard in others:
-            if await self._elections[shard.number].attempt():
+        free = [shard for shard in others if await self._elections[shard.number].look()]
+        if free and await self._are_divided_otherwise():
+            return
+        for shard in free:
+            if await self._elections[shard.number].take():
                 self._take(shard)
         await self._ask()
         self._give_what_is_asked_for()
+
+    async def _are_divided_otherwise(self) -> bool:
+        """Whether one works who divides the objects into another number of parts: it may have any of them."""
+        await self._whole.look()
+        others = [each for each in self._elections if each.holder not in ("", each.identity)]
+        if not self._whole.holder and all(each.shards_seen == each.shards for each in others):
+            return False
+        log.warning("nothing taken while one works with another number of shards", shards=len(self._shards.all))
+        return True
 
     def _take(self, shard: shards.Shard) -> None:
         mine = self._elections[shard.number]

@@ -44,6 +44,9 @@ RELEASE = 4.0
 ASKED_BY = "moorage.dev/asked-by"
 """The annotation by which a candidate asks for a lease; see `Ask`."""
 
+SHARDS = "moorage.dev/shards"
+"""The annotation that says how many leases there are, where there are several."""
+
 
 class LeaseSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """The fields of a Lease's spec that election reads."""
@@ -110,18 +113,22 @@ class Election:
         name: str,
         identity: str,
         timing: Timing | None = None,
+        shards: str = "",
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[Any]] = asyncio.sleep,
     ) -> None:
         self._client, self._gate, self._clock, self._sleep = client, gate, clock, sleep
         self._namespace, self._name, self.identity = namespace, name, identity
         self._timing = timing or Timing()
+        self.shards = shards
         self._seen: LeaseSpec | None = None
         self._seen_at = 0.0
         self._missing_at: float | None = None
         self._version = ""
         self.asked: Ask | None = None
         """The latest wish of another for this lease, as last read."""
+        self.shards_seen = ""
+        """Into how many parts the objects were divided for who took the lease last, if into several."""
         gate.open_until(None)
 
     @property
@@ -141,7 +148,15 @@ class Election:
 
     async def attempt(self) -> bool:
         """Take the lease if it is free now: whether this process leads. Never raises."""
-        leads = bool(await self._attempt(self._try_acquire))
+        return await self.look() and await self.take()
+
+    async def look(self) -> bool:
+        """Read the lease: whether it is free. Never raises."""
+        return bool(await self._attempt(self._is_free))
+
+    async def take(self) -> bool:
+        """Take the lease as it was when it was found free: whether this process leads. Never raises."""
+        leads = bool(await self._attempt(self._take))
         if leads:
             log.info("leading", lease=self._name, identity=self.identity)
         return leads
@@ -194,44 +209,53 @@ class Election:
 
     # --- becoming the leader -------------------------------------------------------------------------------------
 
-    async def _try_acquire(self) -> bool:
+    async def _is_free(self) -> bool:
         try:
             lease = await self._read(self._timing.renew / 2)
         except errors.NotFound:
-            return await self._try_create()
+            return self._is_missed_for_long()
         self._missing_at = None
         if lease.spec != self._seen:  # dated after the answer, as it may have been renewed until then
             self._seen, self._seen_at = lease.spec, self._clock()
-        begun = self._clock()
         holder = lease.spec.holder_identity
-        if holder and holder != self.identity and begun - self._seen_at < self._promised():
-            return False
-        transitions = (lease.spec.lease_transitions or 0) + 1
-        spec = self._spec() | {"acquireTime": _now(), "leaseTransitions": transitions}
-        await self._write(spec, self._timing.renew / 2)
+        return not holder or holder == self.identity or self._clock() - self._seen_at >= self._promised()
+
+    def _is_missed_for_long(self) -> bool:
+        """A missing lease may have been deleted under its holder: it is watched as long as another's is."""
+        self._version = ""
+        now = self._clock()
+        if self._missing_at is None:
+            self._missing_at = now
+            log.info("no lease, waiting lest its holder still works", lease=self._name, seconds=self._promised())
+        return now - self._missing_at >= self._promised()
+
+    async def _take(self) -> bool:
+        begun = self._clock()
+        within = self._timing.renew / 2
+        if self._version:
+            transitions = ((self._seen.lease_transitions if self._seen else 0) or 0) + 1
+            spec = self._spec() | {"acquireTime": _now(), "leaseTransitions": transitions}
+            await self._write(spec, within, annotations={SHARDS: self.shards} if self.shards else {})
+        else:
+            await self._create(within)
         self._open(begun)
         return True
 
-    async def _try_create(self) -> bool:
-        """A missing lease may have been deleted under its holder: it is watched as long as another's is."""
-        begun = self._clock()
-        if self._missing_at is None:
-            self._missing_at = begun
-            log.info("no lease, waiting lest its holder still works", lease=self._name, seconds=self._promised())
-        if begun - self._missing_at < self._promised():
-            return False
+    async def _create(self, within: float) -> None:
         body = {
             "apiVersion": kinds.LEASE.api_version,
             "kind": kinds.LEASE.kind,
-            "metadata": {"name": self._name, "namespace": self._namespace},
+            "metadata": {
+                "name": self._name,
+                "namespace": self._namespace,
+                "annotations": {SHARDS: self.shards} if self.shards else {},
+            },
             "spec": self._spec() | {"acquireTime": _now(), "leaseTransitions": 0},
         }
-        lease = await self._client.create(
-            kinds.LEASE, self._namespace, body, field_manager="moorage", as_=Lease, timeout=self._timing.renew / 2
+        made = await self._client.create(
+            kinds.LEASE, self._namespace, body, field_manager="moorage", as_=Lease, timeout=within
         )
-        self._version = lease.metadata.resource_version
-        self._open(begun)
-        return True
+        self._note(made)
 
     def _promised(self) -> float:
         """Seconds for which the holder that was seen may count on its lease."""
@@ -275,8 +299,13 @@ class Election:
         self._note(lease)
         return lease
 
-    async def _write(self, spec: dict[str, object], timeout: float) -> None:
-        await self._patch({"metadata": {"resourceVersion": self._version}, "spec": spec}, timeout)
+    async def _write(
+        self, spec: dict[str, object], timeout: float, *, annotations: dict[str, str] | None = None
+    ) -> None:
+        metadata: dict[str, object] = {"resourceVersion": self._version}
+        if annotations:
+            metadata["annotations"] = annotations
+        await self._patch({"metadata": metadata, "spec": spec}, timeout)
 
     async def _patch(self, body: dict[str, object], timeout: float) -> bool:
         lease = await self._client.patch_merge(
@@ -288,6 +317,7 @@ class Election:
     def _note(self, lease: Lease) -> None:
         self._version = lease.metadata.resource_version
         self.asked = Ask.read(lease.metadata.annotations.get(ASKED_BY, ""))
+        self.shards_seen = lease.metadata.annotations.get(SHARDS, "")
 
     def _spec(self) -> dict[str, object]:
         return {

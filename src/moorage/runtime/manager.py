@@ -201,6 +201,7 @@ class Manager:
         return balance.Balance(
             self._shards,
             [self._election(f"{self._settings.lease}-{shard.number}", shard.gate) for shard in self._shards.all],
+            self._election(self._settings.lease, gate.Gate()),
             timing=self._settings.timing,
             drain=self._settings.drain,
             taken=self._on_taken,
@@ -218,6 +219,7 @@ class Manager:
             name=name,
             identity=settings.identity,
             timing=settings.timing,
+            shards=str(settings.shards) if self._shards.are_many else "",
         )
 
     def _on_taken(self, shard: shards.Shard) -> None:
