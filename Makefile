@@ -67,6 +67,8 @@ lock: venv ## pin the requirements anew, with hashes
 	@.venv/bin/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --python-version 3.11 \
 	  --extra fast pyproject.toml -o requirements/runtime.txt
 	@.venv/bin/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --python-version 3.11 \
+	  --extra fast --extra tracing --constraint requirements/runtime.txt pyproject.toml -o requirements/tracing.txt
+	@.venv/bin/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --python-version 3.11 \
 	  --extra fast --group dev pyproject.toml -o requirements/dev.txt
 
 venv: ## the Python environment in .venv

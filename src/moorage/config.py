@@ -25,6 +25,7 @@ class LeaderElection(msgspec.Struct, frozen=True, rename="camel"):
     duration_seconds: float = 15.0
     renew_seconds: float = 10.0
     retry_seconds: float = 2.0
+    shards: int = 1
 
 
 class Http(msgspec.Struct, frozen=True):

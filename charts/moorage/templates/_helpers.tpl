@@ -69,6 +69,17 @@ system:serviceaccount:{{ .Release.Namespace }}:{{ include "moorage.serviceAccoun
 {{- end -}}
 {{- end -}}
 
+{{/* The names of all leases, as a JSON list; that of a single process is there always, as others look at it. */}}
+{{- define "moorage.leases" -}}
+{{- $names := list .Values.leaderElection.leaseName -}}
+{{- if gt (int .Values.leaderElection.shards) 1 -}}
+{{- range $n := until (int .Values.leaderElection.shards) -}}
+{{- $names = append $names (printf "%s-%d" $.Values.leaderElection.leaseName $n) -}}
+{{- end -}}
+{{- end -}}
+{{- $names | toJson -}}
+{{- end -}}
+
 {{/* What `moorage run` reads. */}}
 {{- define "moorage.config" -}}
 {{- $systems := dict -}}

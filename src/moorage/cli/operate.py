@@ -20,7 +20,7 @@ from moorage.kube import credentials
 from moorage.operators import system
 from moorage.runtime import election, manager, telemetry
 
-from . import connection, loglevel
+from . import connection, loglevel, traces
 
 
 @click.command()
@@ -62,10 +62,12 @@ async def _operate(
     grace = (lease.duration_seconds - lease.renew_seconds) * 0.6
     around = system.Environment(namespace, scratch, helm, _access(kubeconfig, context), grace)
     kinds = [kind for name in loaded.systems for kind in operators.SYSTEMS[name].kinds(loaded.section(name), around)]
+    identity = f"{os.environ.get('POD_NAME', socket.gethostname())}-{uuid.uuid4().hex[:8]}"
     settings = manager.Settings(
-        identity=f"{os.environ.get('POD_NAME', socket.gethostname())}-{uuid.uuid4().hex[:8]}",
+        identity=identity,
         namespace=namespace,
         lease=lease.lease_name,
+        shards=lease.shards,
         timing=election.Timing(lease.duration_seconds, lease.renew_seconds, lease.retry_seconds),
         elect=lease.enabled,
         host=loaded.http.host,
@@ -76,10 +78,12 @@ async def _operate(
     )
     async with connection.connected(kubeconfig, context) as reached:
         following = asyncio.create_task(level.run(), name="log level")
+        traced = traces.begin(os.environ, identity)
         try:
-            return await manager.Manager(reached.client, kinds, settings).run(stop)
+            return await manager.Manager(reached.client, kinds, settings, traces=traced).run(stop)
         finally:
             following.cancel()
+            await traces.end(traced)
 
 
 def _access(kubeconfig: Path | None, context: str | None) -> binary.KubeAccess:

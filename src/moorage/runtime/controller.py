@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from typing import Generic
+from typing import Any, Generic
 
 import msgspec
 import structlog
@@ -29,6 +29,7 @@ from . import (
     lifecycle,
     queue,
     schedule,
+    shards,
     status,
     telemetry,
     telling,
@@ -64,9 +65,10 @@ class Controller(Generic[kind.O, kind.S]):
         recorder: events.Recorder,
         metrics: telemetry.Metrics,
         shared_lanes: lanes.Lanes,
+        among: shards.Shards,
     ) -> None:
         self.kind, self._world, self._keys = of, world, keys
-        self._recorder, self._metrics, self._lanes = recorder, metrics, shared_lanes
+        self._recorder, self._metrics, self._lanes, self._shards = recorder, metrics, shared_lanes, among
         self._unreadable = unreadables.Unreadable(of, world, recorder)
         self._memories: dict[kind.Key, schedule.Memory] = {}
 
@@ -98,6 +100,8 @@ class Controller(Generic[kind.O, kind.S]):
         old, new = change.old, change.new
         if (obj := new if new is not None else old) is None:
             return
+        if self._shards.are_many and not self._shards.of(self.kind.placement(obj)).is_mine:
+            return
         key = self.kind.key(*obj.metadata.key)
         if change.initial:
             self._keys.add(key, backlog=True)
@@ -105,6 +109,27 @@ class Controller(Generic[kind.O, kind.S]):
             self._world.enqueue(key)
         elif new is not None or not self._world.echoes(key):
             self._keys.wake(key)
+
+    # --- shards that come and go ---------------------------------------------------------------------------------
+
+    def is_mine(self, key: kind.Key) -> bool:
+        """Whether a look at this key is this process's business."""
+        try:
+            obj = self.kind.find(*key[1:])
+        except errors.MalformedAnswer:
+            return True
+        return obj is None or self._shards.of(self.kind.placement(obj)).is_mine
+
+    def take_over(self, shard: shards.Shard) -> None:
+        """Enqueue all objects of a shard that this process has got."""
+        for obj in self.kind.items():
+            if self._shards.of(self.kind.placement(obj)) is shard:
+                self._keys.add(self.kind.key(*obj.metadata.key), backlog=True)
+
+    def give_up(self) -> None:
+        """Drop what is kept for objects of shards that this process no longer has: sources ask for them no more."""
+        for key in [key for key in self._memories if not self.is_mine(key)]:
+            self._forget(key)
 
     # --- a pass --------------------------------------------------------------------------------------------------
 
@@ -146,11 +171,26 @@ class Controller(Generic[kind.O, kind.S]):
         try:
             obj = self.kind.find(*key[1:])
         except errors.MalformedAnswer:
-            await self._unreadable.say(key)
+            await self._look_at_unreadable(key)
             return
         if obj is None:
             self._forget(key)
             return
+        if not self._shards.are_many:
+            await self._take_lane(key, obj)
+        elif (shard := self._shards.of(self.kind.placement(obj))).is_mine:
+            with shard.passing():
+                await self._take_lane(key, obj)
+        else:
+            self._forget(key)
+
+    async def _look_at_unreadable(self, key: kind.Key) -> None:
+        shard = self._shards.of(" ".join(key))  # where it is placed nobody can read
+        if shard.is_mine:
+            with shard.passing():
+                await self._unreadable.say(key)
+
+    async def _take_lane(self, key: kind.Key, obj: kind.O) -> None:
         lane = self.kind.lane(obj)
         if not self._lanes.enter(lane, lambda: self._keys.add(key)):
             return
@@ -182,6 +222,8 @@ class Controller(Generic[kind.O, kind.S]):
         about = self.kind.resource.ref(*obj.metadata.key, obj.metadata.uid)
         self._note(telling.of_acts(about, made, performed))
         wrote = await self._conclude(it, writer)
+        if self._world.traces is not None:
+            self._world.traces.tell(key, obj.metadata.uid, obj.metadata.generation, it.stands, len(performed))
         telemetry.reconciled(
             self._metrics,
             *key,
@@ -222,11 +264,17 @@ class Controller(Generic[kind.O, kind.S]):
         wrote = False
         shed = not self._world.pressure.room(0) and self._keys.failures(it.key) < schedule.PATIENT
         if not schedule.is_quiet(it.made, it.performed, often=it.often, unseen_for=it.unseen_for, shed=shed):
-            wrote = await writer.write_status(after.fields)
+            wrote = await self._say(writer, after.fields)
             about = self.kind.resource.ref(*it.obj.metadata.key, it.obj.metadata.uid)
             self._note(telling.of_change(about, fresh.status, after, it.stands))
         self._schedule(it, after)
         return wrote
+
+    async def _say(self, writer: executor.Executor[kind.O], fields: dict[str, Any]) -> bool:
+        if self._world.traces is None:
+            return await writer.write_status(fields)
+        with self._world.traces.saying():
+            return await writer.write_status(fields)
 
     def _schedule(self, it: Pass[kind.O], after: status.Composed) -> None:
         look = schedule.next_look(
@@ -261,11 +309,14 @@ class Controller(Generic[kind.O, kind.S]):
             fresh = self.kind.find(*key[1:])
             if fresh is None:
                 return
+            shard = self._shards.of(self.kind.placement(fresh))
+            if not shard.is_mine:
+                return
             fields = status.failed(fresh.status, reason, message, generation=fresh.metadata.generation, now=time.time())
-            with kind.acting_for(key):
+            with kind.acting_for(key), shard.passing():
                 await executor.Executor(self.kind, self._world, fresh).write_status(fields)
-            about = self.kind.resource.ref(*fresh.metadata.key, fresh.metadata.uid)
-            self._recorder.note(events.Note(about, reason, message, "reconcile", warning=True))
+                about = self.kind.resource.ref(*fresh.metadata.key, fresh.metadata.uid)
+                self._recorder.note(events.Note(about, reason, message, "reconcile", warning=True))
         except Exception as second:
             log.warning("failure not written to status", name=key[2], error=str(second))
 

@@ -9,6 +9,9 @@ It alone writes the Lease. What can go wrong: answers get lost (the lease is the
 identity), others edit the Lease (only a change of its spec counts as a renewal), somebody deletes it (the holder stops
 at its next renewal, and a missing lease is watched for a full duration too). An installation that brings an empty Lease
 along spares its first leader that wait. A clock step changes nothing: times in the Lease are for people.
+
+Where there are several leases (`balance`), a candidate may `ask` the holder of one for it, by an annotation that the
+holder finds in the answer to its next renewal, and the holder may hand it over to the one who asked.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ import datetime
 import math
 import random
 import time
+import uuid
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -37,6 +41,12 @@ log = structlog.get_logger(__name__)
 RELEASE = 4.0
 """Seconds that giving the lease back may take."""
 
+ASKED_BY = "moorage.dev/asked-by"
+"""The annotation by which a candidate asks for a lease; see `Ask`."""
+
+SHARDS = "moorage.dev/shards"
+"""The annotation that says how many leases there are, where there are several."""
+
 
 class LeaseSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """The fields of a Lease's spec that election reads."""
@@ -52,6 +62,25 @@ class Lease(msgspec.Struct, frozen=True, rename="camel"):
 
     metadata: meta.ObjectMeta
     spec: LeaseSpec = LeaseSpec()
+
+
+class Ask(msgspec.Struct, frozen=True):
+    """Who wants the lease of another, how many leases that one has, and which time it asks."""
+
+    identity: str
+    holds: int
+    nonce: str
+
+    @classmethod
+    def read(cls, text: str) -> Ask | None:
+        """None for what nobody wrote so."""
+        match text.split():
+            case [identity, holds, nonce] if holds.isascii() and holds.isdigit():
+                return cls(identity, int(holds), nonce)
+        return None
+
+    def __str__(self) -> str:
+        return f"{self.identity} {self.holds} {self.nonce}"
 
 
 class Timing(msgspec.Struct, frozen=True):
@@ -84,23 +113,59 @@ class Election:
         name: str,
         identity: str,
         timing: Timing | None = None,
+        shards: str = "",
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[Any]] = asyncio.sleep,
     ) -> None:
         self._client, self._gate, self._clock, self._sleep = client, gate, clock, sleep
         self._namespace, self._name, self.identity = namespace, name, identity
         self._timing = timing or Timing()
+        self.shards = shards
         self._seen: LeaseSpec | None = None
         self._seen_at = 0.0
         self._missing_at: float | None = None
         self._version = ""
+        self.asked: Ask | None = None
+        """The latest wish of another for this lease, as last read."""
+        self.shards_seen = ""
+        """Into how many parts the objects were divided for who took the lease last, if into several."""
         gate.open_until(None)
+
+    @property
+    def holder(self) -> str:
+        """Who held the lease when it was last read, and as far as is known still does; empty when it is free."""
+        seen = self._seen
+        if self._gate.is_open:
+            return self.identity
+        if seen is None or not seen.holder_identity or self._clock() - self._seen_at >= self._promised():
+            return ""
+        return seen.holder_identity
 
     async def acquire(self) -> None:
         """Wait until this process leads."""
-        while not await self._attempt(self._try_acquire):
+        while not await self.attempt():
             await self._sleep(self._timing.retry * random.uniform(0.8, 1.2))  # noqa: S311 - jitter
-        log.info("leading", lease=self._name, identity=self.identity)
+
+    async def attempt(self) -> bool:
+        """Take the lease if it is free now: whether this process leads. Never raises."""
+        return await self.look() and await self.take()
+
+    async def look(self) -> bool:
+        """Read the lease: whether it is free. Never raises."""
+        return bool(await self._attempt(self._is_free))
+
+    async def take(self) -> bool:
+        """Take the lease as it was when it was found free: whether this process leads. Never raises."""
+        leads = bool(await self._attempt(self._take))
+        if leads:
+            log.info("leading", lease=self._name, identity=self.identity)
+        return leads
+
+    async def ask(self, holds: int) -> None:
+        """Ask its holder for the lease; this process has so many. Not repeated when the lease has just changed."""
+        wish = Ask(self.identity, holds, uuid.uuid4().hex[:8])
+        body: dict[str, object] = {"metadata": {"resourceVersion": self._version, "annotations": {ASKED_BY: str(wish)}}}
+        await self._attempt(lambda: self._patch(body, self._timing.renew / 2))
 
     async def hold(self) -> None:
         """Renew until it fails for `renew` seconds or the lease is another's. The gate is closed on return."""
@@ -113,17 +178,20 @@ class Election:
             self._gate.open_until(None)
         log.warning("lease lost", lease=self._name, identity=self.identity)
 
-    async def release(self) -> None:
-        """Give the lease back if it is still ours, so that the next leader need not wait. Call after the drain."""
+    async def release(self, to: str = "") -> None:
+        """Give the lease back if it is still ours, so that the next leader need not wait; `to` says who that is.
+
+        Call after the drain.
+        """
         self._gate.open_until(None)
         try:
             async with asyncio.timeout(RELEASE):
                 lease = await self._read(RELEASE)
                 if lease.spec.holder_identity != self.identity:
                     return
-                self._version = lease.metadata.resource_version
-                await self._write({"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": _now()}, RELEASE)
-            log.info("lease released", lease=self._name)
+                kept = math.ceil(self._timing.duration) if to else 1
+                await self._write({"holderIdentity": to, "leaseDurationSeconds": kept, "renewTime": _now()}, RELEASE)
+            log.info("lease released", lease=self._name, to=to)
         except (errors.KubeError, TimeoutError) as error:
             log.warning("lease not released; it runs out by itself", lease=self._name, error=str(error))
 
@@ -141,45 +209,53 @@ class Election:
 
     # --- becoming the leader -------------------------------------------------------------------------------------
 
-    async def _try_acquire(self) -> bool:
+    async def _is_free(self) -> bool:
         try:
             lease = await self._read(self._timing.renew / 2)
         except errors.NotFound:
-            return await self._try_create()
+            return self._is_missed_for_long()
         self._missing_at = None
         if lease.spec != self._seen:  # dated after the answer, as it may have been renewed until then
             self._seen, self._seen_at = lease.spec, self._clock()
-        begun = self._clock()
         holder = lease.spec.holder_identity
-        if holder and holder != self.identity and begun - self._seen_at < self._promised():
-            return False
-        self._version = lease.metadata.resource_version
-        transitions = (lease.spec.lease_transitions or 0) + 1
-        spec = self._spec() | {"acquireTime": _now(), "leaseTransitions": transitions}
-        await self._write(spec, self._timing.renew / 2)
+        return not holder or holder == self.identity or self._clock() - self._seen_at >= self._promised()
+
+    def _is_missed_for_long(self) -> bool:
+        """A missing lease may have been deleted under its holder: it is watched as long as another's is."""
+        self._version = ""
+        now = self._clock()
+        if self._missing_at is None:
+            self._missing_at = now
+            log.info("no lease, waiting lest its holder still works", lease=self._name, seconds=self._promised())
+        return now - self._missing_at >= self._promised()
+
+    async def _take(self) -> bool:
+        begun = self._clock()
+        within = self._timing.renew / 2
+        if self._version:
+            transitions = ((self._seen.lease_transitions if self._seen else 0) or 0) + 1
+            spec = self._spec() | {"acquireTime": _now(), "leaseTransitions": transitions}
+            await self._write(spec, within, annotations={SHARDS: self.shards} if self.shards else {})
+        else:
+            await self._create(within)
         self._open(begun)
         return True
 
-    async def _try_create(self) -> bool:
-        """A missing lease may have been deleted under its holder: it is watched as long as another's is."""
-        begun = self._clock()
-        if self._missing_at is None:
-            self._missing_at = begun
-            log.info("no lease, waiting lest its holder still works", lease=self._name, seconds=self._promised())
-        if begun - self._missing_at < self._promised():
-            return False
+    async def _create(self, within: float) -> None:
         body = {
             "apiVersion": kinds.LEASE.api_version,
             "kind": kinds.LEASE.kind,
-            "metadata": {"name": self._name, "namespace": self._namespace},
+            "metadata": {
+                "name": self._name,
+                "namespace": self._namespace,
+                "annotations": {SHARDS: self.shards} if self.shards else {},
+            },
             "spec": self._spec() | {"acquireTime": _now(), "leaseTransitions": 0},
         }
-        lease = await self._client.create(
-            kinds.LEASE, self._namespace, body, field_manager="moorage", as_=Lease, timeout=self._timing.renew / 2
+        made = await self._client.create(
+            kinds.LEASE, self._namespace, body, field_manager="moorage", as_=Lease, timeout=within
         )
-        self._version = lease.metadata.resource_version
-        self._open(begun)
-        return True
+        self._note(made)
 
     def _promised(self) -> float:
         """Seconds for which the holder that was seen may count on its lease."""
@@ -207,7 +283,6 @@ class Election:
     async def _still_mine(self) -> bool:
         """After a conflict: a foreign edit that left the holder alone is no loss, nor is an own lost answer."""
         lease = await self._read(self._within())
-        self._version = lease.metadata.resource_version
         return lease.spec.holder_identity == self.identity
 
     def _within(self) -> float:
@@ -220,14 +295,29 @@ class Election:
     # --- requests ------------------------------------------------------------------------------------------------
 
     async def _read(self, timeout: float) -> Lease:
-        return await self._client.get(kinds.LEASE, self._namespace, self._name, as_=Lease, timeout=timeout)
+        lease = await self._client.get(kinds.LEASE, self._namespace, self._name, as_=Lease, timeout=timeout)
+        self._note(lease)
+        return lease
 
-    async def _write(self, spec: dict[str, object], timeout: float) -> None:
-        body = {"metadata": {"resourceVersion": self._version}, "spec": spec}
+    async def _write(
+        self, spec: dict[str, object], timeout: float, *, annotations: dict[str, str] | None = None
+    ) -> None:
+        metadata: dict[str, object] = {"resourceVersion": self._version}
+        if annotations:
+            metadata["annotations"] = annotations
+        await self._patch({"metadata": metadata, "spec": spec}, timeout)
+
+    async def _patch(self, body: dict[str, object], timeout: float) -> bool:
         lease = await self._client.patch_merge(
             kinds.LEASE, self._namespace, self._name, body, field_manager="moorage", as_=Lease, timeout=timeout
         )
+        self._note(lease)
+        return True
+
+    def _note(self, lease: Lease) -> None:
         self._version = lease.metadata.resource_version
+        self.asked = Ask.read(lease.metadata.annotations.get(ASKED_BY, ""))
+        self.shards_seen = lease.metadata.annotations.get(SHARDS, "")
 
     def _spec(self) -> dict[str, object]:
         return {

@@ -53,7 +53,7 @@ class Recorder:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._client, self._gate, self._instance, self._clock = client, at, instance, clock
-        self._notes: asyncio.Queue[Note] = asyncio.Queue(size)
+        self._notes: asyncio.Queue[tuple[Note, gate.Gate]] = asyncio.Queue(size)
         self._told: collections.OrderedDict[Note, float] = collections.OrderedDict()
 
     def note(self, note: Note) -> None:
@@ -62,7 +62,7 @@ class Recorder:
         if now - self._told.get(note, -QUIET) < QUIET:
             return
         try:
-            self._notes.put_nowait(note)
+            self._notes.put_nowait((note, gate.current(self._gate)))
         except asyncio.QueueFull:
             log.warning("event dropped", reason=note.reason, about=str(note.about))
             return
@@ -74,9 +74,9 @@ class Recorder:
     async def run(self) -> None:
         """Post notes until cancelled."""
         while True:
-            note = await self._notes.get()
+            note, at = await self._notes.get()
             try:
-                await self._post(note)
+                await self._post(note, at)
             except Exception:
                 log.exception("event not posted", about=str(note.about), reason=note.reason)
             finally:
@@ -90,9 +90,9 @@ class Recorder:
         except TimeoutError:
             log.warning("events dropped at exit", left=self._notes.qsize())
 
-    async def _post(self, note: Note) -> None:
+    async def _post(self, note: Note, at: gate.Gate) -> None:
         try:
-            timeout = self._gate.timeout(5.0)
+            timeout = at.timeout(5.0)
             await self._client.create(
                 kinds.EVENT,
                 note.about.namespace or "default",

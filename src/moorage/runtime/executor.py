@@ -40,9 +40,10 @@ class Executor(Generic[kind.O]):
         """All actions of the decision in order; the first outcome that is not Ok is the last entry."""
         performed: list[status.Performed] = []
         ends = time.monotonic() + PASS_LIMIT
+        act = self._try if self._world.traces is None else self._traced
         for step, action in _planned(made):
             late = time.monotonic() > ends
-            outcome = decision.Conflict("the pass took too long; it goes on anew") if late else await self._try(action)
+            outcome = decision.Conflict("the pass took too long; it goes on anew") if late else await act(step, action)
             performed.append(status.Performed(step, action, outcome))
             if not isinstance(outcome, decision.Ok):
                 break
@@ -79,7 +80,11 @@ class Executor(Generic[kind.O]):
 
     # --- from an action to its outcome ---------------------------------------------------------------------------
 
-    async def _try(self, action: decision.Action) -> decision.Outcome:
+    async def _traced(self, step: str, action: decision.Action) -> decision.Outcome:
+        assert self._world.traces is not None  # noqa: S101 - for the type checker
+        return await self._world.traces.acting(step, action, self._try(step, action))
+
+    async def _try(self, _: str, action: decision.Action) -> decision.Outcome:
         try:
             async with asyncio.timeout(self._world.gate.timeout(ACTION_LIMIT)):
                 for guard in action.require:
@@ -297,6 +302,7 @@ class Executor(Generic[kind.O]):
             lambda: operation(obj, action.args),
             key=self._kind.key(*obj.metadata.key),
             deadline=action.deadline,
+            through=self._world.gate,
         )
 
 

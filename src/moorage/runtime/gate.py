@@ -1,12 +1,15 @@
 """The gate through which every write goes: open while this process leads, and only for as long (law 7).
 
-No request begins after the lease's end, and none is given more time than the lease has left.
+No request begins after the lease's end, and none is given more time than the lease has left. Where there are several
+leases, each shard of the objects has its gate, and who works for a shard goes `through` it.
 """
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 
 class NotLeading(Exception):  # noqa: N818 - a state, not a fault
@@ -39,3 +42,21 @@ class Gate:
         if not (left := self.left):
             raise NotLeading("the lease is lost; nothing may be written")
         return min(wanted, left)
+
+
+_THROUGH: contextvars.ContextVar[Gate | None] = contextvars.ContextVar("through", default=None)
+
+
+@contextlib.contextmanager
+def through(it: Gate) -> Iterator[None]:
+    """What is written in here, and in tasks started from here, goes through this gate."""
+    token = _THROUGH.set(it)
+    try:
+        yield
+    finally:
+        _THROUGH.reset(token)
+
+
+def current(default: Gate) -> Gate:
+    """The gate for whatever is done now."""
+    return _THROUGH.get() or default

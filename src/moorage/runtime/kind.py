@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import contextvars
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
 import msgspec
 import prometheus_client as prometheus
@@ -19,8 +19,12 @@ from moorage.api import status as api_status
 from moorage.kube import cache as kube_cache
 from moorage.kube import client as kube_client
 
-from . import decision, gate, pool
+from . import decision, pool
+from . import gate as gates
 from . import pressure as pressures
+
+if TYPE_CHECKING:
+    from . import tracing
 
 
 class Reconciled(Protocol):
@@ -68,17 +72,24 @@ class World:
         self,
         client: kube_client.Client,
         caches: kube_cache.Caches,
-        gate: gate.Gate,
+        gate: gates.Gate,
         enqueue: Callable[[Hashable], None],
         *,
         pressure: pressures.Pressure | None = None,
+        traces: tracing.Traces | None = None,
         task_limit: int = 4,
     ) -> None:
-        self.client, self.caches, self.gate = client, caches, gate
+        self.client, self.caches, self._gate = client, caches, gate
         self.pressure = pressure or pressures.Pressure()
+        self.traces = traces
         self._enqueue = enqueue
         self._told_of: Hashable = None
         self.tasks = pool.Tasks(enqueue, limit=task_limit)
+
+    @property
+    def gate(self) -> gates.Gate:
+        """The gate for whatever is done now: that of the shard whose pass or task this is."""
+        return gates.current(self._gate)
 
     def enqueue(self, key: Hashable) -> None:
         """Have `key` looked at; nothing happens while subscribers are told of that key's own write (law 6)."""
@@ -188,6 +199,13 @@ class Kind(Generic[O, S]):
     def lane(self, obj: O) -> str:
         """The shared thing whose users are reconciled one at a time, or an empty string."""
         return ""
+
+    def placement(self, obj: O) -> str:
+        """What decides which shard the object belongs to; it never changes in the object's life.
+
+        Keys of one lane must be placed alike, of whatever kind they are: a lane serialises within one process.
+        """
+        return obj.metadata.uid
 
     def forget(self, namespace: str, name: str) -> None:
         """The object is gone, or made anew, or no longer ours to look after: drop what is kept for it."""

@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Hashable, Iterable, Sequence
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import msgspec
 import structlog
@@ -25,6 +25,7 @@ from moorage.kube import cache as kube_cache
 from moorage.kube import client as kube_client
 
 from . import (
+    balance,
     controller,
     election,
     events,
@@ -36,9 +37,13 @@ from . import (
     pressure,
     queue,
     server,
+    shards,
     telemetry,
     workers,
 )
+
+if TYPE_CHECKING:
+    from . import tracing
 
 log = structlog.get_logger(__name__)
 
@@ -58,6 +63,7 @@ class Settings(msgspec.Struct, frozen=True):
     identity: str
     namespace: str
     lease: str = "moorage"
+    shards: int = 1  # with more, each has a lease of that name and its number
     timing: election.Timing = election.Timing()
     elect: bool = True
     host: str = "0.0.0.0"  # noqa: S104 - probes come from the node
@@ -79,11 +85,21 @@ class End(NamedTuple):
 class Manager:
     """One operator process over the given kinds. Raises ValueError when two of them have the same name."""
 
-    def __init__(self, client: kube_client.Client, kinds: Sequence[kind.Kind[Any, Any]], settings: Settings) -> None:
-        self._client, self._settings = client, settings
+    def __init__(
+        self,
+        client: kube_client.Client,
+        kinds: Sequence[kind.Kind[Any, Any]],
+        settings: Settings,
+        *,
+        traces: tracing.Traces | None = None,
+    ) -> None:
+        if traces is not None:
+            client = kube_client.Client(traces.wire(client.transport))
+        self._client, self._settings, self._traces = client, settings, traces
         self.metrics = telemetry.Metrics()
         self._gate = gate.Gate()
         self._gate.open_until(None)
+        self._shards = shards.Shards(settings.shards, self._gate)
         slack = pressure.Pressure()
         self._keys: queue.WorkQueue[kind.Key] = queue.WorkQueue(
             base=settings.backoff,
@@ -93,7 +109,13 @@ class Manager:
         )
         self._caches = kube_cache.Caches(client)
         self._world = kind.World(
-            client, self._caches, self._gate, self._enqueue, pressure=slack, task_limit=settings.task_limit
+            client,
+            self._caches,
+            self._gate,
+            self._enqueue,
+            pressure=slack,
+            traces=traces,
+            task_limit=settings.task_limit,
         )
         self._recorder = events.Recorder(client, self._gate, instance=settings.identity)
         shared = lanes.Lanes()
@@ -102,7 +124,13 @@ class Manager:
             if of.resource.kind in self._controllers:
                 raise ValueError(f"two kinds are called {of.resource.kind}; keys could not tell them apart")
             self._controllers[of.resource.kind] = controller.Controller(
-                of, self._world, keys=self._keys, recorder=self._recorder, metrics=self.metrics, shared_lanes=shared
+                of,
+                self._world,
+                keys=self._keys,
+                recorder=self._recorder,
+                metrics=self.metrics,
+                shared_lanes=shared,
+                among=self._shards,
             )
         self._workers = workers.Workers(self._keys, self._reconcile, self._deadline, count=settings.workers)
         self._synced = False
@@ -151,17 +179,13 @@ class Manager:
 
     async def _lead(self, stopping: asyncio.Task[Any]) -> bool:
         if not self._settings.elect:
-            self._gate.open_until(float("inf"))
+            for shard in self._shards.all:
+                shard.held = True
+                shard.gate.open_until(float("inf"))
+                self._on_taken(shard)
             end = await self._serve(stopping, asyncio.create_task(_for_ever(), name="no lease"))
             return end.kept and end.whole
-        candidate = election.Election(
-            self._client,
-            self._gate,
-            namespace=self._settings.namespace,
-            name=self._settings.lease,
-            identity=self._settings.identity,
-            timing=self._settings.timing,
-        )
+        candidate = self._candidate(stopping)
         if not await lifecycle.unless(stopping, candidate.acquire()):
             await candidate.release()  # the request that took it may have been under way
             return True
@@ -170,6 +194,42 @@ class Manager:
         if end.kept and end.quiet:
             await candidate.release()
         return end.kept and end.whole
+
+    def _candidate(self, stopping: asyncio.Task[Any]) -> election.Election | balance.Balance:
+        if not self._shards.are_many:
+            return self._election(self._settings.lease, self._gate)
+        return balance.Balance(
+            self._shards,
+            [self._election(f"{self._settings.lease}-{shard.number}", shard.gate) for shard in self._shards.all],
+            self._election(self._settings.lease, gate.Gate()),
+            timing=self._settings.timing,
+            drain=self._settings.drain,
+            taken=self._on_taken,
+            given=self._on_given,
+            tasks_end=lambda shard: self._world.tasks.ended_at(shard.gate),
+            is_stopping=stopping.done,
+        )
+
+    def _election(self, name: str, at: gate.Gate) -> election.Election:
+        settings = self._settings
+        return election.Election(
+            self._client,
+            at,
+            namespace=settings.namespace,
+            name=name,
+            identity=settings.identity,
+            timing=settings.timing,
+            shards=str(settings.shards) if self._shards.are_many else "",
+        )
+
+    def _on_taken(self, shard: shards.Shard) -> None:
+        if self._shards.are_many:
+            for each in self._controllers.values():
+                each.take_over(shard)
+
+    def _on_given(self, _: shards.Shard) -> None:
+        for each in self._controllers.values():
+            each.give_up()
 
     async def _serve(self, stopping: asyncio.Task[Any], held: asyncio.Task[Any]) -> End:
         """Work until told to stop, or until there is no going on."""
@@ -207,8 +267,13 @@ class Manager:
             log.warning("cut short", workers=len(late), tasks=self._world.tasks.running)
 
     async def _reconcile(self, key: kind.Key) -> None:
-        self.metrics.waited.labels(key[0]).observe(time.monotonic() - self._keys.asked_at(key))
-        await self._controllers[key[0]].reconcile(key)
+        waited = time.monotonic() - self._keys.asked_at(key)
+        self.metrics.waited.labels(key[0]).observe(waited)
+        if self._traces is None:
+            await self._controllers[key[0]].reconcile(key)
+            return
+        with self._traces.looking(key, waited):
+            await self._controllers[key[0]].reconcile(key)
 
     def _deadline(self, key: kind.Key) -> float:
         return self._controllers[key[0]].kind.deadline
@@ -225,7 +290,9 @@ class Manager:
             await asyncio.sleep(LOOK_EVERY)
 
     def _enqueue(self, key: Hashable) -> None:
-        self._keys.add(cast("kind.Key", key))
+        at = cast("kind.Key", key)
+        if not self._shards.are_many or self._controllers[at[0]].is_mine(at):
+            self._keys.add(at)
 
     def _server(self) -> server.Server | None:
         if not self._settings.port:
@@ -241,6 +308,7 @@ class Manager:
     def _measure(self) -> telemetry.Metrics:
         self.metrics.queued.set(len(self._keys))
         self.metrics.delayed.set(self._keys.delayed)
+        self.metrics.shards.set(sum(shard.held and shard.gate.is_open for shard in self._shards.all))
         self.metrics.paused.set(not self._world.pressure.room(0))
         self.metrics.running.set(self._world.tasks.running)
         self.metrics.unhealthy.set(len(self._caches.healthy()))

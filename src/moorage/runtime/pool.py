@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 import structlog
 
-from . import decision, failure, lifecycle, tasks
+from . import decision, failure, gate, lifecycle, tasks
 
 log = structlog.get_logger(__name__)
 
@@ -30,6 +30,7 @@ class Tasks:
         self._states: dict[str, tasks.TaskState] = {}
         self._lanes_of: dict[Hashable, set[str]] = {}
         self._handles: dict[str, asyncio.Task[decision.Outcome]] = {}
+        self._gates: dict[str, gate.Gate | None] = {}  # of those that run
         self._closed = False
 
     def state(self, lane: str) -> tasks.TaskState:
@@ -42,9 +43,20 @@ class Tasks:
         return len(self._handles)
 
     def start(
-        self, lane: str, task: str, attempt: str, work: Work, *, key: Hashable, deadline: float
+        self,
+        lane: str,
+        task: str,
+        attempt: str,
+        work: Work,
+        *,
+        key: Hashable,
+        deadline: float,
+        through: gate.Gate | None = None,
     ) -> decision.Outcome:
-        """Start `work`, cancelled `deadline` seconds after its turn came. Conflict when the lane is taken."""
+        """Start `work`, cancelled `deadline` seconds after its turn came. Conflict when the lane is taken.
+
+        `through` is the gate that it writes through.
+        """
         if self._closed:
             return decision.Refused("Stopping", "the operator is stopping; its successor will look again")
         if lane in self._handles:
@@ -55,6 +67,7 @@ class Tasks:
             self._run(lane, task, work, deadline), name=f"task:{lane}:{task}"
         )
         self._handles[lane] = handle
+        self._gates[lane] = through
         handle.add_done_callback(functools.partial(self._ended, lane, task, attempt, key))
         return decision.Ok()
 
@@ -77,6 +90,11 @@ class Tasks:
             await asyncio.wait(self._handles.values(), timeout=within)
         return not self._handles
 
+    async def ended_at(self, at: gate.Gate) -> None:
+        """Return once no task runs that writes through this gate."""
+        while mine := [self._handles[lane] for lane, through in self._gates.items() if through is at]:
+            await asyncio.wait(mine)
+
     async def stop(self, within: float) -> bool:
         """Cancel all tasks, and whether each has cleaned up (its processes are gone) within so many seconds."""
         self.close()
@@ -96,7 +114,7 @@ class Tasks:
 
     def _ended(self, lane: str, task: str, attempt: str, key: Hashable, handle: asyncio.Task[decision.Outcome]) -> None:
         """Also for a task that was cancelled before its first step, which runs nothing of its own."""
-        del self._handles[lane]
+        del self._handles[lane], self._gates[lane]
         outcome = decision.Unknown("cancelled") if handle.cancelled() else handle.result()
         self._states[lane] = tasks.Ended(task, attempt, time.time(), outcome)
         self._enqueue(key)

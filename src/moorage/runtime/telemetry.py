@@ -75,6 +75,9 @@ class Metrics:
         self.leading = prometheus.Gauge(
             "moorage_leading", "1 while this process holds the lease.", registry=self.registry
         )
+        self.shards = prometheus.Gauge(
+            "moorage_shards_held", "Shards that this process holds the lease of.", registry=self.registry
+        )
         self.queued = prometheus.Gauge("moorage_queue_ready", "Keys ready to be worked on.", registry=self.registry)
         self.delayed = prometheus.Gauge("moorage_queue_delayed", "Keys waiting for their time.", registry=self.registry)
         self.paused = prometheus.Gauge(

@@ -38,6 +38,7 @@ class Operator:
         plan: faulty.Plan | None = None,
         pace: watch.Pace | None = None,
         timing: election.Timing = TIMING,
+        shards: int = 1,
         **more: Any,
     ) -> None:
         self.wire = faulty.Wire(client.transport, plan)
@@ -53,6 +54,7 @@ class Operator:
             port=0,
             drain=10.0,
             backoff=0.05,
+            shards=shards,
         )
         self.manager = manager.Manager(kube_client.Client(self.wire), kinds, settings)
         if pace:
@@ -67,6 +69,11 @@ class Operator:
     @property
     def leads(self) -> bool:
         return self.manager._gate.is_open
+
+    @property
+    def shards(self) -> set[int]:
+        """The shards that it holds."""
+        return {shard.number for shard in self.manager._shards.all if shard.held and shard.gate.is_open}
 
     @property
     def passes(self) -> int:

@@ -42,7 +42,13 @@ def operator_rules(objects: Objects) -> Iterator[dict[str, Any]]:
 
 def test_configuration_file(render: Any) -> None:
     assert config(render("moorage", release="moorage", namespace="ops")) == {
-        "leaderElection": {"leaseName": "moorage", "durationSeconds": 15, "renewSeconds": 10, "retrySeconds": 2},
+        "leaderElection": {
+            "leaseName": "moorage",
+            "shards": 1,
+            "durationSeconds": 15,
+            "renewSeconds": 10,
+            "retrySeconds": 2,
+        },
         "http": {"port": 8080},
         "logLevel": "info",
         "workers": 8,
@@ -157,6 +163,12 @@ def test_a_new_configuration_rolls_the_operator(render: Any) -> None:
     assert template({"workers": 3}) != template({})
     assert template({"replicas": 2}) == template({})
     assert template({"logLevel": "debug"}) == template({}), "this the running process follows"
+
+
+def test_further_variables_reach_the_operator(render: Any) -> None:
+    extra = {"name": "OTEL_EXPORTER_OTLP_ENDPOINT", "value": "http://collector:4318"}
+    (pod,) = of_kind(render("moorage", {"extraEnv": [extra]}), "Deployment")
+    assert extra in pod["spec"]["template"]["spec"]["containers"][0]["env"]
 
 
 def rights(objects: Objects) -> set[tuple[str, str, tuple[str, ...]]]:
@@ -460,3 +472,19 @@ def test_the_lease_is_there_beforehand_and_nobodys(render: Any) -> None:
 
     assert "moorage" == lease["metadata"]["name"]
     assert "spec" not in lease
+
+
+def test_each_shard_has_a_lease_and_the_rights_to_it(render: Any) -> None:
+    objects = render("moorage", {"leaderElection": {"shards": 3}})
+    names = {"moorage", "moorage-0", "moorage-1", "moorage-2"}
+    (deployment,) = of_kind(objects, "Deployment")
+
+    assert names == {lease["metadata"]["name"] for lease in of_kind(objects, "Lease")}
+    assert "3" == deployment["metadata"]["annotations"]["moorage.dev/shards"]
+    allowed = [
+        rule["resourceNames"]
+        for role in of_kind(objects, "Role")
+        for rule in role["rules"]
+        if rule["resources"] == ["leases"] and "resourceNames" in rule
+    ]
+    assert [names] == [set(each) for each in allowed]

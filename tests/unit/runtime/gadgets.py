@@ -12,7 +12,7 @@ from moorage.api import kinds, meta
 from moorage.api import status as api_status
 from moorage.kube import cache as kube_cache
 from moorage.kube import client as kube_client
-from moorage.runtime import controller, decision, events, gate, kind, lanes, queue, telemetry
+from moorage.runtime import controller, decision, events, gate, kind, lanes, queue, shards, telemetry
 from tests.unit.runtime.fake_api import FakeApi, Object
 
 GADGET = meta.Resource("test.moorage.dev", "v1", "Gadget", "gadgets")
@@ -86,6 +86,7 @@ class Bench:
         self.client = kube_client.Client(api)
         self.caches = kube_cache.Caches(self.client)
         self.gate = gate.Gate()
+        self.shards = shards.Shards(1, self.gate)
         self.keys: queue.WorkQueue[kind.Key] = queue.WorkQueue(base=0.05)
         self.world = kind.World(self.client, self.caches, self.gate, self.keys.add)  # type: ignore[arg-type]
         self.recorder = events.Recorder(self.client, self.gate, instance="test")
@@ -96,7 +97,13 @@ class Bench:
         self.metrics = telemetry.Metrics()
         self.controllers = [
             controller.Controller(
-                of, self.world, keys=self.keys, recorder=self.recorder, metrics=self.metrics, shared_lanes=shared
+                of,
+                self.world,
+                keys=self.keys,
+                recorder=self.recorder,
+                metrics=self.metrics,
+                shared_lanes=shared,
+                among=self.shards,
             )
             for of in kinds_
         ]

@@ -151,6 +151,7 @@ async def test_what_was_made_elsewhere_touches_no_group(of: Of) -> None:
         seen = await place.seen()
 
         assert "" == place.kind.lane(obj)
+        assert names.placement("ns") == place.kind.placement(obj), "one shard, whichever cache it will be"
         assert isinstance(seen.polled, observed.Failed)
         assert "cache" not in place.kind.report(seen, None)
 

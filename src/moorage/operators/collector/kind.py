@@ -99,6 +99,10 @@ class CollectorKind(kind.Kind[types.Collector, control.Seen]):
         """All who want the same release."""
         return helm_seen.Target(obj.spec.release, obj.spec.namespace).lane
 
+    def placement(self, obj: types.Collector) -> str:
+        """The tenant's namespace: its releases, its watches and its binding are one process's. It can't be changed."""
+        return f"collector:{obj.spec.namespace}"
+
     def forget(self, namespace: str, name: str) -> None:
         """See `Kind.forget`."""
         self._engine.forget(self.key(namespace, name))

@@ -74,6 +74,10 @@ class DependentKind(kind.Kind[O, S]):
         cache = self._the_cache(obj)
         return names.lane(*cache.metadata.key) if cache else ""
 
+    def placement(self, obj: O) -> str:
+        """That of its cache, whichever it is: both are in one namespace."""
+        return names.placement(obj.metadata.namespace)
+
     def forget(self, namespace: str, name: str) -> None:
         """See `Kind.forget`."""
         self._caches.hub.polls.forget(self.key(namespace, name))

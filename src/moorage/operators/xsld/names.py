@@ -36,6 +36,14 @@ def ordinal(cache: str, name: str) -> int:
     return int(digits) if stem == cache and digits.isascii() and digits.isdigit() else -1
 
 
+def placement(namespace: str) -> str:
+    """All of a namespace is one process's: its caches with their grids and templates, its watches, polls and binding.
+
+    The cache would be finer, but a grid may name its cache only later, and a placement never changes.
+    """
+    return f"xsld:{namespace}"
+
+
 def lane(namespace: str, cache: str) -> str:
     """Everything that is done to one group is done one thing at a time."""
     return f"xsld:{namespace}/{cache}"

@@ -77,6 +77,10 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
         """All that is done to one group."""
         return names.lane(*obj.metadata.key)
 
+    def placement(self, obj: types.XsldCache) -> str:
+        """Its namespace, as for its grids and templates; see `dependent`."""
+        return names.placement(obj.metadata.namespace)
+
     def forget(self, namespace: str, name: str) -> None:
         """See `Kind.forget`."""
         self.hub.forget((namespace, name), self.key(namespace, name))

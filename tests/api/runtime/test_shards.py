@@ -1,0 +1,244 @@
+"""Several operators share the objects: each key has one writer at any time, while they come and go under load."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import os
+import random
+import time
+from collections.abc import AsyncIterator, Callable
+
+from moorage.api import kinds
+from moorage.kube import client as kube_client
+from moorage.runtime import shards
+from tests.api.runtime import operate
+
+SHARDS = 4
+WIDGETS = 24
+SEED = int(os.environ.get("SEED", "0")) or random.SystemRandom().randrange(1, 10_000)
+
+
+async def free_leases(client: kube_client.Client, namespace: str, count: int = SHARDS) -> None:
+    for n in range(count):
+        body = {
+            "apiVersion": kinds.LEASE.api_version,
+            "kind": kinds.LEASE.kind,
+            "metadata": {"name": f"moorage-{n}", "namespace": namespace},
+        }
+        await client.create(kinds.LEASE, namespace, body, field_manager="test")
+
+
+class Fleet:
+    """Operators that come and go. Each write is judged when it begins, by the gates of all."""
+
+    def __init__(self, client: kube_client.Client, namespace: str, count: int = SHARDS) -> None:
+        self._client, self._namespace, self._count = client, namespace, count
+        self.here: list[operate.Operator] = []
+        self.all: list[operate.Operator] = []
+        self.wrong: list[str] = []
+        self.handovers = 0
+
+    def start(self) -> operate.Operator:
+        it = operate.Operator(
+            self._client, self._namespace, elect=True, shards=self._count, fault=lambda write: self._judge(it, write)
+        )
+        self.here.append(it)
+        self.all.append(it)
+        return it
+
+    async def leave(self, it: operate.Operator, *, kill: bool = False) -> None:
+        self.here.remove(it)
+        if kill:
+            await it.kill()
+        else:
+            assert await it.stop() is True
+
+    def _judge(self, it: operate.Operator, write: operate.Write) -> str:
+        found = it.kind.find(self._namespace, _name(write))
+        if found is None:
+            return ""
+        number = it.manager._shards.of(it.kind.placement(found)).number
+        open_at = [each for each in self.all if each.manager._shards.all[number].gate.is_open]
+        if open_at != [it]:
+            self.wrong.append(f"{write.what} {_name(write)} of shard {number}: open at {len(open_at)}")
+        return ""
+
+    def is_even(self) -> bool:
+        """Every shard is with somebody, and nobody has two more than another."""
+        held = [each.shards for each in self.here]
+        flat = [number for one in held for number in one]
+        sizes = [len(one) for one in held]
+        return sorted(flat) == list(range(self._count)) and max(sizes) - min(sizes) <= 1
+
+    def overlaps(self) -> list[str]:
+        """Writes of one key by two operators that were under way at the same time."""
+        found = []
+        by_key: dict[str, list[tuple[float, float, int]]] = {}
+        for n, it in enumerate(self.all):
+            for write in it.wire.writes:
+                by_key.setdefault(_name(write), []).append((write.at, write.ended or write.at, n))
+        for name, spans in by_key.items():
+            spans.sort()
+            for (_, ended, one), (begun, _, other) in itertools.pairwise(spans):
+                if one != other and begun < ended:
+                    found.append(name)
+        return found
+
+
+def _name(write: operate.Write) -> str:
+    return write.path.partition("/namespaces/")[2].split("/")[2].removesuffix("-widget")
+
+
+@contextlib.asynccontextmanager
+async def fleet(client: kube_client.Client, namespace: str, count: int = SHARDS) -> AsyncIterator[Fleet]:
+    await free_leases(client, namespace, count)
+    it = Fleet(client, namespace, count)
+    try:
+        yield it
+    finally:
+        for each in tuple(it.here):
+            await it.leave(each, kill=True)
+
+
+@contextlib.asynccontextmanager
+async def load(user: operate.User, names: list[str]) -> AsyncIterator[dict[str, str]]:
+    """Somebody changes one after another; yields what each was last told."""
+    told: dict[str, str] = {}
+
+    async def change() -> None:
+        for n in itertools.count():
+            if ending.is_set():
+                return
+            name = names[n % len(names)]
+            await user.change(name, {"spec": {"text": str(n)}})
+            told[name] = str(n)
+
+    ending = asyncio.Event()
+    changing = asyncio.create_task(change())
+    try:
+        yield told
+    finally:
+        ending.set()
+        await changing
+
+
+async def test_each_key_has_one_writer_while_operators_come_and_go(
+    client: kube_client.Client, user: operate.User
+) -> None:
+    rng = random.Random(SEED)
+    names = [f"w{n}" for n in range(WIDGETS)]
+    for name in names:
+        await user.create(name, text="")
+    async with fleet(client, user.namespace) as it:
+        it.start()
+        async with load(user, names) as told:
+            for turn in range(6):
+                await operate.until(it.is_even)
+                passes = sum(each.passes for each in it.here)
+                await operate.until(_grown(it, passes + WIDGETS))
+                if len(it.here) < 2 or (len(it.here) < 3 and turn % 2):
+                    it.start()
+                else:
+                    await it.leave(rng.choice(it.here), kill=rng.random() < 0.4)
+                    if not it.here:
+                        it.start()
+        await operate.until(it.is_even)
+        for name in names:
+            found = await user.ready(name)
+            assert found.status.text == found.spec.text == told.get(name, "")
+
+        writes = sum(len(each.wire.writes) for each in it.all)
+        writers = [len({_name(w) for w in each.wire.writes}) for each in it.all]
+        print(f"\nseed {SEED}: {writes} writes by {len(it.all)} operators, to {writers} keys each")
+        assert [] == it.wrong
+        assert [] == it.overlaps()
+        assert sum(count > 0 for count in writers) > 1
+
+
+def _grown(it: Fleet, passes: int) -> Callable[[], bool]:
+    return lambda: sum(each.passes for each in it.here) >= passes
+
+
+async def test_two_share_evenly_and_each_looks_after_its_own_alone(
+    client: kube_client.Client, user: operate.User
+) -> None:
+    names = [f"w{n}" for n in range(WIDGETS)]
+    for name in names:
+        await user.create(name, text="a")
+    async with fleet(client, user.namespace, 2) as it:
+        first, second = it.start(), it.start()
+        await operate.until(it.is_even)
+        for name in names:
+            await user.ready(name)
+        before = [each.passes for each in (first, second)]
+        for name in names:
+            await user.change(name, {"spec": {"text": "b"}})
+        for name in names:
+            assert "b" == (await user.ready(name)).status.text
+        await operate.until(lambda: first.idle and second.idle)
+        grown = [each.passes - was for each, was in zip((first, second), before, strict=True)]
+        print(f"\npasses for {WIDGETS} changes: {grown}")
+        assert 2 * WIDGETS <= sum(grown) <= 2 * WIDGETS + 4
+        expected = {n: [] for n in range(2)}
+        for name in names:
+            found = await user.look(name)
+            assert found is not None
+            expected[shards.Shards(2, first.manager._gate).of(found.metadata.uid).number].append(name)
+        for each in (first, second):
+            (number,) = each.shards
+            assert set(expected[number]) == {key[2] for key in each.manager._controllers["Widget"]._memories}
+
+
+async def test_a_stop_hands_all_over_at_once_and_a_newcomer_gets_its_share(
+    client: kube_client.Client, user: operate.User
+) -> None:
+    await user.create("one", text="a")
+    async with fleet(client, user.namespace) as it:
+        first = it.start()
+        await operate.until(it.is_even)
+        begun = time.monotonic()
+        second = it.start()
+        await operate.until(it.is_even)
+        print(f"\nfair share after {time.monotonic() - begun:.2f} s", first.shards, second.shards)
+        assert [] == [at for at in (first, second) if len(at.shards) != 2]
+        await it.leave(first)
+        begun = time.monotonic()
+        await operate.until(it.is_even)
+        print(f"all taken over {time.monotonic() - begun:.2f} s after a stop")
+        await user.change("one", {"spec": {"text": "b"}})
+        assert "b" == (await user.ready("one")).status.text
+        assert [] == it.wrong
+
+
+async def test_a_shard_whose_task_runs_is_given_when_it_has_ended(
+    client: kube_client.Client, user: operate.User
+) -> None:
+    begun, end = asyncio.Event(), asyncio.Event()
+
+    async def work() -> None:
+        begun.set()
+        await end.wait()
+
+    async with fleet(client, user.namespace, 2) as it:
+        first = it.start()
+        first.kind.work = work
+        for name in ("one", "two", "three", "four"):
+            await user.create(name, text="a", task="t1")
+        await begun.wait()
+        await operate.until(lambda: first.shards == {0, 1})
+        while first.manager._world.tasks.running < 4:
+            await asyncio.sleep(0.01)
+        second = it.start()
+        await operate.until(lambda: any(shard.giving for shard in first.manager._shards.all))
+        renewals = len(first.wire.other)
+        await operate.until(lambda: len(first.wire.other) > renewals + 4)
+        assert (set(), []) == (second.shards, second.wrote)
+        end.set()
+        await operate.until(it.is_even)
+        for name in ("one", "two", "three", "four"):
+            found = await user.ready(name)
+            assert ("t1", "t1") == (found.status.begun, found.status.finished)
+        assert [] == it.wrong
+        assert [] == it.overlaps()
