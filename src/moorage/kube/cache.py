@@ -171,16 +171,16 @@ class Cache(Generic[T]):
         """See `watch.Sink`."""
         self._replica.event(kind, obj)
 
-    async def listed(self, version: str) -> int:
+    async def listed(self, version: str) -> None:
         """See `watch.Sink`."""
-        made, pause = self._replica.listed(version), slices.Slices(self._pace.slice)
+        self._replica.listed(version)
+        pause = slices.Slices(self._pace.slice)
         for _ in self._replica.tell():
             if pause.over:
                 await pause.rest()
         if self.unreadable:
             log.warning("objects do not fit their model", watch=str(self.scope), count=len(self.unreadable))
         self._synced.set()
-        return made
 
     def contact(self) -> None:
         """See `watch.Sink`."""

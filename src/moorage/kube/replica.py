@@ -50,7 +50,6 @@ class _Listing(Generic[T]):
         self.objects = objects
         self.unreadable: dict[Key, codec.Unreadable] = {}
         self.written: set[Key] = set()  # by ourselves meanwhile
-        self.made = 0
 
 
 class Replica(Generic[T]):
@@ -101,10 +100,10 @@ class Replica(Generic[T]):
         else:
             self._event(kind, key, obj, uid, version)
 
-    def listed(self, version: str) -> int:
-        """The events since `listing` were the whole state at that resourceVersion. Returns how many objects are new."""
+    def listed(self, version: str) -> None:
+        """The events since `listing` were the whole state at that resourceVersion."""
         if (fresh := self._fresh) is None:
-            return 0
+            return
         for _ in self.tell():  # of an earlier list, if that was not finished
             pass
         number = int(version) if version.isdigit() else 0
@@ -115,7 +114,6 @@ class Replica(Generic[T]):
         self._before, self._fresh, self._telling = self.objects.adopt(fresh.objects), None, True
         for key, act in acts:
             self._when_free(key, act)
-        return fresh.made
 
     def tell(self) -> Iterator[None]:
         """Tell subscribers of the last list, an object with each step. Nothing happens when all has been told."""
@@ -204,7 +202,6 @@ class Replica(Generic[T]):
             if old is None or not _same(old, uid, version):
                 old = self._entry(obj, uid, version)
                 old.told = False
-                fresh.made += 1
             fresh.objects.put(key, old, obj)
 
     def _still_unfit(self, fresh: _Listing[T], key: Key, bad: codec.Unreadable) -> bool:

@@ -5,8 +5,8 @@ wrong heals here: a resourceVersion that is too old (410 as a status or as an ev
 stream that falls silent, a line cut in half, RBAC or a CRD that is away for a while. Nothing but cancellation ends
 `run`, and no answer of a server makes it a hot loop.
 
-A list comes as the beginning of a watch (sendInitialEvents) where the server can, else in pages. That it can't shows in
-a refusal, in a stream that ends or falls silent before the list is complete, or in a bookmark that does not complete it.
+A list comes as the beginning of a watch (sendInitialEvents) where the server can, else in pages. That it can't shows
+in a refusal, in a stream that ends or falls silent before the list is complete, or in a bookmark that leaves it open.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ class Sink(Protocol[T_in]):
     def event(self, kind: str, obj: T_in | codec.Unreadable) -> None:
         """One ADDED, MODIFIED or DELETED."""
 
-    async def listed(self, version: str) -> int:
-        """The list was the whole state at that version. Returns how many of its objects are new here."""
+    async def listed(self, version: str) -> None:
+        """The list was the whole state at that version."""
 
     def contact(self) -> None:
         """The server has answered well, or sent something."""
@@ -189,7 +189,7 @@ class Reflector(Generic[T]):
                         await pause.rest()
                 for bad in page.unreadable:
                     self._sink.event("ADDED", bad)
-            heap.FILLING.made(await self._sink.listed(version))
+            await self._sink.listed(version)
         self._version = version
         self._sink.contact()
 
@@ -287,7 +287,7 @@ class Reflector(Generic[T]):
         if self._filling and fill is not None:
             if not bookmark.ends_list:
                 raise _NotStreamed
-            heap.FILLING.made(await self._sink.listed(version))
+            await self._sink.listed(version)
             fill.close()
             self._filling = False
         self._version = version or self._version

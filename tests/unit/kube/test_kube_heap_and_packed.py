@@ -36,31 +36,41 @@ class TestFilling:
         assert gc.get_threshold() == thresholds
 
     def test_what_many_have_made_together_is_frozen_in_the_end(self) -> None:
-        filling = heap.Filling()
+        filling, kept = heap.Filling(), []
         with filling:
             with filling:
-                filling.made(3000)
+                kept.append([[] for _ in range(40_000)])
             assert gc.get_freeze_count() == 0
-            filling.made(3000)
-        assert gc.get_freeze_count() > 0
+            kept.append([[] for _ in range(40_000)])
+        assert gc.get_freeze_count() >= 80_000
 
     def test_few_are_not_worth_it_and_each_fill_counts_anew(self) -> None:
-        filling = heap.Filling()
-        for _ in range(3):
+        filling, kept = heap.Filling(), []
+        for _ in range(4):
             with filling:
-                filling.made(3000)
+                kept.append([[] for _ in range(20_000)])
         assert gc.get_freeze_count() == 0
+
+    def test_older_generations_are_left_alone_meanwhile(self) -> None:
+        before = [generation["collections"] for generation in gc.get_stats()]
+        with heap.Filling():
+            kept = [[] for _ in range(400_000)]  # type: ignore[var-annotated]
+        young, *older = [generation["collections"] for generation in gc.get_stats()]
+        assert young >= before[0] + 10
+        assert older == before[1:]
+        assert len(kept) == 400_000
 
     @pytest.mark.parametrize("streaming", ["served", "refused"])
     async def test_a_big_list_freezes_what_it_brought(self, streaming: str, clock: Clock) -> None:
         server = FakeServer(streaming=streaming)  # type: ignore[arg-type]
-        for number in range(5000):
-            await server.put(f"box-{number}", quiet=True)
+        more = {"labels": {"a": "b"}, "annotations": {"a": "b"}, "ownerReferences": [{"uid": "u"}], "finalizers": ["f"]}
+        for number in range(12_000):
+            await server.put(f"box-{number}", quiet=True, **more)
         cache = kube_cache.Cache(kube_client.Client(server), watch.Scope(BOX), dict, pace=clock.pace())
         cache.start()
-        await cache.wait_synced(20)
+        await cache.wait_synced(60)
         await until(lambda: gc.get_freeze_count() > 0)
-        assert gc.get_freeze_count() >= 5000
+        assert gc.get_freeze_count() >= 12_000
         await cache.stop()
 
 

@@ -264,7 +264,7 @@ async def test_metadata_only_asks_for_partial_objects(server: FakeServer, clock:
     await thin.stop()
 
 
-async def test_gc_is_relaxed_only_while_the_first_list_runs(cache: Cache, server: FakeServer) -> None:
+async def test_gc_is_relaxed_only_while_a_list_runs(cache: Cache, server: FakeServer) -> None:
     normal = gc.get_threshold()
     server.list_gate = asyncio.Event()
     cache.start()
@@ -273,7 +273,7 @@ async def test_gc_is_relaxed_only_while_the_first_list_runs(cache: Cache, server
     server.list_gate.set()
     await cache.wait_synced(5)
 
-    assert relaxed[0] == 50_000
+    assert relaxed[0] > normal[0]
     assert gc.get_threshold() == normal
 
 
