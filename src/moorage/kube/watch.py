@@ -57,7 +57,7 @@ class Pace(msgspec.Struct, frozen=True):
 
     idle: float = 90.0  # silence after which a watch counts as dead; bookmarks come about each minute
     lifetime: float = 290.0  # asked of the server as timeoutSeconds, plus up to a tenth of jitter
-    connect: float = 15.0  # until response headers, and per page of a list
+    connect: float = 15.0  # until response headers, per page of a list, and of silence within a streaming one
     base: float = 0.2  # first delay of a streak of short-lived tries
     cap: float = 10.0  # longest delay; Retry-After may exceed it
     settled: float = 10.0  # a try that lasted this long ends the streak
@@ -234,16 +234,16 @@ class Reflector(Generic[T]):
     async def _read(self, stream: transport.Stream, fill: contextlib.ExitStack | None) -> None:
         """Split the stream into lines. What follows the last newline when it ends was cut off, and is dropped."""
         loop, pace, pause = asyncio.get_running_loop(), self._pace, slices.Slices(self._pace.slice)
-        complete_by = loop.time() + pace.lifetime
+        complete_by, patience = loop.time() + pace.lifetime, min(pace.connect, pace.idle)
         rest = b""
         try:
             async with (
-                asyncio.timeout(pace.connect if self._filling else pace.idle) as alarm,
+                asyncio.timeout(patience if self._filling else pace.idle) as alarm,
                 contextlib.aclosing(stream.chunks()) as chunks,
             ):
                 async for chunk in chunks:
                     now = loop.time()
-                    alarm.reschedule(min(now + pace.connect, complete_by) if self._filling else now + pace.idle)
+                    alarm.reschedule(min(now + patience, complete_by) if self._filling else now + pace.idle)
                     self._sink.contact()
                     head, newline, tail = chunk.rpartition(b"\n")
                     if not newline:

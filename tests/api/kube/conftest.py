@@ -30,10 +30,13 @@ async def wire(admin: credentials.Credentials) -> AsyncIterator[faulty.Faulty]:
     await made.close()
 
 
-@pytest.fixture
-async def caches(wire: faulty.Faulty) -> AsyncIterator[kube_cache.Caches]:
-    """Caches that lose no time."""
-    made = kube_cache.Caches(kube_client.Client(wire), pace=QUICK)
+@pytest.fixture(params=["stream", "pages"])
+async def caches(wire: faulty.Faulty, request: pytest.FixtureRequest) -> AsyncIterator[kube_cache.Caches]:
+    """Caches that lose no time, with lists of each form."""
+    client = kube_client.Client(wire)
+    if request.param == "pages":
+        client.only_pages.add(kinds.CONFIG_MAP)
+    made = kube_cache.Caches(client, pace=QUICK)
     yield made
     await made.stop()
 

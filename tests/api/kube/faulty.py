@@ -60,8 +60,9 @@ class Faulty:
     @contextlib.asynccontextmanager
     async def stream(self, method: str, path: str, **args: Any) -> AsyncIterator[transport.Stream]:
         self.calls["watch"] += 1
-        self.watched_from.append(args["query"]["resourceVersion"])
-        if status := {"forbidden": 403, "gone": 410, "down": 503}.get(self._harm("forbidden", "gone", "down"), 0):
+        self.watched_from.append(args["query"].get("resourceVersion", ""))  # "" = a streaming list
+        statuses = {"forbidden": 403, "gone": 410, "unknown": 422, "down": 503}
+        if status := statuses.get(self._harm(*statuses), 0):
             yield _Stream(status, {}, _play(b"{}"))
             return
         async with self.inner.stream(method, path, **args) as stream:
