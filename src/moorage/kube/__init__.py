@@ -5,7 +5,8 @@ client       the verbs                                                         <
 discovery    which kinds are served, under which names
 watch        list and watch for ever, healing whatever breaks
 replica      the rules by which a cache stays true (pure)
-store, views, selectors, codec     data structures and decoding (pure)
+store, packed, views, selectors, codec     data structures and decoding (pure)
+slices, heap    how long the event loop is held, and what the garbage collector looks at
 transport    bytes there and back; the seam where faults are injected
 credentials, kubeconfig            ways in
 errors       all that can go wrong, drawn as a tree

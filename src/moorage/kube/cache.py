@@ -17,7 +17,7 @@ import structlog
 from moorage.api.meta import Resource
 
 from . import client as kube_client
-from . import codec, errors, replica, selectors, store, watch
+from . import codec, errors, packed, replica, selectors, slices, store, watch
 from .replica import Change
 from .views import Key, meta_of
 
@@ -38,21 +38,30 @@ class Cache(Generic[T]):
         *,
         pace: watch.Pace | None = None,
         stale_after: float = 0.0,
+        cold: bool = False,
     ) -> None:
-        """`stale_after` seconds without a sign of life make it unhealthy; 0 = twice the idle limit of a watch."""
+        """`stale_after` seconds without a sign of life make it unhealthy; 0 = twice the idle limit of a watch.
+
+        A `cold` one keeps compressed bytes and decodes at each read: for many large objects that are seldom looked at.
+        """
         self.scope = scope
         self.model = model
+        self.cold = cold
         self.error = ""  # the last trouble, "" since all is well again
         self.last_contact = 0.0  # monotonic seconds; 0 = never
         self._pace = pace or watch.Pace()
         self.stale_after = stale_after or 2 * self._pace.idle
         self._replica: replica.Replica[T] = replica.Replica(
-            self._notify, namespace=scope.namespace, labels=scope.labels, name=scope.name
+            self._notify,
+            namespace=scope.namespace,
+            labels=scope.labels,
+            name=scope.name,
+            entry=packed.Packer(model).entry if cold else store.Held,
         )
         self._objects = self._replica.objects
         self._objects.index("owner", store.owner_uids)
         self._reflector = watch.Reflector(client, scope, model, self, pace=self._pace)
-        self._subscribers: list[Callable[[Change[T]], None]] = []
+        self._subscribers: tuple[Callable[[Change[T]], None], ...] = ()
         self._synced = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -89,10 +98,15 @@ class Cache(Generic[T]):
 
         Echoes of own writes are not told (see `writing`). Returns the function that ends it.
         """
-        self._subscribers.append(fn)
+        self._subscribers += (fn,)
         for obj in self._objects.objects():
             self._tell(fn, Change(None, obj, initial=True))
-        return functools.partial(self._subscribers.remove, fn)
+        return functools.partial(self._unsubscribe, fn)
+
+    def _unsubscribe(self, fn: Callable[[Change[T]], None]) -> None:
+        left = list(self._subscribers)
+        left.remove(fn)
+        self._subscribers = tuple(left)
 
     def writing(self, namespace: str, name: str, *, by: Hashable = None) -> Own[T]:
         """Announce a write to one object: `async with cache.writing(ns, name) as own: ...; own.took(answer)`.
@@ -153,16 +167,20 @@ class Cache(Generic[T]):
         """See `watch.Sink`."""
         self._replica.listing()
 
-    def replace(self, listing: kube_client.Listing[T]) -> None:
+    def event(self, kind: str, obj: T | codec.Unreadable) -> None:
         """See `watch.Sink`."""
-        self._replica.replace(listing.items, listing.resource_version, listing.unreadable)
-        if listing.unreadable:
-            log.warning("objects do not fit their model", watch=str(self.scope), count=len(listing.unreadable))
-        self._synced.set()
+        self._replica.event(kind, obj)
 
-    def event(self, event: codec.Event[T] | codec.Event[codec.Unreadable]) -> None:
+    async def listed(self, version: str) -> None:
         """See `watch.Sink`."""
-        self._replica.event(event.type, event.object)
+        self._replica.listed(version)
+        pause = slices.Slices(self._pace.slice)
+        for _ in self._replica.tell():
+            if pause.over:
+                await pause.rest()
+        if self.unreadable:
+            log.warning("objects do not fit their model", watch=str(self.scope), count=len(self.unreadable))
+        self._synced.set()
 
     def contact(self) -> None:
         """See `watch.Sink`."""
@@ -178,7 +196,7 @@ class Cache(Generic[T]):
         self.error = str(error)
 
     def _notify(self, change: Change[T]) -> None:
-        for fn in tuple(self._subscribers):
+        for fn in self._subscribers:
             self._tell(fn, change)
 
     def _tell(self, fn: Callable[[Change[T]], None], change: Change[T]) -> None:
@@ -223,12 +241,12 @@ class Own(Generic[T]):
 
 
 class Caches:
-    """All watches of a process: one per resource, namespace, selector and model, shared by those who ask alike."""
+    """All watches of a process: one per resource, namespace, selector, model and tier, shared by who asks alike."""
 
     def __init__(self, client: kube_client.Client, *, pace: watch.Pace | None = None) -> None:
         self._client = client
         self._pace = pace
-        self._caches: dict[tuple[watch.Scope, Any], Cache[Any]] = {}
+        self._caches: dict[tuple[watch.Scope, Any, bool], Cache[Any]] = {}
         self._users: dict[Cache[Any], int] = {}
 
     def watch(
@@ -240,13 +258,15 @@ class Caches:
         labels: str = "",
         name: str = "",
         metadata_only: bool = False,
+        cold: bool = False,
     ) -> Cache[T]:
         """A running cache; `release` it when done. Raises ValueError for a malformed selector."""
         selectors.matches(labels, {})
         scope = watch.Scope(resource, namespace, labels, name, metadata_only)
-        cache: Cache[T] | None = self._caches.get((scope, model))
+        cache: Cache[T] | None = self._caches.get((scope, model, cold))
         if cache is None:
-            cache = self._caches[scope, model] = Cache(self._client, scope, model, pace=self._pace)
+            cache = Cache(self._client, scope, model, pace=self._pace, cold=cold)
+            self._caches[scope, model, cold] = cache
             cache.start()
         self._users[cache] = self._users.get(cache, 0) + 1
         return cache
@@ -256,7 +276,7 @@ class Caches:
         self._users[cache] -= 1
         if not self._users[cache]:
             del self._users[cache]
-            del self._caches[cache.scope, cache.model]
+            del self._caches[cache.scope, cache.model, cache.cold]
             await cache.stop()
 
     def of(self, resource: Resource, namespace: str = "", *, model: Any = None) -> Cache[Any]:
@@ -288,6 +308,6 @@ class Caches:
         await asyncio.gather(*(cache.stop() for cache in caches))
 
 
-def _thinness(cache: Cache[Any]) -> tuple[bool, bool, bool, bool]:
+def _thinness(cache: Cache[Any]) -> tuple[bool, ...]:
     scope = cache.scope
-    return scope.metadata_only, bool(scope.labels or scope.name), cache.model is dict, not scope.namespace
+    return scope.metadata_only, bool(scope.labels or scope.name), cache.cold, cache.model is dict, not scope.namespace

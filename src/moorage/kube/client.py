@@ -9,7 +9,7 @@ What can go wrong is drawn in `errors`. A decoded object must not be written bac
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Literal
 
 import msgspec
@@ -42,11 +42,12 @@ _LOG_BYTES = 64 << 10
 
 
 class Listing(msgspec.Struct, Generic[T], frozen=True):
-    """A whole list, all of one moment: the pages of one list share its resourceVersion."""
+    """A list or a page of one, all of one moment: the pages of one list share its resourceVersion."""
 
     items: list[T]
     resource_version: str
     unreadable: list[codec.Unreadable] = []
+    first: bool = True  # a page that begins the list
 
 
 class Deletion(msgspec.Struct, frozen=True):
@@ -69,10 +70,11 @@ class _Kinded(msgspec.Struct):
 
 
 class Client:
-    """One API server. Safe for concurrent use; keeps no state but its transport."""
+    """One API server. Safe for concurrent use; keeps no state but its transport, and what the server can't do."""
 
     def __init__(self, wire: transport.Transport) -> None:
         self.transport = wire
+        self.only_pages: set[Resource] = set()  # what the server does not list as a stream; see `watch`
 
     async def get(
         self,
@@ -103,38 +105,65 @@ class Client:
         timeout: float = 15,
     ) -> Listing[T]:
         """All objects, in pages of `limit`; never a truncated answer. An expired continue token starts it over."""
+        items: list[T] = []
+        bad: list[codec.Unreadable] = []
+        version = ""
+        pages = self.pages(
+            resource,
+            namespace,
+            labels=labels,
+            fields=fields,
+            as_=as_,
+            metadata_only=metadata_only,
+            limit=limit,
+            timeout=timeout,
+        )
+        async for page in pages:
+            if page.first:
+                items, bad, version = [], [], page.resource_version
+            items += page.items
+            bad += page.unreadable
+        return Listing(items, version, bad)
+
+    async def pages(
+        self,
+        resource: Resource,
+        namespace: str = "",
+        *,
+        labels: str = "",
+        fields: str = "",
+        as_: type[T] = dict,  # type: ignore[assignment]
+        metadata_only: bool = False,
+        limit: int = 500,
+        timeout: float = 15,
+    ) -> AsyncIterator[Listing[T]]:
+        """The same list page by page. With a `first` one it begins, or begins anew as its continue token expired."""
         what = _what("list", resource, namespace)
         query = {"labelSelector": labels, "fieldSelector": fields, "limit": str(limit)}
         accept = _META_LIST if metadata_only else transport.JSON
-        for attempt in range(_RESTARTS + 1):
-            if attempt == _RESTARTS:
-                query["limit"] = ""
-            try:
-                listing = await self._pages(resource.path(namespace), what, query, accept, as_, timeout)
-            except errors.Gone:
-                if attempt == _RESTARTS:
-                    raise
-                continue
-            _complete(listing.items, resource)
-            return listing
-        raise AssertionError("unreachable")
-
-    async def _pages(
-        self, path: str, what: str, query: Mapping[str, str], accept: str, model: type[T], timeout: float
-    ) -> Listing[T]:
-        items: list[T] = []
-        bad: list[codec.Unreadable] = []
         version = token = ""
+        expired = 0
         while True:
             asked = {key: value for key, value in {**query, "continue": token}.items() if value}
-            answer = await self._call("GET", path, what, query=asked, accept=accept, timeout=timeout)
-            meta, page, unreadable = codec.decode_page(answer.body, model, what)
-            items += page
-            bad += unreadable
-            version = version or meta.resource_version
+            try:
+                answer = await self._call(
+                    "GET", resource.path(namespace), what, query=asked, accept=accept, timeout=timeout
+                )
+            except errors.Gone:
+                expired += 1
+                if expired > _RESTARTS:
+                    raise
+                token = ""
+                if expired == _RESTARTS:
+                    query["limit"] = ""
+                continue
+            meta, items, bad = codec.decode_page(answer.body, as_, what)
+            _complete(items, resource)
+            version = version if token else meta.resource_version
+            yield Listing(items, version, bad, first=not token)
             token = meta.continue_
             if not token:
-                return Listing(items, version, bad)
+                return
 
     async def create(
         self,
@@ -236,7 +265,7 @@ class Client:
         what = _what("delete", resource, namespace, name)
         path = resource.path(namespace, name)
         try:
-            answer = await self._call("DELETE", path, what, body=options, content_type=transport.JSON, timeout=timeout)
+            answer = await self._put("DELETE", path, what, {}, options, transport.JSON, timeout)
         except errors.NotFound:
             return Deletion(accepted=False)
         return Deletion(accepted=True, answer=answer.body)
@@ -261,7 +290,7 @@ class Client:
         what = _what("evict", POD, namespace, pod)
         path = POD.path(namespace, pod, "eviction")
         try:
-            await self._call("POST", path, what, body=body, content_type=transport.JSON, timeout=timeout)
+            await self._put("POST", path, what, {}, body, transport.JSON, timeout)
         except errors.NotFound:
             return False
         return True
@@ -347,10 +376,22 @@ class Client:
         model: type[T],
         timeout: float,
     ) -> T:
-        answer = await self._call(
-            method, path, what, query=query, body=body, content_type=content_type, timeout=timeout
-        )
+        answer = await self._put(method, path, what, query, body, content_type, timeout)
         return codec.decode(answer.body, model, what)
+
+    async def _put(
+        self,
+        method: str,
+        path: str,
+        what: str,
+        query: transport.Query,
+        body: Any,
+        content_type: str,
+        timeout: float,
+    ) -> transport.Response:
+        """A write. The server is told when the caller stops waiting, so that it doesn't carry it out afterwards."""
+        query = {**query, "timeout": f"{max(1, int(timeout * 1000))}ms"}
+        return await self._call(method, path, what, query=query, body=body, content_type=content_type, timeout=timeout)
 
     async def _call(
         self,

@@ -6,8 +6,8 @@ An object that does not decode never hides its neighbours: its page is then deco
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar, Generic, TypeVar
 
 import msgspec
 
@@ -16,26 +16,66 @@ from moorage.api.meta import ListMeta, ObjectMeta, Partial
 from . import errors
 
 __all__ = [
+    "Added",
+    "Bookmark",
+    "Deleted",
     "Event",
+    "Failed",
+    "Modified",
     "Page",
     "Unreadable",
-    "bookmark",
     "decode",
-    "decode_event",
+    "decode_events",
     "decode_page",
     "encode",
     "failure",
-    "is_control",
 ]
 
 T = TypeVar("T")
 
 
-class Event(msgspec.Struct, Generic[T], frozen=True, gc=False):
-    """One line of a watch."""
+class Added(msgspec.Struct, Generic[T], frozen=True, gc=False, tag_field="type", tag="ADDED"):
+    """A line of a watch: an object that is new, or there already when a streaming list begins."""
 
-    type: str
+    kind: ClassVar[str] = "ADDED"
+
     object: T
+
+
+class Modified(msgspec.Struct, Generic[T], frozen=True, gc=False, tag_field="type", tag="MODIFIED"):
+    """A line of a watch: an object that was changed."""
+
+    kind: ClassVar[str] = "MODIFIED"
+
+    object: T
+
+
+class Deleted(msgspec.Struct, Generic[T], frozen=True, gc=False, tag_field="type", tag="DELETED"):
+    """A line of a watch: an object's last state."""
+
+    kind: ClassVar[str] = "DELETED"
+
+    object: T
+
+
+class Bookmark(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="BOOKMARK"):
+    """A line of a watch: all before this version has been sent."""
+
+    object: Partial
+
+    @property
+    def ends_list(self) -> bool:
+        """True when a streaming list is complete with it."""
+        return self.object.metadata.annotations.get("k8s.io/initial-events-end") == "true"
+
+
+class Failed(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="ERROR"):
+    """A line of a watch: its last, saying why."""
+
+    object: errors.Status
+
+
+Event = Added[T] | Modified[T] | Deleted[T] | Bookmark | Failed
 
 
 class Page(msgspec.Struct, Generic[T], frozen=True):
@@ -54,7 +94,6 @@ class Unreadable(msgspec.Struct, frozen=True):
 
 encode = msgspec.json.Encoder().encode
 _PARTIAL = msgspec.json.Decoder(Partial)
-_RAW_EVENT = msgspec.json.Decoder(Event[msgspec.Raw])
 _RAW_PAGE = msgspec.json.Decoder(Page[msgspec.Raw])
 _STATUS = msgspec.json.Decoder(errors.Status)
 
@@ -78,34 +117,27 @@ def decode(body: bytes | msgspec.Raw, model: type[T], what: str = "the answer") 
     return value
 
 
-def decode_event(line: bytes, model: type[T]) -> Event[T] | Event[Unreadable]:
-    """A line of a watch that is not a control event. Raises MalformedAnswer when not even its metadata can be read."""
+def decode_events(lines: bytes, model: type[T]) -> Iterable[Event[T] | Event[Unreadable]]:
+    """Whole lines of a watch. Raises MalformedAnswer at the first of which not even the metadata can be read."""
+    decoder = _event_decoder(model)
     try:
-        event: Event[T] = _event_decoder(model).decode(line)
+        events: list[Event[T] | Event[Unreadable]] = decoder.decode_lines(lines)
+    except msgspec.DecodeError:
+        return (_decode_event(line, decoder) for line in lines.split(b"\n") if line.strip())
+    return events
+
+
+def _decode_event(line: bytes, decoder: msgspec.json.Decoder[Event[T]]) -> Event[T] | Event[Unreadable]:
+    try:
+        event: Event[T] = decoder.decode(line)
     except msgspec.DecodeError as error:
         try:
-            bare = _RAW_EVENT.decode(line)
-            metadata = _PARTIAL.decode(bare.object).metadata
+            bare = _event_decoder(Partial).decode(line)
         except msgspec.DecodeError:
             raise errors.MalformedAnswer(f"watch: a line that is no event: {error}") from error
-        return Event(bare.type, Unreadable(metadata, str(error)))
+        unfit: Event[Unreadable] = type(bare)(Unreadable(bare.object.metadata, str(error)))
+        return unfit
     return event
-
-
-def is_control(line: bytes) -> bool:
-    """True for ERROR and BOOKMARK lines, by their first bytes: the API server writes the type first."""
-    return line.startswith((b'{"type":"BOOKMARK"', b'{"type":"ERROR"'))
-
-
-def bookmark(line: bytes) -> str:
-    """The resourceVersion of a BOOKMARK line. Raises the ApiError of an ERROR line, MalformedAnswer for neither."""
-    try:
-        event = _RAW_EVENT.decode(line)
-        if event.type == "ERROR":
-            raise errors.from_status("watch", _STATUS.decode(event.object))
-        return _PARTIAL.decode(event.object).metadata.resource_version
-    except msgspec.DecodeError as error:
-        raise errors.MalformedAnswer(f"watch: a control event that does not decode: {error}") from error
 
 
 def decode_page(body: bytes, model: type[T], what: str) -> tuple[ListMeta, list[T], list[Unreadable]]:

@@ -4,16 +4,18 @@ Observes the collection; alone decides when to list again, when to reconnect, an
 wrong heals here: a resourceVersion that is too old (410 as a status or as an event), a watch that ends at once, a
 stream that falls silent, a line cut in half, RBAC or a CRD that is away for a while. Nothing but cancellation ends
 `run`, and no answer of a server makes it a hot loop.
+
+A list comes as the beginning of a watch (sendInitialEvents) where the server can, else in pages. That it can't shows
+in a refusal, in a stream that ends or falls silent before the list is complete, or in a bookmark that leaves it open.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import random
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
@@ -21,11 +23,12 @@ import msgspec
 from moorage.api.meta import Resource
 
 from . import client as kube_client
-from . import codec, errors, transport, views
+from . import codec, errors, heap, slices, transport, views
 
 __all__ = ["Pace", "Reflector", "Scope", "Sink"]
 
 T = TypeVar("T")
+T_in = TypeVar("T_in", contravariant=True)
 _META_WATCH = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 
 
@@ -54,10 +57,11 @@ class Pace(msgspec.Struct, frozen=True):
 
     idle: float = 90.0  # silence after which a watch counts as dead; bookmarks come about each minute
     lifetime: float = 290.0  # asked of the server as timeoutSeconds, plus up to a tenth of jitter
-    connect: float = 15.0  # until response headers, and per page of a list
+    connect: float = 15.0  # until response headers, per page of a list, and of silence within a streaming one
     base: float = 0.2  # first delay of a streak of short-lived tries
     cap: float = 10.0  # longest delay; Retry-After may exceed it
     settled: float = 10.0  # a try that lasted this long ends the streak
+    slice: float = 0.005  # of work at a time, then others have their turn
     relist_after: int = 5  # watches in a row that did not open, after which the resourceVersion itself is distrusted
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], Awaitable[Any]] = asyncio.sleep
@@ -68,23 +72,27 @@ class Pace(msgspec.Struct, frozen=True):
         return min(self.cap, self.base * 2.0 ** min(streak - 1, 30)) * (0.5 + self.chance() / 2)
 
 
-class Sink(Protocol[T]):
+class Sink(Protocol[T_in]):
     """Where a reflector delivers."""
 
     def listing(self) -> None:
-        """A list is about to be asked for."""
+        """A list is about to be asked for; events until `listed` are its objects. An unfinished list is void."""
 
-    def replace(self, listing: kube_client.Listing[T]) -> None:
-        """The whole state at listing.resource_version."""
-
-    def event(self, event: codec.Event[T] | codec.Event[codec.Unreadable]) -> None:
+    def event(self, kind: str, obj: T_in | codec.Unreadable) -> None:
         """One ADDED, MODIFIED or DELETED."""
+
+    async def listed(self, version: str) -> None:
+        """The list was the whole state at that version."""
 
     def contact(self) -> None:
         """The server has answered well, or sent something."""
 
     def trouble(self, error: errors.KubeError) -> None:
         """A try failed; another follows."""
+
+
+class _NotStreamed(Exception):  # noqa: N818 - a lack, not a fault
+    """The server does not know streaming lists, or does as if."""
 
 
 class Reflector(Generic[T]):
@@ -99,8 +107,9 @@ class Reflector(Generic[T]):
         self._sink = sink
         self._pace = pace or Pace()
         self._version = ""  # where to resume; "" = list first
+        self._filling = False  # a streaming list has begun and not ended
         self._failures = 0  # tries in a row in which no watch was opened
-        self._first = True
+        self._broken = 0  # streaming lists in a row that broke off
 
     async def run(self) -> None:
         """Keep the sink true to the collection."""
@@ -130,15 +139,36 @@ class Reflector(Generic[T]):
         return False, 0.0
 
     async def _once(self) -> None:
+        only_pages, resource = self._client.only_pages, self._scope.resource
+        if not self._version and resource not in only_pages:
+            try:
+                return await self._stream_list()
+            except _NotStreamed:
+                only_pages.add(resource)
         if not self._version:
             await self._list()
-        await self._watch()
+        return await self._watch()
+
+    async def _stream_list(self) -> None:
+        """A watch that begins with all there is, up to a bookmark that says so, and then goes on."""
+        self._sink.listing()
+        self._filling = True
+        try:
+            with contextlib.ExitStack() as fill:
+                fill.enter_context(heap.FILLING)
+                await self._watch(fill)
+        except errors.TransportError as error:
+            self._broken = self._broken + 1 if self._filling else 0
+            if self._broken == self._pace.relist_after:
+                raise _NotStreamed from error  # something on the way cuts long answers
+            raise
+        finally:
+            self._filling = False
 
     async def _list(self) -> None:
-        scope = self._scope
-        self._sink.listing()
-        with _RELAXED_GC if self._first else contextlib.nullcontext():
-            listing = await self._client.list(
+        scope, pause = self._scope, slices.Slices(self._pace.slice)
+        with heap.FILLING:
+            pages = self._client.pages(
                 scope.resource,
                 scope.namespace,
                 labels=scope.labels,
@@ -147,20 +177,37 @@ class Reflector(Generic[T]):
                 metadata_only=scope.metadata_only,
                 timeout=self._pace.connect,
             )
-            self._sink.replace(listing)
-        self._first = False
-        self._version = listing.resource_version
+            version = ""
+            self._sink.listing()
+            async for page in pages:
+                if page.first and version:  # it begins anew
+                    self._sink.listing()
+                version = page.resource_version
+                for obj in page.items:
+                    self._sink.event("ADDED", obj)
+                    if pause.over:
+                        await pause.rest()
+                for bad in page.unreadable:
+                    self._sink.event("ADDED", bad)
+            await self._sink.listed(version)
+        self._version = version
         self._sink.contact()
 
-    async def _watch(self) -> None:
-        """From the last version until the server ends it, or silence or an error does."""
+    async def _watch(self, fill: contextlib.ExitStack | None = None) -> None:
+        """From the last version until the server ends it, or silence or an error does.
+
+        With `fill` from the beginning, by a streaming list; it is closed when the list is complete.
+        """
         scope, pace = self._scope, self._pace
         query = {
             "watch": "true",
             "allowWatchBookmarks": "true",
-            "resourceVersion": self._version,
             "timeoutSeconds": str(int(pace.lifetime * (1 + pace.chance() / 10))),
         }
+        if fill is None:
+            query["resourceVersion"] = self._version
+        else:
+            query.update(sendInitialEvents="true", resourceVersionMatch="NotOlderThan")
         if scope.labels:
             query["labelSelector"] = scope.labels
         if scope.fields:
@@ -174,45 +221,76 @@ class Reflector(Generic[T]):
         )
         async with opening as stream:
             if stream.status >= 400:
-                raise await _refusal(stream, f"watch {scope}", pace.connect)
+                refusal = await _refusal(stream, f"watch {scope}", pace.connect)
+                if self._filling and isinstance(refusal, errors.BadRequest | errors.Invalid):
+                    raise _NotStreamed from refusal
+                raise refusal
             self._failures = 0
             self._sink.contact()
-            await self._read(stream)
+            await self._read(stream, fill)
+        if self._filling:
+            raise _NotStreamed
 
-    async def _read(self, stream: transport.Stream) -> None:
+    async def _read(self, stream: transport.Stream, fill: contextlib.ExitStack | None) -> None:
         """Split the stream into lines. What follows the last newline when it ends was cut off, and is dropped."""
-        loop = asyncio.get_running_loop()
-        idle = self._pace.idle
-        rest: list[bytes] = []
+        loop, pace, pause = asyncio.get_running_loop(), self._pace, slices.Slices(self._pace.slice)
+        complete_by, patience = loop.time() + pace.lifetime, min(pace.connect, pace.idle)
+        rest = b""
         try:
-            async with asyncio.timeout(idle) as alarm, contextlib.aclosing(stream.chunks()) as chunks:
+            async with (
+                asyncio.timeout(patience if self._filling else pace.idle) as alarm,
+                contextlib.aclosing(stream.chunks()) as chunks,
+            ):
                 async for chunk in chunks:
-                    alarm.reschedule(loop.time() + idle)
+                    now = loop.time()
+                    alarm.reschedule(min(now + patience, complete_by) if self._filling else now + pace.idle)
                     self._sink.contact()
                     head, newline, tail = chunk.rpartition(b"\n")
-                    if newline:
-                        for line in b"".join((*rest, head)).split(b"\n"):
-                            self._line(line)
-                        rest = []
-                    if tail:
-                        rest.append(tail)
+                    if not newline:
+                        rest += tail
+                        continue
+                    await self._take(codec.decode_events(rest + head, self._model), fill, pause)
+                    rest = tail
         except TimeoutError as error:
+            if self._filling:
+                raise _NotStreamed from error
             raise errors.TransportError(
-                f"watch {self._scope}: silent for {idle:g} s, taken for dead; reconnecting", sent=True
+                f"watch {self._scope}: silent for {pace.idle:g} s, taken for dead; reconnecting", sent=True
             ) from error
 
-    def _line(self, line: bytes) -> None:
-        if not line.strip():
-            return
-        if codec.is_control(line):
-            self._version = codec.bookmark(line) or self._version
-            return
-        event = codec.decode_event(line, self._model)
-        if event.type in ("ERROR", "BOOKMARK"):  # a server that orders or spaces its JSON otherwise
-            self._version = codec.bookmark(line) or self._version
-            return
-        self._sink.event(event)
-        self._version = views.version_of(event.object) or self._version
+    async def _take(
+        self,
+        events: Iterable[codec.Event[T] | codec.Event[codec.Unreadable]],
+        fill: contextlib.ExitStack | None,
+        pause: slices.Slices,
+    ) -> None:
+        """Deliver what one chunk has brought, and remember how far that goes."""
+        last: T | codec.Unreadable | None = None
+        try:
+            for event in events:
+                if isinstance(event, codec.Failed):
+                    raise errors.from_status(f"watch {self._scope}", event.object)
+                if isinstance(event, codec.Bookmark):
+                    last = None
+                    await self._marked(event, fill)
+                else:
+                    last = event.object
+                    self._sink.event(event.kind, last)
+                    if pause.over:
+                        await pause.rest()
+        finally:
+            if last is not None and not self._filling:
+                self._version = views.version_of(last) or self._version
+
+    async def _marked(self, bookmark: codec.Bookmark, fill: contextlib.ExitStack | None) -> None:
+        version = bookmark.object.metadata.resource_version
+        if self._filling and fill is not None:
+            if not bookmark.ends_list:
+                raise _NotStreamed
+            await self._sink.listed(version)
+            fill.close()
+            self._filling = False
+        self._version = version or self._version
 
 
 async def _refusal(stream: transport.Stream, what: str, timeout: float) -> errors.ApiError:
@@ -231,28 +309,3 @@ def _too_old(error: errors.KubeError) -> bool:
     return isinstance(error, errors.ApiError) and any(
         cause.get("reason") == "ResourceVersionTooLarge" for cause in error.status.causes()
     )
-
-
-class _RelaxedGC:
-    """Fewer collections while many objects are made that will stay: a full one over a filling cache stalls the loop.
-
-    The thresholds belong to the process, so one object counts all who want them raised.
-    """
-
-    def __init__(self) -> None:
-        self._users = 0
-        self._normal = gc.get_threshold()
-
-    def __enter__(self) -> None:
-        if self._users == 0:
-            self._normal = gc.get_threshold()
-            gc.set_threshold(50_000, 50, 1000)
-        self._users += 1
-
-    def __exit__(self, *_: object) -> None:
-        self._users -= 1
-        if self._users == 0:
-            gc.set_threshold(*self._normal)
-
-
-_RELAXED_GC = _RelaxedGC()

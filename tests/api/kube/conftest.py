@@ -29,10 +29,13 @@ async def wire(admin: credentials.Credentials) -> AsyncIterator[faulty.Wire]:
     await made.close()
 
 
-@pytest.fixture
-async def caches(wire: faulty.Wire) -> AsyncIterator[kube_cache.Caches]:
-    """Caches that lose no time."""
-    made = kube_cache.Caches(kube_client.Client(wire), pace=QUICK)
+@pytest.fixture(params=["stream", "pages"])
+async def caches(wire: faulty.Wire, request: pytest.FixtureRequest) -> AsyncIterator[kube_cache.Caches]:
+    """Caches that lose no time, with lists of each form."""
+    client = kube_client.Client(wire)
+    if request.param == "pages":
+        client.only_pages.add(kinds.CONFIG_MAP)
+    made = kube_cache.Caches(client, pace=QUICK)
     yield made
     await made.stop()
 

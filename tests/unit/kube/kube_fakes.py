@@ -6,12 +6,12 @@ import asyncio
 import contextlib
 from collections import Counter, deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 from moorage.api.meta import ObjectMeta, Resource
-from moorage.kube import transport, watch
+from moorage.kube import errors, transport, watch
 
 NOTHING: transport.Query = {}
 BOX = Resource("test.moorage.dev", "v1", "Box", "boxes")
@@ -46,6 +46,11 @@ def line(kind: str, content: Any) -> bytes:
     return msgspec.json.encode({"type": kind, "object": content}) + b"\n"
 
 
+def end_of_list(version: int) -> bytes:
+    """The bookmark that ends a streaming list."""
+    return line("BOOKMARK", body("", version, annotations={"k8s.io/initial-events-end": "true"}))
+
+
 class Clock:
     """Time that passes only by sleeping; sleepers yield to the loop so that others run."""
 
@@ -71,6 +76,7 @@ class Fault(msgspec.Struct, frozen=True):
     status: int = 0
     chunks: tuple[bytes, ...] = ()
     silent: bool = False
+    broken: bool = False  # the connection breaks after `chunks`
     status_body: Any = None
     headers: dict[str, str] = {}
 
@@ -88,7 +94,9 @@ class FakeStream:
 class FakeServer:
     """One collection of boxes. Versions count up with each change, as etcd's do."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, streaming: Literal["refused", "ignored", "served"] = "refused") -> None:
+        self.streaming = streaming  # what becomes of a list that is asked for as a stream
+        self.streamed = 0  # how often it was
         self.version = 100
         self.objects: dict[str, dict[str, Any]] = {}
         self.log: list[tuple[int, bytes]] = []
@@ -174,27 +182,40 @@ class FakeServer:
     async def stream(
         self, method: str, path: str, *, query: transport.Query = NOTHING, accept: str = transport.JSON, timeout: float
     ) -> AsyncIterator[transport.Stream]:
-        self.calls["watch"] += 1
-        self.requests.append(("WATCH", path, {**query, "accept": accept}, None))
+        initial = "sendInitialEvents" in query
+        if initial:
+            self.streamed += 1
+            self.requests.append(("STREAM", path, {**query, "accept": accept}, None))
+            if self.streaming == "refused":
+                sent = (msgspec.json.encode(refusal(422, "Invalid")),)
+                yield FakeStream(422, {}, self._play(sent, silent=False))
+                return
+        else:
+            self.calls["watch"] += 1
+            self.requests.append(("WATCH", path, {**query, "accept": accept}, None))
         fault = self.faults.popleft() if self.faults else self.always
-        since = int(str(query["resourceVersion"]))
-        if fault is None and since < self.forgotten:
+        since = 0 if initial else int(str(query["resourceVersion"]))
+        if fault is None and not initial and since < self.forgotten:
             fault = Fault(status=410, status_body=refusal(410, "Expired"))
         self.watching += 1
         try:
             if fault is None:
-                yield FakeStream(200, {}, self._follow(since))
+                yield FakeStream(200, {}, self._initial() if initial else self._follow(since))
             elif fault.status:
                 sent = (msgspec.json.encode(fault.status_body or {}),)
                 yield FakeStream(fault.status, fault.headers, self._play(sent, silent=False))
             else:
-                yield FakeStream(200, {}, self._play(fault.chunks, silent=fault.silent))
+                yield FakeStream(200, {}, self._play(fault.chunks, silent=fault.silent, broken=fault.broken))
         finally:
             self.watching -= 1
 
-    async def _play(self, chunks: Sequence[bytes], *, silent: bool) -> AsyncGenerator[bytes, None]:
+    async def _play(
+        self, chunks: Sequence[bytes], *, silent: bool, broken: bool = False
+    ) -> AsyncGenerator[bytes, None]:
         for chunk in chunks:
             yield chunk
+        if broken:
+            raise errors.TransportError("broken off", sent=True)
         if silent:
             await asyncio.Event().wait()
         self.lifetime()
@@ -203,6 +224,18 @@ class FakeServer:
         """End all open watches."""
         self._cuts += 1
         await self.flush()
+
+    async def _initial(self) -> AsyncGenerator[bytes, None]:
+        """A streaming list of this moment, and what follows."""
+        since, lines = self.version, [line("ADDED", self.objects[name]) for name in sorted(self.objects)]
+        for text in lines:
+            yield text
+        if self.list_gate is not None:
+            await self.list_gate.wait()
+        if self.streaming == "served":
+            yield end_of_list(since)
+        async for text in self._follow(since):
+            yield text
 
     async def _follow(self, since: int) -> AsyncGenerator[bytes, None]:
         cuts = self._cuts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from hypothesis import given, settings
@@ -43,9 +43,11 @@ STEPS = st.one_of(
 class Run:
     """One sequence against one cache, with what must hold after each step."""
 
-    def __init__(self) -> None:
-        self.server, clock = FakeServer(), Clock()
-        self.cache = kube_cache.Cache(kube_client.Client(self.server), watch.Scope(BOX), Box, pace=clock.pace())
+    def __init__(self, streaming: Literal["refused", "served"], piece: float) -> None:
+        self.server, clock = FakeServer(streaming=streaming), Clock()
+        self.cache = kube_cache.Cache(
+            kube_client.Client(self.server), watch.Scope(BOX), Box, pace=clock.pace(slice=piece)
+        )
         self.cache.subscribe(self.told)
         self.incarnation = 0
         self.floor: dict[str, int] = {}  # name -> version of the last own write
@@ -158,10 +160,14 @@ class Run:
 
 
 @settings(max_examples=300, deadline=None)
-@given(st.lists(STEPS, max_size=40))
-def test_ends_equal_to_the_list(steps: list[tuple[Any, ...]]) -> None:
+@given(st.lists(STEPS, max_size=40), st.sampled_from(["refused", "served"]), st.booleans())
+def test_ends_equal_to_the_list(
+    steps: list[tuple[Any, ...]], streaming: Literal["refused", "served"], in_pieces: bool
+) -> None:
+    """By pages or as a stream; told at once, or with everybody else's turn after each object."""
+
     async def play() -> None:
-        run = Run()
+        run = Run(streaming, 0.0 if in_pieces else 10.0)
         run.cache.start()
         try:
             for step in steps:

@@ -94,6 +94,7 @@ async def test_apply(client: Client, server: FakeServer) -> None:
         "fieldManager": "m",
         "force": "true",
         "dryRun": "All",
+        "timeout": "15000ms",
         "content_type": "application/apply-patch+yaml",
         "accept": "application/json",
     }
@@ -114,6 +115,21 @@ async def test_patches_and_create(client: Client, server: FakeServer) -> None:
     assert last(server)[:2] == ("POST", "/apis/test.moorage.dev/v1/namespaces/ns/boxes")
     await client.create(kinds.POD, "ns", {}, name="p", subresource="binding", field_manager="m")
     assert last(server)[1] == "/api/v1/namespaces/ns/pods/p/binding"
+
+
+async def test_writes_tell_the_server_when_the_caller_gives_up(client: Client, server: FakeServer) -> None:
+    """Else a request that waits in a slow server is carried out after its sender has lost the lease."""
+    await client.apply(BOX, "ns", "a", {}, field_manager="m", timeout=1.5)
+    await client.patch_merge(BOX, "ns", "a", {}, field_manager="m", timeout=1.5)
+    await client.patch_json(BOX, "ns", "a", [], field_manager="m", timeout=1.5)
+    await client.create(BOX, "ns", {}, field_manager="m", timeout=1.5)
+    await client.delete(BOX, "ns", "a", propagation="Background", timeout=1.5)
+    await client.evict("ns", "p", timeout=1.5)
+
+    assert [query.get("timeout") for _, _, query, _ in server.requests] == ["1500ms"] * 6
+
+    await client.apply(BOX, "ns", "a", {}, field_manager="m", timeout=0.0001)
+    assert last(server)[2]["timeout"] == "1ms"  # 0 would mean the server's own limit
 
 
 async def test_a_patch_that_does_not_fit_is_a_conflict(client: Client, server: FakeServer) -> None:

@@ -248,6 +248,16 @@ class TestListOlderThanAnOwnWrite:
         assert len(changes) == 1
 
 
+def relist(kept: replica.Replica[Box], items: list[Box], version: str) -> None:
+    """A list, and all that it tells."""
+    kept.listing()
+    for item in items:
+        kept.event("ADDED", item)
+    kept.listed(version)
+    for _ in kept.tell():
+        pass
+
+
 class TestReplica:
     """Corners that a healthy server does not show."""
 
@@ -255,10 +265,8 @@ class TestReplica:
         """An etcd restored from a backup: a fresh list is the truth, whatever was stored."""
         seen: Changes = []
         kept = replica.Replica[Box](seen.append)
-        kept.listing()
-        kept.replace([box("a", 900, size=9), box("b", 901)], "950")
-        kept.listing()
-        kept.replace([box("a", 400, size=4)], "500")
+        relist(kept, [box("a", 900, size=9), box("b", 901)], "950")
+        relist(kept, [box("a", 400, size=4)], "500")
         kept.event("MODIFIED", box("a", 510, size=5))
 
         entry = kept.objects.get(("ns", "a"))
@@ -293,13 +301,12 @@ class TestReplica:
 
     def test_nothing_is_remembered_of_writes_between_lists(self) -> None:
         kept = replica.Replica[Box](lambda _: None)
-        kept.listing()
-        kept.replace([], "1")
+        relist(kept, [], "1")
         for number in range(100):
             kept.took(box(f"box-{number}", number + 2))
             kept.buried(("ns", f"box-{number}"))
             kept.event("DELETED", box(f"box-{number}", 1000 + number))
-        assert not kept._written
+        assert kept._fresh is None
         assert not kept._tombs
         assert not kept._held
 

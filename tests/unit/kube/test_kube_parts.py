@@ -55,7 +55,9 @@ def test_indexes_follow_every_change(changes: list[tuple[str, int, bool]]) -> No
     kept.index("size", lambda item: [str(item.size)])
     for version, (name, size, present) in enumerate(changes, 1):
         if present:
-            kept.put(("ns", name), store.Entry(box(name, version, size=size), name, version))
+            made = box(name, version, size=size)
+            before = kept.get(("ns", name))
+            assert kept.put(("ns", name), store.Held(made, name, version), made) == (before and before.obj)
         else:
             kept.drop(("ns", name))
     kept.index("late", lambda item: [str(item.size)])
@@ -63,6 +65,35 @@ def test_indexes_follow_every_change(changes: list[tuple[str, int, bool]]) -> No
         expected = sorted(item.metadata.name for item in kept.objects() if item.size == size)
         for index in ("size", "late"):
             assert sorted(item.metadata.name for item in kept.by(index, str(size))) == expected
+
+
+@given(OBJECTS, OBJECTS)
+def test_a_store_that_adopts_another_is_that_other(
+    changes: list[tuple[str, int, bool]], others: list[tuple[str, int, bool]]
+) -> None:
+    """Contents and indexes, also one that was made while the other was filled."""
+    kept: store.Store[Box] = store.Store()
+    kept.index("size", lambda item: [str(item.size)])
+    twin = kept.empty_twin()
+    kept.index("late", lambda item: [str(item.size), "all"])
+    for target, wanted in ((kept, changes), (twin, others)):
+        for version, (name, size, present) in enumerate(wanted, 1):
+            made = box(name, version, size=size)
+            if present:
+                target.put(("ns", name), store.Held(made, name, version), made)
+            else:
+                target.drop(("ns", name))
+    expected, given_back = twin.objects(), kept.objects()
+    before = kept.adopt(twin)
+
+    assert [entry.obj for space in before.values() for entry in space.values()] == given_back
+    assert kept.objects() == expected
+    assert len(kept) == len(list(kept)) == len(expected)
+    assert sorted(i.metadata.name for i in kept.by("late", "all")) == sorted(i.metadata.name for i in expected)
+    for size in map(str, range(4)):
+        assert {i.metadata.name for i in kept.by("size", size)} == {
+            i.metadata.name for i in expected if str(i.size) == size
+        }
 
 
 def test_index_names_are_unique() -> None:

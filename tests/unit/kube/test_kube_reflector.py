@@ -255,16 +255,16 @@ async def test_metadata_only_asks_for_partial_objects(server: FakeServer, clock:
     thin.start()
     await until(lambda: server.watching)
 
-    (_, path, asked, _), (_, _, watched, _) = server.requests
+    (_, _, streamed, _), (_, path, asked, _), (_, _, watched, _) = server.requests
     assert path == "/apis/test.moorage.dev/v1/namespaces/ns/boxes"
     assert asked["accept"].startswith("application/json;as=PartialObjectMetadataList;")
     assert watched["accept"].startswith("application/json;as=PartialObjectMetadata;")
-    assert asked["labelSelector"] == watched["labelSelector"] == "app=x"
-    assert asked["fieldSelector"] == watched["fieldSelector"] == "metadata.name=mine"
+    for query in (streamed, asked, watched):
+        assert (query["labelSelector"], query["fieldSelector"]) == ("app=x", "metadata.name=mine")
     await thin.stop()
 
 
-async def test_gc_is_relaxed_only_while_the_first_list_runs(cache: Cache, server: FakeServer) -> None:
+async def test_gc_is_relaxed_only_while_a_list_runs(cache: Cache, server: FakeServer) -> None:
     normal = gc.get_threshold()
     server.list_gate = asyncio.Event()
     cache.start()
@@ -273,7 +273,7 @@ async def test_gc_is_relaxed_only_while_the_first_list_runs(cache: Cache, server
     server.list_gate.set()
     await cache.wait_synced(5)
 
-    assert relaxed[0] == 50_000
+    assert relaxed[0] > normal[0]
     assert gc.get_threshold() == normal
 
 

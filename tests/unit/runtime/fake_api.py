@@ -210,6 +210,9 @@ class FakeApi:
     async def stream(
         self, method: str, path: str, *, query: transport.Query = NOTHING, accept: str = transport.JSON, timeout: float
     ) -> AsyncIterator[transport.Stream]:
+        if "sendInitialEvents" in query:  # a server that lists in pages only
+            yield _Stream(_nothing(), status=422)
+            return
         yield _Stream(self._follow(Place.of(path), int(str(query["resourceVersion"]))))
 
     async def _follow(self, scope: Place, since: int) -> AsyncGenerator[bytes, None]:
@@ -231,14 +234,17 @@ class FakeApi:
 
 
 class _Stream:
-    status = 200
     headers: Mapping[str, str] = {}
 
-    def __init__(self, source: AsyncGenerator[bytes, None]) -> None:
-        self._source = source
+    def __init__(self, source: AsyncGenerator[bytes, None], *, status: int = 200) -> None:
+        self._source, self.status = source, status
 
     def chunks(self) -> AsyncGenerator[bytes, None]:
         return self._source
+
+
+async def _nothing() -> AsyncGenerator[bytes, None]:
+    yield b""
 
 
 def _hold(live: Object, expected: Mapping[str, Any]) -> None:

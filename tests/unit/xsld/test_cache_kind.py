@@ -46,11 +46,12 @@ async def started(api: fake_api.FakeApi, spec: dict[str, Any]) -> AsyncIterator[
 
 
 async def observation(api: fake_api.FakeApi, spec: dict[str, Any]) -> seen.Seen:
-    """What is observed once the credentials were looked at."""
+    """What is observed once the credentials were looked at and the watches are filled."""
     async with started(api, spec) as made:
         obj = made.find("ns", "c")
         assert obj is not None
         await fake_api.until(lambda: not isinstance(made.observe(obj, states.NOW).credentials, observed.Failed))
+        await fake_api.until(lambda: not isinstance(made.observe(obj, states.NOW).objects, observed.Failed))
         return made.observe(obj, states.NOW)
 
 
