@@ -58,7 +58,7 @@ class Client:
     """One session over at most `connections` connections, watches aside."""
 
     def __init__(self, kubeconfig: str, *, connections: int = 16) -> None:
-        self._server, headers, context = _access(kubeconfig)
+        self._server, headers, context = access(kubeconfig)
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(ssl=context, limit=connections), headers=headers
         )
@@ -128,7 +128,8 @@ async def connected(kubeconfig: str, *, connections: int = 16) -> AsyncIterator[
         await client.close()
 
 
-def _access(kubeconfig: str) -> tuple[str, dict[str, str], ssl.SSLContext]:
+def access(kubeconfig: str) -> tuple[str, dict[str, str], ssl.SSLContext]:
+    """Address, headers and TLS."""
     config = yaml.safe_load(Path(kubeconfig).read_text())
     cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
     context = ssl.create_default_context(cadata=base64.b64decode(cluster["certificate-authority-data"]).decode())

@@ -39,10 +39,22 @@ class Size(msgspec.Struct, frozen=True):
     samples: int = 160
     every: float = 0.025
     strangers: int = 50_000
+    pods: int = 100_000
+    profiled: int = 1_000
 
 
 SHORT = Size(
-    cold=300, burst=100, changes=50, idle=3.0, resync=1.0, backlog=1_500, samples=40, every=0.02, strangers=2_000
+    cold=300,
+    burst=100,
+    changes=50,
+    idle=3.0,
+    resync=1.0,
+    backlog=1_500,
+    samples=40,
+    every=0.02,
+    strangers=2_000,
+    pods=10_000,
+    profiled=300,
 )
 
 
@@ -59,7 +71,7 @@ class Bench:
     async def life(self, runtime: str) -> Mapping[str, Figures]:
         """Case -> figures, for one runtime."""
         size, found = self.size, dict[str, Figures]()
-        async with world.world(self.admin, _fresh(runtime)) as it:
+        async with world.world(self.admin, fresh(runtime)) as it:
             await it.make(size.cold)
             await asyncio.sleep(0.5)
             begun = self._begin()
@@ -201,7 +213,7 @@ class Bench:
         """An operator that starts with much to do, while some of its objects are changed."""
         size = self.size
         chance = random.Random(size.samples)  # noqa: S311 - which objects
-        async with world.world(self.admin, _fresh(runtime)) as it:
+        async with world.world(self.admin, fresh(runtime)) as it:
             await it.make(size.backlog)
             await asyncio.sleep(0.5)
             chosen = chance.sample(range(size.backlog), size.samples)
@@ -247,7 +259,7 @@ async def quiet(process: places.Operator, *, within: float = 120.0) -> float:
     return worked
 
 
-async def _bounded(change: object, within: float = 30.0) -> tuple[float, float]:
+async def _bounded(change: object, within: float = 15.0) -> tuple[float, float]:
     """A change that takes longer counts as having taken that long."""
     try:
         async with asyncio.timeout(within):
@@ -280,10 +292,6 @@ async def _passes(process: places.Operator, runtime: str) -> tuple[float, float]
     return float(idle[1]) if idle else 0.0, all_
 
 
-def _fresh(runtime: str) -> str:
+def fresh(runtime: str) -> str:
+    """A namespace that nobody has used."""
     return f"bench-{runtime}-{uuid.uuid4().hex[:8]}"
-
-
-def strangers_namespace() -> str:
-    """Where the crowd of strangers lives."""
-    return _fresh("strangers")

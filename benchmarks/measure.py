@@ -109,20 +109,21 @@ class AuditLog:
     """The end of the audit log, read on from where it was last read."""
 
     def __init__(self, path: Path) -> None:
-        self._file = path.open("rb")
+        self._path = path
         self._decoder = msgspec.json.Decoder(Request)
-        self._rest = b""
         self.skip()
 
     def skip(self) -> None:
         """Forget what is there."""
-        self._file.seek(0, os.SEEK_END)
-        self._rest = b""
+        self._read_to = self._path.stat().st_size
 
     def read(self) -> list[Request]:
-        """What has come since."""
-        *lines, self._rest = (self._rest + self._file.read()).split(b"\n")
-        return [self._decoder.decode(line) for line in lines]
+        """What has come since, as far as its lines are whole."""
+        with self._path.open("rb") as file:
+            file.seek(self._read_to)
+            whole, newline, _ = file.read().rpartition(b"\n")
+        self._read_to += len(whole) + len(newline)
+        return [self._decoder.decode(line) for line in whole.splitlines()]
 
 
 def span(lines: Iterable[Request], user: str) -> float:

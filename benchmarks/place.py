@@ -50,6 +50,14 @@ class Place(msgspec.Struct, frozen=True):
         """A kubeconfig for this runtime alone."""
         return str(self.state / f"{runtime}.kubeconfig")
 
+    def access_at(self, address: str) -> str:
+        """A kubeconfig for another server that has the same certificate."""
+        config = yaml.safe_load(Path(self.kubeconfig).read_text())
+        config["clusters"][0]["cluster"]["server"] = address
+        file = self.state / "other.kubeconfig"
+        file.write_text(yaml.safe_dump(config))
+        return str(file)
+
     def give_access(self, runtime: str, token: str) -> None:
         """Write that kubeconfig."""
         config = yaml.safe_load(Path(self.kubeconfig).read_text())
@@ -131,18 +139,9 @@ async def _account(place: Place, admin: bare.Client, runtime: str) -> None:
 def build() -> None:
     """The Go operator, and kopf's environment from its own pinned requirements."""
     BUILD.mkdir(parents=True, exist_ok=True)
+    building = f"go build -trimpath -mod=readonly -o {BUILD / 'controller-runtime'} -ldflags".split()
     subprocess.run(
-        [
-            "go",
-            "build",
-            "-trimpath",
-            "-mod=readonly",
-            "-ldflags",
-            "-s -w",
-            "-o",
-            str(BUILD / "controller-runtime"),
-            ".",
-        ],
+        [*building, "-s -w", "."],
         cwd=ROOT / "benchmarks/operators/controller_runtime",
         env={**os.environ, "CGO_ENABLED": "0"},
         check=True,
