@@ -3,8 +3,9 @@
 #            IMAGES=prefix where such a cluster pulls images from, if they can't be loaded (demo)
 #            SEED=number   the seed of random tests (test, campaign)
 #            TESTS=path    only these tests (test, campaign)
+#            FULL=1        all rounds at full size, into docs/benchmarks.md: 40 minutes (bench)
 .DEFAULT_GOAL := help
-.PHONY: help demo up down deploy env test unit api e2e campaign check vet format image crds docs lock venv clean
+.PHONY: help demo up down deploy env test unit api e2e campaign bench check vet format image crds docs lock venv clean
 MAKEFLAGS += --no-print-directory
 PY := .venv/bin/python
 STATE := $(or $(TESTBED_STATE),$(CURDIR)/.testbed)
@@ -45,6 +46,9 @@ e2e: venv ## the tests that need a whole cluster
 campaign: venv ## the long random tests, whole
 	@$(PY) -m dev.test --campaign
 
+bench: venv ## moorage beside controller-runtime and kopf, on one API server (as root; FULL=1 for the table)
+	@PYTHONPATH=src:. $(PY) -m benchmarks $(if $(FULL),--full)
+
 check: venv ## format, lint, types, import directions, generated files
 	@$(PY) -m dev.check
 
@@ -70,6 +74,8 @@ lock: venv ## pin the requirements anew, with hashes
 	  --extra fast --extra tracing --constraint requirements/runtime.txt pyproject.toml -o requirements/tracing.txt
 	@.venv/bin/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --python-version 3.11 \
 	  --extra fast --group dev pyproject.toml -o requirements/dev.txt
+	@.venv/bin/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --python-version 3.11 \
+	  requirements/benchmarks.in -o requirements/benchmarks.txt
 
 venv: ## the Python environment in .venv
 	@dev/venv

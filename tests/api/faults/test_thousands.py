@@ -102,9 +102,12 @@ class World:
             (watch.Scope(CONFIG_MAP, namespace, name="cm-1"), ConfigMap),
         ]
         self.wires = [faulty.Wire(through, self.chaos) for _ in scopes]
+        clients = [kube_client.Client(wire) for wire in self.wires]
+        for only in clients[1::2]:
+            only.only_pages.add(CONFIG_MAP)  # the others list as a stream, until a fault looks as if the server can't
         self.beside = [
-            kube_cache.Cache(kube_client.Client(wire), scope, model, pace=PACE)
-            for wire, (scope, model) in zip(self.wires, scopes, strict=True)
+            kube_cache.Cache(a_client, scope, model, pace=PACE, cold=model is dict)
+            for a_client, (scope, model) in zip(clients, scopes, strict=True)
         ]
         for cache in self.beside:
             cache.start()

@@ -1,0 +1,56 @@
+"""On what a run was made: processor, kernel, versions, and how busy the machine was otherwise."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import subprocess
+import time
+from importlib import metadata
+from pathlib import Path
+
+from benchmarks import place as places
+
+
+def facts(began: tuple[float, float], server: str, rounds: int) -> list[tuple[str, str]]:
+    """Name and value; `began` is the load average and epoch seconds at the start, `server` its version."""
+    return [
+        ("date", time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(began[1]))),
+        ("rounds", f"{rounds} in {(time.time() - began[1]) / 60:.0f} minutes"),
+        ("load average", f"{began[0]:.1f} before, {os.getloadavg()[0]:.1f} at the end; the run's own is 2 to 4"),
+        ("CPU", f"{os.cpu_count()} x {_cpu()}"),
+        ("memory", f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.0f} GiB"),
+        ("kernel", platform.release()),
+        ("API server", f"kube-apiserver {server}, audit log on, etcd without fsync, TLS, all on this machine"),
+        ("moorage", f"{_commit()}, Python {platform.python_version()}, {_packages()}"),
+        ("controller-runtime", f"{_pinned('operators/controller_runtime/go.mod', 'controller-runtime v')}, {_go()}"),
+        ("kopf", _pinned("../requirements/benchmarks.txt", "kopf==")),
+    ]
+
+
+def _cpu() -> str:
+    found = re.search(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    return found[1] if found else platform.machine()
+
+
+def _packages() -> str:
+    return ", ".join(f"{name} {metadata.version(name)}" for name in ("aiohttp", "msgspec", "uvloop"))
+
+
+def _pinned(file: str, before: str) -> str:
+    found = re.search(rf"{re.escape(before)}(\S+)", (places.ROOT / "benchmarks" / file).read_text())
+    return found[1] if found else "?"
+
+
+def _commit() -> str:
+    return _said("git", "-C", str(places.ROOT), "describe", "--always", "--dirty")
+
+
+def _go() -> str:
+    return _said("go", "env", "GOVERSION")
+
+
+def _said(*command: str) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.stdout.strip() or "?"

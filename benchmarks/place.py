@@ -1,0 +1,236 @@
+"""Where the operators run: an API server of the benchmark's own, an account for each, and how each is started."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import msgspec
+import yaml
+
+from benchmarks import bare, measure
+from benchmarks.operators import moorage_widget, names
+
+ROOT = Path(__file__).parents[1]
+BUILD = ROOT / "build" / "benchmarks"
+RUNTIMES = ("moorage", "controller-runtime", "controller-runtime-ryw", "kopf", "limit")
+ACCOUNTS = "benchmark-accounts"
+WORKERS = 16
+
+
+class Place(msgspec.Struct, frozen=True):
+    """The API server as the harness sees it."""
+
+    state: Path
+    """The testbed's folder."""
+
+    def pid(self) -> int:
+        """The API server's process."""
+        return int(json.loads((self.state / "run/processes/apiserver.json").read_text())["pid"])
+
+    @property
+    def kubeconfig(self) -> str:
+        """Of the admin, who the harness is."""
+        return str(self.state / "kubeconfig")
+
+    def audit(self) -> measure.AuditLog:
+        """Its audit log, from now on."""
+        return measure.AuditLog(self.state / "audit.log")
+
+    def access(self, runtime: str) -> str:
+        """A kubeconfig for this runtime alone."""
+        return str(self.state / f"{runtime}.kubeconfig")
+
+    def access_at(self, address: str) -> str:
+        """A kubeconfig for another server that has the same certificate."""
+        config = yaml.safe_load(Path(self.kubeconfig).read_text())
+        config["clusters"][0]["cluster"]["server"] = address
+        file = self.state / "other.kubeconfig"
+        file.write_text(yaml.safe_dump(config))
+        return str(file)
+
+    def give_access(self, runtime: str, token: str) -> None:
+        """Write that kubeconfig."""
+        config = yaml.safe_load(Path(self.kubeconfig).read_text())
+        config["users"][0]["user"] = {"token": token}
+        Path(self.access(runtime)).write_text(yaml.safe_dump(config))
+
+
+def user(runtime: str) -> str:
+    """Whose requests those of a runtime are."""
+    return f"system:serviceaccount:{ACCOUNTS}:{runtime}"
+
+
+# --- the API server --------------------------------------------------------------------------------------------------
+
+
+def up(index: str) -> Place:
+    """A testbed with an API server alone."""
+    state = Path(os.environ.get("BENCH_STATE") or BUILD / "testbed")
+    _testbed(state, "--index", index, "up", "--level", "api")
+    return Place(state)
+
+
+def down(place: Place) -> None:
+    """Take it away."""
+    _testbed(place.state, "down")
+    shutil.rmtree(place.state, ignore_errors=True)
+
+
+def _testbed(state: Path, *words: str) -> None:
+    environment = {"TESTBED_BIN": str(ROOT / ".testbed" / "bin"), **os.environ}
+    command = [str(ROOT / "testbed" / "testbed"), "--state", str(state), *words]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environment)
+
+
+async def prepare(place: Place, admin: bare.Client) -> None:
+    """The Widget kind, and an account with all rights and a kubeconfig for each runtime."""
+    crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    body = moorage_widget.definition()
+    await admin.apply(f"{crds}/{body['metadata']['name']}", body, manager="benchmark")
+    space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": ACCOUNTS}}
+    await admin.apply(f"/api/v1/namespaces/{ACCOUNTS}", space, manager="benchmark")
+    for runtime in RUNTIMES:
+        await _account(place, admin, runtime)
+    while True:  # right after a definition was made, its paths may still be missing
+        try:
+            await admin.list(names.widgets("default"), msgspec.Raw)
+        except bare.RefusedError:
+            await asyncio.sleep(0.2)
+        else:
+            break
+    await asyncio.sleep(3.0)  # and watches of it may end early for some seconds
+
+
+async def _account(place: Place, admin: bare.Client, runtime: str) -> None:
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": runtime, "namespace": ACCOUNTS}}
+    path = f"/api/v1/namespaces/{ACCOUNTS}/serviceaccounts/{runtime}"
+    await admin.apply(path, account, manager="benchmark")
+    rights = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": f"benchmark-{runtime}"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
+        "subjects": [{"kind": "ServiceAccount", "name": runtime, "namespace": ACCOUNTS}],
+    }
+    bindings = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
+    await admin.apply(f"{bindings}/benchmark-{runtime}", rights, manager="benchmark")
+    asked = {
+        "apiVersion": "authentication.k8s.io/v1",
+        "kind": "TokenRequest",
+        "spec": {"expirationSeconds": 86400},
+    }
+    token = json.loads(await admin.send("POST", f"{path}/token", asked))["status"]["token"]
+    place.give_access(runtime, token)
+
+
+# --- the operators ---------------------------------------------------------------------------------------------------
+
+
+def build() -> None:
+    """The Go operator, and kopf's environment from its own pinned requirements."""
+    BUILD.mkdir(parents=True, exist_ok=True)
+    building = f"go build -trimpath -mod=readonly -o {BUILD / 'controller-runtime'} -ldflags".split()
+    subprocess.run(
+        [*building, "-s -w", "."],
+        cwd=ROOT / "benchmarks/operators/controller_runtime",
+        env={**os.environ, "CGO_ENABLED": "0"},
+        check=True,
+    )
+    pinned = ROOT / "requirements" / "benchmarks.txt"
+    stamp = BUILD / "kopf" / ".stamp"
+    if not stamp.exists() or stamp.read_text() != pinned.read_text():
+        subprocess.run([sys.executable, "-m", "venv", "--clear", str(BUILD / "kopf")], check=True)
+        pip = [str(BUILD / "kopf/bin/python"), "-m", "pip", "install", "--quiet", "--require-hashes", "-r", str(pinned)]
+        subprocess.run(pip, check=True)
+        stamp.write_text(pinned.read_text())
+
+
+def command(runtime: str) -> list[str]:
+    """How the operator of this runtime is started, its options aside."""
+    match runtime:
+        case "controller-runtime":
+            return [str(BUILD / "controller-runtime")]
+        case "controller-runtime-ryw":
+            return [str(BUILD / "controller-runtime"), "--read-your-writes"]
+        case "kopf":
+            return [str(BUILD / "kopf/bin/python"), "-m", "benchmarks.operators.kopf_widget"]
+        case "limit":
+            return [sys.executable, "-m", "benchmarks.operators.limit"]
+        case "moorage":
+            return [sys.executable, "-m", "benchmarks.operators.moorage_widget"]
+    raise ValueError(f"no runtime {runtime}")
+
+
+def has_port(runtime: str) -> bool:
+    """Whether it is told a port for its metrics."""
+    return not runtime.startswith("controller-runtime")
+
+
+class Operator:
+    """One running operator process."""
+
+    def __init__(self, running: subprocess.Popen[bytes], port: int) -> None:
+        self.pid, self.port = running.pid, port
+        self._running = running
+
+    def check(self) -> None:
+        """Raise RuntimeError when it has ended by itself."""
+        if self._running.poll() is not None:
+            raise RuntimeError(f"the operator ended with code {self._running.returncode}")
+
+
+@asynccontextmanager
+async def operator(
+    place: Place, runtime: str, namespace: str, *, resync: float = 36000.0, wide: bool = False, profile: str = ""
+) -> AsyncIterator[Operator]:
+    """The operator of a runtime over one namespace; `profile` names a file for what cProfile finds."""
+    port = _free_port()
+    words = ["--kubeconfig", place.access(runtime), "--namespace", namespace, "--resync", f"{resync:g}"]
+    words += ["--workers", str(WORKERS)]
+    words += ["--wide"] if wide else []
+    words += ["--port", str(port)] if has_port(runtime) else []
+    start = command(runtime)
+    if profile:
+        start = [start[0], "-m", "benchmarks.operators.profiled", profile, start[-1]]
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # or each start would compile everything anew
+    BUILD.mkdir(parents=True, exist_ok=True)
+    with (BUILD / f"{runtime}.log").open("ab") as log:
+        running = subprocess.Popen(  # noqa: ASYNC220 - begins at once, and its time counts from here
+            [*start, *words], env=environment, cwd=ROOT, stdout=log, stderr=log
+        )
+    try:
+        yield Operator(running, port)
+    finally:
+        await _end(running)
+
+
+async def _end(running: subprocess.Popen[bytes], patience: float = 15.0) -> None:
+    running.send_signal(signal.SIGTERM)
+    try:
+        await asyncio.to_thread(running.wait, patience)
+    except subprocess.TimeoutExpired:
+        running.kill()
+        running.wait()
+
+
+def _free_port() -> int:
+    with socket.socket() as it:
+        it.bind(("127.0.0.1", 0))
+        return int(it.getsockname()[1])
+
+
+def rotated(runtimes: Sequence[str], number: int) -> list[str]:
+    """The runtimes in the order of round `number`: each comes first equally often."""
+    turn = number % len(runtimes)
+    return [*runtimes[turn:], *runtimes[:turn]]

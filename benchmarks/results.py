@@ -1,0 +1,29 @@
+"""The figures of one run: case -> runtime -> figure -> one value for each round."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+Rounds = dict[str, dict[str, dict[str, list[float]]]]
+
+
+class Results:
+    """Collects them, and writes them down after each round, so that a run that is cut leaves what it found."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self.figures: Rounds = {}
+
+    def add(self, case: str, runtime: str, figures: Mapping[str, float]) -> None:
+        """One round of a case."""
+        of = self.figures.setdefault(case, {}).setdefault(runtime, {})
+        for name, value in figures.items():
+            of.setdefault(name, []).append(round(float(value), 6))
+
+    def save(self) -> None:
+        """Write the file."""
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        self._file.write_bytes(msgspec.json.format(msgspec.json.encode(self.figures), indent=1) + b"\n")
