@@ -104,7 +104,7 @@ class WidgetKind(kind.Kind[Widget, Seen]):
 
     def _on_child(self, change: kube_cache.Change[dict[str, Any]]) -> None:
         metadata = (change.new or change.old or {})["metadata"]
-        self._world.enqueue(self.key(metadata["namespace"], metadata["labels"][names.OWNER]))
+        self._world.enqueue(self.key(metadata["namespace"], metadata["labels"][names.OWNER]), backlog=change.initial)
 
     def observe(self, obj: Widget, now: float) -> Seen:
         there = obj.metadata
@@ -134,6 +134,7 @@ async def _run() -> bool:
         host="127.0.0.1",
         port=given.port,
         workers=given.workers,
+        events="none",  # as the peers' operators write none
     )
     wire = transport.AiohttpTransport(await credentials.from_kubeconfig(given.kubeconfig))
     widget = WidgetKind(given.namespace, resync=given.resync, wide=given.wide)

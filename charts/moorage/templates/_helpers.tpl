@@ -106,6 +106,7 @@ leaderElection:
 http:
   port: 8080
 logLevel: {{ .Values.logLevel }}
+events: {{ .Values.events }}
 workers: {{ .Values.workers }}
 helmRuns: {{ .Values.helmRuns }}
 {{- /* Beyond the drain: events go out, the lease is released, connections close. */}}

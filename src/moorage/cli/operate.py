@@ -75,6 +75,7 @@ async def _operate(
         workers=loaded.workers,
         task_limit=loaded.helm_runs,
         drain=loaded.drain_seconds,
+        events=loaded.events,
     )
     async with connection.connected(kubeconfig, context) as reached:
         following = asyncio.create_task(level.run(), name="log level")

@@ -11,6 +11,7 @@ import datetime
 import time
 import uuid
 from collections.abc import Callable
+from typing import Literal, TypeAlias
 
 import msgspec
 import structlog
@@ -28,6 +29,10 @@ QUIET = 600.0
 
 REMEMBERED = 10_000
 """How many notes are remembered for that."""
+
+
+Wanted: TypeAlias = Literal["all", "warnings", "none"]
+"""Which notes become Events: each is one more write, and one more object for an hour, in the API server."""
 
 
 class Note(msgspec.Struct, frozen=True):
@@ -49,15 +54,19 @@ class Recorder:
         at: gate.Gate,
         *,
         instance: str,
+        wanted: Wanted = "all",
         size: int = 1000,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._client, self._gate, self._instance, self._clock = client, at, instance, clock
+        self._wanted = wanted
         self._notes: asyncio.Queue[tuple[Note, gate.Gate]] = asyncio.Queue(size)
         self._told: collections.OrderedDict[Note, float] = collections.OrderedDict()
 
     def note(self, note: Note) -> None:
-        """Have the note posted; not if it was lately, and dropped when the buffer is full."""
+        """Have the note posted if it is wanted; not if it was lately, and dropped when the buffer is full."""
+        if self._wanted == "none" or (self._wanted == "warnings" and not note.warning):
+            return
         now = self._clock()
         if now - self._told.get(note, -QUIET) < QUIET:
             return

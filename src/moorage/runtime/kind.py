@@ -65,6 +65,13 @@ def acting_for(key: Hashable) -> Iterator[None]:
         _AUTHOR.reset(token)
 
 
+class Enqueue(Protocol):
+    """Has a key looked at, with `backlog` after what is news."""
+
+    def __call__(self, key: Any, *, backlog: bool = False) -> None:
+        """Never fails."""
+
+
 class World:
     """What a kind is given to build its caches, sources and operations from."""
 
@@ -73,7 +80,7 @@ class World:
         client: kube_client.Client,
         caches: kube_cache.Caches,
         gate: gates.Gate,
-        enqueue: Callable[[Hashable], None],
+        enqueue: Enqueue,
         *,
         pressure: pressures.Pressure | None = None,
         traces: tracing.Traces | None = None,
@@ -91,10 +98,13 @@ class World:
         """The gate for whatever is done now: that of the shard whose pass or task this is."""
         return gates.current(self._gate)
 
-    def enqueue(self, key: Hashable) -> None:
-        """Have `key` looked at; nothing happens while subscribers are told of that key's own write (law 6)."""
+    def enqueue(self, key: Hashable, *, backlog: bool = False) -> None:
+        """Have `key` looked at; nothing happens while subscribers are told of that key's own write (law 6).
+
+        `backlog`: it gives way to news, as what a first list brings should.
+        """
         if not self.echoes(key):
-            self._enqueue(key)
+            self._enqueue(key, backlog=backlog)
 
     def echoes(self, key: Hashable) -> bool:
         """True while subscribers are told of a write that `key` itself has made."""

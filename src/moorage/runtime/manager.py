@@ -72,6 +72,7 @@ class Settings(msgspec.Struct, frozen=True):
     task_limit: int = 4
     drain: float = 40.0
     backoff: float = 0.5  # until the first new try of what failed
+    events: events.Wanted = "all"
 
 
 class End(NamedTuple):
@@ -117,7 +118,7 @@ class Manager:
             traces=traces,
             task_limit=settings.task_limit,
         )
-        self._recorder = events.Recorder(client, self._gate, instance=settings.identity)
+        self._recorder = events.Recorder(client, self._gate, instance=settings.identity, wanted=settings.events)
         shared = lanes.Lanes()
         self._controllers: dict[str, controller.Controller[Any, Any]] = {}
         for of in kinds:
@@ -289,10 +290,10 @@ class Manager:
                     log.exception("not looked for the unreadable", kind=each.kind.resource.kind)
             await asyncio.sleep(LOOK_EVERY)
 
-    def _enqueue(self, key: Hashable) -> None:
+    def _enqueue(self, key: Hashable, *, backlog: bool = False) -> None:
         at = cast("kind.Key", key)
         if not self._shards.are_many or self._controllers[at[0]].is_mine(at):
-            self._keys.add(at)
+            self._keys.add(at, backlog=backlog)
 
     def _server(self) -> server.Server | None:
         if not self._settings.port:

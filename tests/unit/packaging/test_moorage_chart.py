@@ -51,6 +51,7 @@ def test_configuration_file(render: Any) -> None:
         },
         "http": {"port": 8080},
         "logLevel": "info",
+        "events": "all",
         "workers": 8,
         "helmRuns": 4,
         "drainSeconds": 40,

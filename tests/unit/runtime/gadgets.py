@@ -88,7 +88,7 @@ class Bench:
         self.gate = gate.Gate()
         self.shards = shards.Shards(1, self.gate)
         self.keys: queue.WorkQueue[kind.Key] = queue.WorkQueue(base=0.05)
-        self.world = kind.World(self.client, self.caches, self.gate, self.keys.add)  # type: ignore[arg-type]
+        self.world = kind.World(self.client, self.caches, self.gate, self.keys.add)
         self.recorder = events.Recorder(self.client, self.gate, instance="test")
         self.notes: list[events.Note] = []
         self.recorder.note = self.notes.append  # type: ignore[method-assign, assignment]

@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import msgspec
+import pytest
+
 from moorage.api import meta
 from moorage.kube import client as kube_client
 from moorage.kube import errors
@@ -39,6 +42,18 @@ async def test_the_same_is_told_once_in_a_while(api: FakeApi) -> None:
         "name": "one",
         "uid": "uid-1",
     }
+
+
+@pytest.mark.parametrize(("wanted", "posted"), [("all", ["Ready", "Stuck"]), ("warnings", ["Stuck"]), ("none", [])])
+async def test_only_what_is_wanted_is_told(api: FakeApi, wanted: events.Wanted, posted: list[str]) -> None:
+    it = events.Recorder(kube_client.Client(api), gate.Gate(), instance="me", wanted=wanted)
+    running = asyncio.create_task(it.run())
+    it.note(note())
+    it.note(msgspec.structs.replace(note("Stuck"), warning=True))
+    await it.flush(1)
+    running.cancel()
+
+    assert posted == [w.body["reason"] for w in api.writes("events")]
 
 
 async def test_a_full_buffer_drops_and_a_failure_ends_nothing(api: FakeApi) -> None:

@@ -31,7 +31,7 @@ def woken() -> list[Any]:
 @pytest.fixture
 async def world(api: FakeApi, woken: list[Any]) -> AsyncIterator[kind.World]:
     client = kube_client.Client(api)
-    made = kind.World(client, kube_cache.Caches(client), gate.Gate(), woken.append)
+    made = kind.World(client, kube_cache.Caches(client), gate.Gate(), lambda key, **_: woken.append(key))
     yield made
     await made.caches.stop()
 

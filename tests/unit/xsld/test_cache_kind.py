@@ -35,7 +35,7 @@ async def started(api: fake_api.FakeApi, spec: dict[str, Any]) -> AsyncIterator[
     caches = kube_cache.Caches(client)
     made = kind.CacheKind(SETTINGS)
     made.caches = [caches.watch(names.CACHE, types.XsldCache)]
-    await made.start(runtime_kind.World(client, caches, gate.Gate(), lambda _: None))
+    await made.start(runtime_kind.World(client, caches, gate.Gate(), lambda *_, **__: None))
     try:
         for cache in caches.all():
             await cache.wait_synced(5)

@@ -82,7 +82,7 @@ class Place:
     async def started(self) -> AsyncIterator[None]:
         client = kube_client.Client(self.api)
         caches = kube_cache.Caches(client)
-        world = runtime_kind.World(client, caches, gate.Gate(), self.woken.append)
+        world = runtime_kind.World(client, caches, gate.Gate(), lambda key, **_: self.woken.append(key))
         first = cache_kind.CacheKind(self.settings)
         first.caches = [caches.watch(names.CACHE, cache_types.XsldCache)]
         self.kind = self.of.kind(self.settings, first)
