@@ -91,11 +91,11 @@ class WidgetKind(kind.Kind[Widget, Seen]):
     def __init__(self, namespace: str, *, resync: float, wide: bool) -> None:
         self.namespaces, self.resync = (namespace,), resync
         self._wide = wide
-        self._compared = apply.Children()
         self._idle = 0
 
     async def start(self, world: kind.World) -> None:
         self._world = world
+        self._compared = apply.Children(world.verified)
         namespace = self.namespaces[0]
         self._children = world.caches.watch(kinds.CONFIG_MAP, dict, namespace=namespace, labels=names.OWNER)
         self._children.subscribe(self._on_child)

@@ -1,8 +1,9 @@
 """Owned children by server-side apply: one write per change, none in steady state (law 3). No I/O.
 
 The digest of the last applied body is on the object, as the annotation `moorage.dev/applied`. Together with the
-object's resourceVersion it is a pair: once a pair was compared and found good, it is not compared again. When either
-moved, the owned fields are compared (`moorage.api.comparison`), and what differs costs exactly one write.
+object's resourceVersion it is a pair: once a pair was compared and found good, or is what the server answered to the
+apply itself, it is not compared again. When either moved, the owned fields are compared (`moorage.api.comparison`), and
+what differs costs exactly one write.
 
     observe:  seen.child = children.look(body, live)            body made by `stamped`
     step:     if not seen.child.good: return Act(..., (apply.write(resource, body, seen.child, why=...),))
@@ -23,6 +24,9 @@ from . import decision
 STAMP = "moorage.dev/applied"
 
 Body: TypeAlias = Mapping[str, Any]
+
+REMEMBERED = 50_000
+"""How many objects' pairs are remembered; a forgotten one costs a comparison."""
 
 
 class Child(msgspec.Struct, frozen=True):
@@ -68,12 +72,37 @@ def write(
     return decision.Apply(why=why, require=require, resource=resource, body={**body, "metadata": metadata}, fill=fill)
 
 
-class Children:
-    """Compares, and remembers what was compared: a memory that only saves work. `manager` is who applies the bodies."""
+class Verified:
+    """Which state of which object is as it was meant: a memory that only saves work."""
 
-    def __init__(self, manager: str = decision.FIELD_MANAGER) -> None:
-        self._manager = manager
-        self._verified: dict[str, tuple[str, str]] = {}  # uid -> (digest, resourceVersion)
+    def __init__(self, remembered: int = REMEMBERED) -> None:
+        self._remembered = remembered
+        self._pairs: dict[str, tuple[str, str]] = {}  # uid -> (digest, resourceVersion)
+
+    def note(self, uid: str, digest: str, version: str) -> None:
+        """The object with that digest on it is good at this resourceVersion."""
+        self._pairs.pop(uid, None)
+        self._pairs[uid] = (digest, version)
+        if len(self._pairs) > self._remembered:
+            del self._pairs[next(iter(self._pairs))]
+
+    def took(self, body: Body, answer: msgspec.Raw) -> None:
+        """What the server answered to the apply of a body, if that is stamped: it owns what it has written."""
+        if stamp := (body["metadata"].get("annotations") or {}).get(STAMP):
+            there = msgspec.json.decode(answer, type=meta.Partial).metadata
+            if there.annotations.get(STAMP) == stamp:
+                self.note(there.uid, stamp, there.resource_version)
+
+    def knows(self, uid: str, digest: str, version: str) -> bool:
+        """Whether that state is known to be good."""
+        return self._pairs.get(uid) == (digest, version)
+
+
+class Children:
+    """Compares where it isn't known that all is good. `manager` is who applies the bodies."""
+
+    def __init__(self, verified: Verified, manager: str = decision.FIELD_MANAGER) -> None:
+        self._verified, self._manager = verified, manager
 
     def look(self, body: Body, live: Body | None) -> Child:
         """The live object, raw with its managedFields, beside the stamped body that is wanted."""
@@ -85,14 +114,9 @@ class Children:
         if stamp != wanted:
             return Child(there["uid"], deleting, (STAMP,))
         pair = (wanted, there["resourceVersion"])
-        if self._verified.get(there["uid"]) == pair:
+        if self._verified.knows(there["uid"], *pair):
             return Child(there["uid"], deleting)
         differs = tuple(each.path for each in comparison.differences(body, live, manager=self._manager))
         if not differs:
-            self._verified[there["uid"]] = pair
+            self._verified.note(there["uid"], *pair)
         return Child(there["uid"], deleting, differs)
-
-    def forget(self, *uids: str) -> None:
-        """These objects are gone."""
-        for uid in uids:
-            self._verified.pop(uid, None)

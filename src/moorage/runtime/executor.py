@@ -222,6 +222,7 @@ class Executor(Generic[kind.O]):
                 as_=msgspec.Raw,
                 timeout=self._world.gate.timeout(15.0),
             )
+            self._world.verified.took(body, made)
             own.took(made)
 
     async def _patch(self, action: decision.Patch) -> decision.Outcome:

@@ -19,7 +19,7 @@ from moorage.api import status as api_status
 from moorage.kube import cache as kube_cache
 from moorage.kube import client as kube_client
 
-from . import decision, pool
+from . import apply, decision, pool
 from . import gate as gates
 from . import pressure as pressures
 
@@ -89,6 +89,7 @@ class World:
         self.client, self.caches, self._gate = client, caches, gate
         self.pressure = pressure or pressures.Pressure()
         self.traces = traces
+        self.verified = apply.Verified()
         self._enqueue = enqueue
         self._told_of: Hashable = None
         self.tasks = pool.Tasks(enqueue, limit=task_limit)

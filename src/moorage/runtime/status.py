@@ -173,15 +173,20 @@ def difference(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
 
     A field that is None counts as absent at any depth, as the server stores none.
     """
+    gone = {key: None for key, value in after.items() if value is None and before.get(key) is not None}
+    return _difference(_without_nulls(before), _without_nulls(after)) | gone
+
+
+def _difference(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
     patch: dict[str, Any] = {}
-    before = _without_nulls(before)
-    for key, given in after.items():
-        old, value = before.get(key), _without_nulls(given)
+    for key, value in after.items():
+        old = before.get(key)
         if old == value:
             continue
         if isinstance(old, dict) and isinstance(value, dict):
-            value = difference(old, value) | dict.fromkeys(old.keys() - value.keys())
-        patch[key] = value
+            patch[key] = _difference(old, value) | dict.fromkeys(old.keys() - value.keys())
+        else:
+            patch[key] = value
     return patch
 
 

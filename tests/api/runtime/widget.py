@@ -138,10 +138,10 @@ class WidgetKind(kind.Kind[Widget, Seen]):
         self.on_observe: Callable[[], None] = lambda: None
         self.operations = {"work": self._work}
         self.guards = {"child_is_gone": self._child_is_gone}
-        self._compared = apply.Children()
 
     async def start(self, world: kind.World) -> None:
         self._world = world
+        self._compared = apply.Children(world.verified)
         self._children = world.caches.watch(kinds.CONFIG_MAP, dict, namespace=self.namespaces[0], labels=OWNER)
         self._children.subscribe(self._on_child)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from moorage.api import kinds
 from moorage.runtime import apply
 
@@ -34,7 +36,7 @@ def test_a_digest_names_the_body_whatever_the_order_its_stamp_and_uid() -> None:
 
 def test_missing_changed_drifted_good() -> None:
     body = apply.stamped(BODY)
-    children = apply.Children()
+    children = apply.Children(apply.Verified())
     assert children.look(body, None) == apply.Child()
     assert not children.look(body, None).good
     older = apply.stamped({**BODY, "data": {"a": "0"}})
@@ -45,7 +47,7 @@ def test_missing_changed_drifted_good() -> None:
 
 
 def test_a_verified_pair_is_not_compared_again_until_either_moves() -> None:
-    children, body = apply.Children(), apply.stamped(BODY)
+    children, body = apply.Children(apply.Verified()), apply.stamped(BODY)
 
     assert children.look(body, _live(body)).good
     assert children.look(body, _live(body, a="x")).good, "the same version can't differ, and is not compared"
@@ -54,17 +56,48 @@ def test_a_verified_pair_is_not_compared_again_until_either_moves() -> None:
     assert not children.look(body, _live(body, "3", a="x")).good, "what is not good is never taken as verified"
     newer = apply.stamped({**BODY, "metadata": {**BODY["metadata"], "labels": {"l": "1"}}})
     assert not children.look(newer, _live(newer, "2", a="x")).good, "another digest at a verified version"
-    children.forget("u")
-    assert not children.look(body, _live(body, "2", a="x")).good
+
+
+def test_what_the_server_answered_to_an_apply_is_not_compared() -> None:
+    verified, body = apply.Verified(), apply.stamped(BODY)
+    children = apply.Children(verified)
+    verified.took(body, _answer(_live(body, "2")))
+
+    assert children.look(body, _live(body, "2", a="not looked at")).good
+    assert not children.look(body, _live(body, "3", a="x")).good, "another has written since"
+    other = apply.stamped({**BODY, "data": {"a": "2"}})
+    assert not children.look(other, _live(body, "2")).good, "something else is wanted now"
+
+
+def test_an_answer_that_is_not_to_this_body_tells_nothing() -> None:
+    verified, body = apply.Verified(), apply.stamped(BODY)
+    verified.took(body, _answer(_live(apply.stamped({**BODY, "data": {"a": "2"}}), "2")))
+    verified.took(BODY, _answer(_live(BODY, "2")))
+
+    assert not apply.Children(verified).look(body, _live(body, "2", a="x")).good
+
+
+def test_the_memory_of_what_is_good_is_bounded() -> None:
+    verified = apply.Verified(remembered=2)
+    for uid in ("a", "b", "a", "c"):
+        verified.note(uid, "digest", "1")
+
+    assert [True, False, True] == [verified.knows(uid, "digest", "1") for uid in "abc"]
+
+
+def _answer(live: dict[str, Any]) -> msgspec.Raw:
+    return msgspec.Raw(msgspec.json.encode(live))
 
 
 def test_what_the_applier_still_owns_is_as_it_wrote_it_whatever_a_webhook_made_of_it() -> None:
     body = apply.stamped(BODY)
 
-    assert apply.Children().look(body, _owned(body, "moorage", a="by a webhook")).good
-    assert apply.Children().look(body, _owned(body, "kubectl-edit", a="by hand")).differs == ("data.a",)
-    assert apply.Children("another").look(body, _owned(body, "moorage", a="by hand")).differs == ("data.a",)
-    assert apply.Children("another").look(body, _owned(body, "another", a="by a webhook")).good
+    assert apply.Children(apply.Verified()).look(body, _owned(body, "moorage", a="by a webhook")).good
+    assert apply.Children(apply.Verified()).look(body, _owned(body, "kubectl-edit", a="by hand")).differs == ("data.a",)
+    assert apply.Children(apply.Verified(), "another").look(body, _owned(body, "moorage", a="by hand")).differs == (
+        "data.a",
+    )
+    assert apply.Children(apply.Verified(), "another").look(body, _owned(body, "another", a="by a webhook")).good
 
 
 def test_the_write_names_the_incarnation_it_repairs() -> None:

@@ -46,13 +46,13 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
         self._settings, self.resync = settings, settings.resync_seconds
         account = settings.service_account
         self._rights = access.Rights(account.name, account.namespace, settings.cluster_role, names.BINDING)
-        self._children = apply.Children()
         self._secrets: dict[hubs.Place, str] = {}  # resourceVersion of the Secret that is ours, as last seen
         self._neighbours = tenancy.Neighbours(self.items, lambda obj: obj.metadata.namespace, "namespace")
 
     async def start(self, world: kind.World) -> None:
         """Open the watches; see `Kind.start`."""
         self._world = world
+        self._children = apply.Children(world.verified)
         self.hub = hubs.Hub(world, self._settings, self.find)
         self._bindings = tenancy.Bindings(world, self._rights, self._wake)
         self._namespaces = world.caches.watch(kinds.NAMESPACE, meta.Partial, metadata_only=True)
