@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import functools
 from collections.abc import Iterable
 from typing import Annotated, Literal
 
@@ -49,8 +50,12 @@ def find(conditions: Iterable[Condition], type_: str) -> Condition | None:
 
 def timestamp(epoch_seconds: float) -> str:
     """Epoch seconds as RFC 3339 in UTC with whole seconds, the form of metav1.Time."""
-    moment = datetime.datetime.fromtimestamp(int(epoch_seconds // 1), datetime.UTC)
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return _format(int(epoch_seconds // 1))
+
+
+@functools.lru_cache(maxsize=64)  # of one second there are many
+def _format(second: int) -> str:
+    return datetime.datetime.fromtimestamp(second, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def epoch(text: str) -> float:

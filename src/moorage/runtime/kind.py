@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
-from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
 import msgspec
@@ -111,52 +111,55 @@ class World:
         """True while subscribers are told of a write that `key` itself has made."""
         return key is not None and key == self._told_of
 
-    @contextlib.asynccontextmanager
-    async def own_write(self, resource: meta.Resource, namespace: str, name: str) -> AsyncIterator[OwnWrite]:
+    def own_write(self, resource: meta.Resource, namespace: str, name: str) -> OwnWrite:
         """Announce a write to every cache that may hold the object, so that no read goes back behind it.
 
         All subscribers learn of its result, as other kinds may wait for it; its author is not woken by it.
         """
         author = _AUTHOR.get()
-        async with contextlib.AsyncExitStack() as stack:
-            caches = self.caches.covering(resource, namespace)
-            writings = [await stack.enter_async_context(c.writing(namespace, name, by=author)) for c in caches]
-            yield OwnWrite(writings, lambda: self._telling(author))
+        caches = self.caches.covering(resource, namespace)
+        return OwnWrite([cache.writing(namespace, name, by=author) for cache in caches], self._telling, author)
 
-    @contextlib.contextmanager
-    def _telling(self, author: Hashable) -> Iterator[None]:
+    def _telling(self, author: Hashable) -> None:
         self._told_of = author
-        try:
-            yield
-        finally:
-            self._told_of = None
 
 
 class OwnWrite:
-    """Hands the server's answer to an own write to the caches."""
+    """`async with`: a write is in flight. Hands the server's answer to it to the caches."""
 
     def __init__(
-        self, writings: list[kube_cache.Own[Any]], telling: Callable[[], contextlib.AbstractContextManager[None]]
+        self, writings: list[kube_cache.Own[Any]], telling: Callable[[Hashable], None], author: Hashable
     ) -> None:
-        self._writings, self._telling = writings, telling
+        self._writings, self._telling, self._author = writings, telling, author
+
+    async def __aenter__(self) -> OwnWrite:
+        for writing in self._writings:
+            await writing.__aenter__()
+        return self
+
+    async def __aexit__(self, *how: object) -> None:
+        for writing in self._writings:
+            await writing.__aexit__(*how)
 
     def took(self, answer: msgspec.Raw) -> None:
         """The object as the server now has it."""
-        with self._telling():
-            for writing in self._writings:
-                writing.took(answer)
+        self._tell(lambda writing: writing.took(answer))
 
     def deleted(self, deletion: kube_client.Deletion) -> None:
         """The answer to a delete: gone, or still there and marked."""
-        with self._telling():
-            for writing in self._writings:
-                writing.deleted(deletion)
+        self._tell(lambda writing: writing.deleted(deletion))
 
     def gone(self) -> None:
         """The write ended the object."""
-        with self._telling():
+        self._tell(lambda writing: writing.gone())
+
+    def _tell(self, say: Callable[[kube_cache.Own[Any]], None]) -> None:
+        self._telling(self._author)
+        try:
             for writing in self._writings:
-                writing.gone()
+                say(writing)
+        finally:
+            self._telling(None)
 
 
 class Kind(Generic[O, S]):
