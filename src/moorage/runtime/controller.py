@@ -299,7 +299,8 @@ class Controller(Generic[kind.O, kind.S]):
 
     def _note(self, notes: tuple[events.Note, ...]) -> None:
         for note in notes:
-            self._recorder.note(note)
+            if self.kind.events is events.Tell.ALL or (note.warning and self.kind.events is events.Tell.WARNINGS):
+                self._recorder.note(note)
 
     # --- an unforeseen failure, and the end ----------------------------------------------------------------------
 
@@ -316,7 +317,7 @@ class Controller(Generic[kind.O, kind.S]):
             with kind.acting_for(key), shard.passing():
                 await executor.Executor(self.kind, self._world, fresh).write_status(fields)
                 about = self.kind.resource.ref(*fresh.metadata.key, fresh.metadata.uid)
-                self._recorder.note(events.Note(about, reason, message, "reconcile", warning=True))
+                self._note((events.Note(about, reason, message, "reconcile", warning=True),))
         except Exception as second:
             log.warning("failure not written to status", name=key[2], error=str(second))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import collections
 import datetime
+import enum
 import time
 import uuid
 from collections.abc import Callable
@@ -28,6 +29,18 @@ QUIET = 600.0
 
 REMEMBERED = 10_000
 """How many notes are remembered for that."""
+
+
+class Tell(enum.Enum):
+    """Which Events are worth a write."""
+
+    ALL = "all"
+    """What was done, and each change of the verdict."""
+
+    WARNINGS = "warnings"
+    """What somebody should look at: stalled, overdue, failed."""
+
+    NONE = "none"
 
 
 class Note(msgspec.Struct, frozen=True):

@@ -19,7 +19,7 @@ from moorage.api import status as api_status
 from moorage.kube import cache as kube_cache
 from moorage.kube import client as kube_client
 
-from . import decision, pool
+from . import decision, events, pool
 from . import gate as gates
 from . import pressure as pressures
 
@@ -75,6 +75,7 @@ class World:
         gate: gates.Gate,
         enqueue: Callable[[Hashable], None],
         *,
+        later: Callable[[Hashable], None] | None = None,
         pressure: pressures.Pressure | None = None,
         traces: tracing.Traces | None = None,
         task_limit: int = 4,
@@ -82,7 +83,7 @@ class World:
         self.client, self.caches, self._gate = client, caches, gate
         self.pressure = pressure or pressures.Pressure()
         self.traces = traces
-        self._enqueue = enqueue
+        self._enqueue, self._later = enqueue, later or enqueue
         self._told_of: Hashable = None
         self.tasks = pool.Tasks(enqueue, limit=task_limit)
 
@@ -91,10 +92,13 @@ class World:
         """The gate for whatever is done now: that of the shard whose pass or task this is."""
         return gates.current(self._gate)
 
-    def enqueue(self, key: Hashable) -> None:
-        """Have `key` looked at; nothing happens while subscribers are told of that key's own write (law 6)."""
+    def enqueue(self, key: Hashable, *, backlog: bool = False) -> None:
+        """Have `key` looked at; nothing happens while subscribers are told of that key's own write (law 6).
+
+        With `backlog`, for what is no news, such as a `Change.initial`, it gives way to what is.
+        """
         if not self.echoes(key):
-            self._enqueue(key)
+            (self._later if backlog else self._enqueue)(key)
 
     def echoes(self, key: Hashable) -> bool:
         """True while subscribers are told of a write that `key` itself has made."""
@@ -167,6 +171,9 @@ class Kind(Generic[O, S]):
 
     guards: Mapping[str, Check[O]] = {}
     fillers: Mapping[str, Filler[O]] = {}
+    events: events.Tell = events.Tell.ALL
+    """Which Events are written for objects of this kind; each is a write of its own."""
+
     resync: float = 600.0
     """Seconds after which a settled object is looked at again, with jitter."""
 

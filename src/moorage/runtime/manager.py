@@ -113,6 +113,7 @@ class Manager:
             self._caches,
             self._gate,
             self._enqueue,
+            later=lambda key: self._enqueue(key, backlog=True),
             pressure=slack,
             traces=traces,
             task_limit=settings.task_limit,
@@ -289,10 +290,10 @@ class Manager:
                     log.exception("not looked for the unreadable", kind=each.kind.resource.kind)
             await asyncio.sleep(LOOK_EVERY)
 
-    def _enqueue(self, key: Hashable) -> None:
+    def _enqueue(self, key: Hashable, *, backlog: bool = False) -> None:
         at = cast("kind.Key", key)
         if not self._shards.are_many or self._controllers[at[0]].is_mine(at):
-            self._keys.add(at)
+            self._keys.add(at, backlog=backlog)
 
     def _server(self) -> server.Server | None:
         if not self._settings.port:

@@ -46,18 +46,18 @@ class View:
         for cache in self._opened:
             await self._world.caches.release(cache)
 
-    def wake(self) -> None:
+    def wake(self, *, backlog: bool = False) -> None:
         """Enqueue all readers."""
         for reader in tuple(self.readers):
-            self._world.enqueue(reader)
+            self._world.enqueue(reader, backlog=backlog)
 
     async def _announce(self, cache: kube_cache.Cache[Any]) -> None:
         """An empty first list is news too."""
         await cache.wait_synced(timeout=None)
         self.wake()
 
-    def _on_change(self, _: kube_cache.Change[Any]) -> None:
-        self.wake()
+    def _on_change(self, change: kube_cache.Change[Any]) -> None:
+        self.wake(backlog=change.initial)
 
 
 V = TypeVar("V", bound=View)

@@ -147,7 +147,7 @@ class WidgetKind(kind.Kind[Widget, Seen]):
 
     def _on_child(self, change: kube_cache.Change[dict[str, Any]]) -> None:
         metadata = (change.new or change.old or {})["metadata"]
-        self._world.enqueue(self.key(metadata["namespace"], metadata["labels"][OWNER]))
+        self._world.enqueue(self.key(metadata["namespace"], metadata["labels"][OWNER]), backlog=change.initial)
 
     def observe(self, obj: Widget, now: float) -> Seen:
         self.on_observe()

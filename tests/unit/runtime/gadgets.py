@@ -64,7 +64,8 @@ class GadgetKind(kind.Kind[Gadget, Seen]):
 
     def _on_child(self, change: kube_cache.Change[dict[str, Any]]) -> None:
         child = change.new or change.old or {}
-        self.world.enqueue(self.key(child["metadata"]["namespace"], child["metadata"]["labels"]["gadget"]))
+        owner = self.key(child["metadata"]["namespace"], child["metadata"]["labels"]["gadget"])
+        self.world.enqueue(owner, backlog=change.initial)
 
     def observe(self, obj: Gadget, now: float) -> Seen:
         mine = [c for c in self.children.items() if c["metadata"]["labels"]["gadget"] == obj.metadata.name]
@@ -88,7 +89,13 @@ class Bench:
         self.gate = gate.Gate()
         self.shards = shards.Shards(1, self.gate)
         self.keys: queue.WorkQueue[kind.Key] = queue.WorkQueue(base=0.05)
-        self.world = kind.World(self.client, self.caches, self.gate, self.keys.add)  # type: ignore[arg-type]
+        self.world = kind.World(
+            self.client,
+            self.caches,
+            self.gate,
+            self.keys.add,  # type: ignore[arg-type]
+            later=lambda key: self.keys.add(key, backlog=True),  # type: ignore[arg-type]
+        )
         self.recorder = events.Recorder(self.client, self.gate, instance="test")
         self.notes: list[events.Note] = []
         self.recorder.note = self.notes.append  # type: ignore[method-assign, assignment]

@@ -8,7 +8,7 @@ import pytest
 
 from moorage.api import kinds
 from moorage.kube import errors
-from moorage.runtime import decision, schedule
+from moorage.runtime import decision, events, schedule
 from moorage.runtime.decision import DONE, Act, Fact, Verdict, Wait
 from tests.unit.runtime.fake_api import Asked, FakeApi, Refusal, until
 from tests.unit.runtime.gadgets import FINALIZER, KEY, GadgetKind, Seen, bench, child
@@ -281,3 +281,28 @@ async def test_a_server_that_sheds_load_for_long_is_told_of(api: FakeApi) -> Non
             await it.controllers[0].reconcile(KEY)
             told.append(it.conditions.get("Ready"))
         assert [None] * schedule.PATIENT + [("False", "Throttled")] == told
+
+
+async def test_children_that_were_there_already_are_no_news_and_a_changed_one_is(api: FakeApi) -> None:
+    await api.put("gadgets", "one")
+    await api.put("configmaps", "one-child", child("one-child", size="0"))
+    async with bench(api, owner()) as it:
+        assert {KEY: True} == it.keys._queued
+        await api.put("configmaps", "one-child", {"data": {"size": "9"}})
+        await until(lambda: it.keys._queued == {KEY: False})
+
+
+@pytest.mark.parametrize(
+    ("tell", "expected"), [("ALL", ["Applying", "InternalError"]), ("WARNINGS", ["InternalError"]), ("NONE", [])]
+)
+async def test_a_kind_says_which_events_are_worth_a_write(api: FakeApi, tell: str, expected: list[str]) -> None:
+    def broken(seen: Seen) -> Verdict:
+        if seen.children:
+            raise KeyError
+        return DONE
+
+    await api.put("gadgets", "one")
+    kind_ = GadgetKind((broken, child_exists), events=events.Tell[tell])
+    async with bench(api, kind_) as it:
+        await it.turn()
+        assert expected == [note.reason for note in it.notes]
