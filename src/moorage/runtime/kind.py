@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
-from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
 import msgspec
@@ -104,20 +104,18 @@ class World:
         """True while subscribers are told of a write that `key` itself has made."""
         return key is not None and key == self._told_of
 
-    @contextlib.asynccontextmanager
-    async def own_write(self, resource: meta.Resource, namespace: str, name: str) -> AsyncIterator[OwnWrite]:
+    def own_write(self, resource: meta.Resource, namespace: str, name: str) -> OwnWrite:
         """Announce a write to every cache that may hold the object, so that no read goes back behind it.
 
         All subscribers learn of its result, as other kinds may wait for it; its author is not woken by it.
         """
         author = _AUTHOR.get()
-        async with contextlib.AsyncExitStack() as stack:
-            caches = self.caches.covering(resource, namespace)
-            writings = [await stack.enter_async_context(c.writing(namespace, name, by=author)) for c in caches]
-            yield OwnWrite(writings, lambda: self._telling(author))
+        caches = self.caches.covering(resource, namespace)
+        return OwnWrite([cache.writing(namespace, name, by=author) for cache in caches], self, author)
 
     @contextlib.contextmanager
-    def _telling(self, author: Hashable) -> Iterator[None]:
+    def telling(self, author: Hashable) -> Iterator[None]:
+        """Subscribers are told of a write that `author` has made."""
         self._told_of = author
         try:
             yield
@@ -126,28 +124,35 @@ class World:
 
 
 class OwnWrite:
-    """Hands the server's answer to an own write to the caches."""
+    """A write that is under way while this is entered; hands the server's answer to the caches."""
 
-    def __init__(
-        self, writings: list[kube_cache.Own[Any]], telling: Callable[[], contextlib.AbstractContextManager[None]]
-    ) -> None:
-        self._writings, self._telling = writings, telling
+    def __init__(self, writings: list[kube_cache.Own[Any]], world: World, author: Hashable) -> None:
+        self._writings, self._world, self._author = writings, world, author
+
+    async def __aenter__(self) -> OwnWrite:
+        for writing in self._writings:
+            await writing.__aenter__()
+        return self
+
+    async def __aexit__(self, *raised: object) -> None:
+        for writing in self._writings:
+            await writing.__aexit__(*raised)
 
     def took(self, answer: msgspec.Raw) -> None:
         """The object as the server now has it."""
-        with self._telling():
+        with self._world.telling(self._author):
             for writing in self._writings:
                 writing.took(answer)
 
     def deleted(self, deletion: kube_client.Deletion) -> None:
         """The answer to a delete: gone, or still there and marked."""
-        with self._telling():
+        with self._world.telling(self._author):
             for writing in self._writings:
                 writing.deleted(deletion)
 
     def gone(self) -> None:
         """The write ended the object."""
-        with self._telling():
+        with self._world.telling(self._author):
             for writing in self._writings:
                 writing.gone()
 
