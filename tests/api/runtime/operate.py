@@ -103,6 +103,8 @@ class Wire:
 class Operator:
     """One manager over the kinds of one namespace, Widgets unless a subclass says otherwise."""
 
+    wire_of: type[Wire] = Wire
+
     def __init__(
         self,
         client: kube_client.Client,
@@ -113,7 +115,7 @@ class Operator:
         shards: int = 1,
         **more: Any,
     ) -> None:
-        self.wire = Wire(client.transport)
+        self.wire = self.wire_of(client.transport)
         if fault:
             self.wire.fault = fault
         kinds = self.make(namespace, **more)

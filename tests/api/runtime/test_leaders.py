@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import signal
+import sys
 import threading
 import time
 from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
 
 from moorage.api import kinds
 from moorage.kube import client as kube_client
 from moorage.kube import credentials, errors, transport
 from tests.api.runtime import operate, widget
+
+ROOT = Path(__file__).parents[3]
 
 
 async def free_lease(client: kube_client.Client, namespace: str) -> None:
@@ -151,6 +158,79 @@ async def test_a_leader_that_slept_past_its_lease_writes_nothing_when_it_wakes(
         assert sleeper.result is False
         assert sleeper.wrote_after == 0
         assert (await user.ready("one")).status.text == "b"
+
+
+async def test_a_process_stopped_under_load_writes_nothing_when_it_goes_on(
+    client: kube_client.Client, user: operate.User, cluster: str, tmp_path: Path
+) -> None:
+    """Stopped by the kernel, at any instruction: SIGSTOP, and SIGCONT when another leads."""
+    await free_lease(client, user.namespace)
+    names = [f"w{n}" for n in range(10)]
+    for name in names:
+        await user.create(name, text="")
+    told = tmp_path / "told"
+    with told.open("w") as out:
+        sleeper = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "tests.api.runtime.process", cluster, user.namespace, stdout=out, cwd=ROOT
+        )
+    try:
+        for name in names:
+            await user.ready(name)
+        async with operate.operating(client, user.namespace, elect=True) as second:
+            for n in range(30):
+                await user.change(names[n % len(names)], {"spec": {"text": str(n)}})
+            sleeper.send_signal(signal.SIGSTOP)
+            for name in names:
+                await user.change(name, {"spec": {"text": "slept"}})
+            await operate.until(lambda: second.leads)
+            for name in names:
+                assert "slept" == (await user.ready(name)).status.text
+            woken = time.time()
+            sleeper.send_signal(signal.SIGCONT)
+            assert 1 == await asyncio.wait_for(sleeper.wait(), 30)
+            for name in names:
+                assert "slept" == (await user.ready(name)).status.text
+        writes = [float(line.split()[0]) for line in told.read_text().splitlines()]
+        print(f"\n{len(writes)} writes before it was stopped")
+        assert len(writes) > len(names)
+        assert [] == [at for at in writes if at >= woken]
+    finally:
+        if sleeper.returncode is None:
+            sleeper.kill()
+            await sleeper.wait()
+
+
+async def test_a_step_of_the_clock_moves_no_leadership(
+    client: kube_client.Client, user: operate.User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Forwards and back by a day, under both: what a Lease says of times is for people."""
+    now = time.time
+    async with pair(client, user) as (first, second):
+        for step in (86_400.0, -86_400.0):
+            monkeypatch.setattr(time, "time", lambda step=step: now() + step)
+            renewals = len(first.wire.other)
+            await operate.until(lambda was=renewals: len(first.wire.other) > was + 20)
+            await user.change("one", {"spec": {"text": f"at {step}"}})
+            assert f"at {step}" == (await user.ready("one")).status.text
+        assert (True, False, []) == (first.leads, second.leads, second.wrote)
+
+
+async def test_a_handover_with_many_warm_objects_writes_nothing_and_is_as_quick(
+    client: kube_client.Client, user: operate.User
+) -> None:
+    names = [f"w{n}" for n in range(100)]
+    async with pair(client, user) as (first, second):
+        for name in names:
+            await user.create(name, text="a")
+        for name in names:
+            await user.ready(name)
+        await operate.until(lambda: all(second.kind.find(user.namespace, name) for name in names))
+        assert await first.stop() is True
+        begun = time.monotonic()
+        await operate.until(lambda: second.leads)
+        print(f"\nleaderless with {len(names)} objects: {time.monotonic() - begun:.3f} s")
+        await operate.until(lambda: second.passes > len(names) and second.idle)
+        assert [] == second.wrote
 
 
 async def test_the_lease_is_renewed_and_no_other_object_is_touched(
