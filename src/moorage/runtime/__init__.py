@@ -5,5 +5,6 @@
     execute(Decision) -> Outcome     guarded writes, tasks, status        `executor`, `tasks`, `status`, `events`
 
 `controller` turns keys from `queue` into that sequence and `schedule` says when they come back, `election` says whether
-this process may write and `gate` asks before each write, and `manager` starts and stops all of it in order.
+this process may write (with `shards`, `balance` for which objects) and `gate` asks before each write, and `manager`
+starts and stops all of it in order.
 """

@@ -253,21 +253,22 @@ class Controller(Generic[kind.O, kind.S]):
         if fresh.metadata.uid != it.obj.metadata.uid:
             self._keys.add(it.key)
             return False
-        after = status.compose(
-            it.made,
-            it.stands,
-            fresh.status,
-            generation=it.obj.metadata.generation,
-            now=it.now,
-            ready_facts=self.kind.ready_facts,
-        )
+        at = status.progress(it.stands, fresh.status.progress, it.now)
         wrote = False
         shed = not self._world.pressure.room(0) and self._keys.failures(it.key) < schedule.PATIENT
         if not schedule.is_quiet(it.made, it.performed, often=it.often, unseen_for=it.unseen_for, shed=shed):
+            after = status.compose(
+                it.made,
+                it.stands,
+                fresh.status,
+                generation=it.obj.metadata.generation,
+                now=it.now,
+                ready_facts=self.kind.ready_facts,
+            )
             wrote = await self._say(writer, after.fields)
             about = self.kind.resource.ref(*it.obj.metadata.key, it.obj.metadata.uid)
             self._note(telling.of_change(about, fresh.status, after, it.stands))
-        self._schedule(it, after)
+        self._schedule(it, at.since)
         return wrote
 
     async def _say(self, writer: executor.Executor[kind.O], fields: dict[str, Any]) -> bool:
@@ -276,11 +277,11 @@ class Controller(Generic[kind.O, kind.S]):
         with self._world.traces.saying():
             return await writer.write_status(fields)
 
-    def _schedule(self, it: Pass[kind.O], after: status.Composed) -> None:
+    def _schedule(self, it: Pass[kind.O], since: str) -> None:
         look = schedule.next_look(
             it.made,
             it.performed,
-            after.progress.since,
+            since,
             now=it.now,
             resync=self.kind.resync * random.uniform(0.9, 1.1),  # noqa: S311 - spreads load
             often=it.often,
@@ -316,7 +317,7 @@ class Controller(Generic[kind.O, kind.S]):
             with kind.acting_for(key), shard.passing():
                 await executor.Executor(self.kind, self._world, fresh).write_status(fields)
                 about = self.kind.resource.ref(*fresh.metadata.key, fresh.metadata.uid)
-                self._recorder.note(events.Note(about, reason, message, "reconcile", warning=True))
+                self._note((events.Note(about, reason, message, "reconcile", warning=True),))
         except Exception as second:
             log.warning("failure not written to status", name=key[2], error=str(second))
 

@@ -90,7 +90,7 @@ class WorkQueue(Generic[K]):
         self._closed = False
         self._waiters: collections.deque[asyncio.Future[None]] = collections.deque()
         self._timer: asyncio.Handle | None = None  # uvloop's knows no time where it is due at once
-        self._rings_at = 0.0  # on the loop's clock
+        self._rings_at = 0.0
 
     def __len__(self) -> int:
         return len(self._queued)
@@ -283,12 +283,12 @@ class WorkQueue(Generic[K]):
             times.append(opens)
         if not times:
             return
-        loop = asyncio.get_running_loop()
-        at = loop.time() + max(0.0, min(times) - now)
+        at = min(times)
         if self._timer is None or at < self._rings_at:
             if self._timer:
                 self._timer.cancel()
-            self._timer, self._rings_at = loop.call_at(at, self._ring), at
+            self._timer = asyncio.get_running_loop().call_later(max(0.0, at - now), self._ring)
+            self._rings_at = at
 
     def _ring(self) -> None:
         self._timer = None

@@ -72,6 +72,8 @@ class Metrics:
             ["kind", "namespace", "name", "operation", "outcome"],
             registry=self.registry,
         )
+        self._passes: dict[tuple[str, str], tuple[prometheus.Counter, prometheus.Histogram]] = {}
+        self._acts: dict[tuple[str, str, str], prometheus.Counter] = {}
         self.leading = prometheus.Gauge(
             "moorage_leading", "1 while this process holds the lease.", registry=self.registry
         )
@@ -91,6 +93,21 @@ class Metrics:
     def add(self, collect: Callable[[], Iterable[prometheus.Metric]]) -> None:
         """Ask for more each time that metrics are read."""
         self.registry.register(_Collector(collect))
+
+    def passed(self, kind: str, reason: str, seconds: float) -> None:
+        """A pass has ended there, after so long. The series are looked up once: that costs more than counting."""
+        series = self._passes.get((kind, reason))
+        if series is None:
+            series = self._passes[kind, reason] = (self.reconciles.labels(kind, reason), self.seconds.labels(kind))
+        series[0].inc()
+        series[1].observe(seconds)
+
+    def acted(self, kind: str, action: str, outcome: str) -> None:
+        """An action was tried."""
+        series = self._acts.get((kind, action, outcome))
+        if series is None:
+            series = self._acts[kind, action, outcome] = self.actions.labels(kind, action, outcome)
+        series.inc()
 
     def forget(self, kind: str, namespace: str, name: str) -> None:
         """The object is gone, and what was counted for it."""
@@ -129,10 +146,9 @@ def reconciled(
 ) -> None:
     """Say once what one pass saw, did and where it stopped."""
     reason = str(stands.reason) if not stands.settled else "Ready"
-    metrics.reconciles.labels(kind, reason).inc()
-    metrics.seconds.labels(kind).observe(seconds)
+    metrics.passed(kind, reason, seconds)
     for done in performed:
-        metrics.actions.labels(kind, type(done.action).__name__, type(done.outcome).__name__).inc()
+        metrics.acted(kind, type(done.action).__name__, type(done.outcome).__name__)
         ended = done.action.ended if isinstance(done.action, decision.Remember) else None
         if ended is not None and isinstance(done.outcome, decision.Ok):
             metrics.operations.labels(kind, namespace, name, ended.operation, ended.outcome).observe(ended.seconds)

@@ -153,6 +153,24 @@ async def test_a_leader_that_slept_past_its_lease_writes_nothing_when_it_wakes(
         assert (await user.ready("one")).status.text == "b"
 
 
+async def test_a_handover_with_many_warm_objects_writes_nothing_and_is_as_quick(
+    client: kube_client.Client, user: operate.User
+) -> None:
+    names = [f"w{n}" for n in range(100)]
+    async with pair(client, user) as (first, second):
+        for name in names:
+            await user.create(name, text="a")
+        for name in names:
+            await user.ready(name)
+        await operate.until(lambda: all(second.kind.find(user.namespace, name) for name in names))
+        assert await first.stop() is True
+        begun = time.monotonic()
+        await operate.until(lambda: second.leads)
+        print(f"\nleaderless with {len(names)} objects: {time.monotonic() - begun:.3f} s")
+        await operate.until(lambda: second.passes > len(names) and second.idle)
+        assert [] == second.wrote
+
+
 async def test_the_lease_is_renewed_and_no_other_object_is_touched(
     client: kube_client.Client, user: operate.User
 ) -> None:

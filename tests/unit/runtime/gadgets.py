@@ -64,7 +64,8 @@ class GadgetKind(kind.Kind[Gadget, Seen]):
 
     def _on_child(self, change: kube_cache.Change[dict[str, Any]]) -> None:
         child = change.new or change.old or {}
-        self.world.enqueue(self.key(child["metadata"]["namespace"], child["metadata"]["labels"]["gadget"]))
+        owner = self.key(child["metadata"]["namespace"], child["metadata"]["labels"]["gadget"])
+        self.world.enqueue(owner, backlog=change.initial)
 
     def observe(self, obj: Gadget, now: float) -> Seen:
         mine = [c for c in self.children.items() if c["metadata"]["labels"]["gadget"] == obj.metadata.name]

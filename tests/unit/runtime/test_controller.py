@@ -281,3 +281,12 @@ async def test_a_server_that_sheds_load_for_long_is_told_of(api: FakeApi) -> Non
             await it.controllers[0].reconcile(KEY)
             told.append(it.conditions.get("Ready"))
         assert [None] * schedule.PATIENT + [("False", "Throttled")] == told
+
+
+async def test_children_that_were_there_already_are_no_news_and_a_changed_one_is(api: FakeApi) -> None:
+    await api.put("gadgets", "one")
+    await api.put("configmaps", "one-child", child("one-child", size="0"))
+    async with bench(api, owner()) as it:
+        assert {KEY: True} == it.keys._queued
+        await api.put("configmaps", "one-child", {"data": {"size": "9"}})
+        await until(lambda: it.keys._queued == {KEY: False})

@@ -1,4 +1,4 @@
-"""No key is lost, none is with two workers, delays and rests hold: whatever the order of things."""
+"""Delays, back-off, rests, the backlog, and how workers wait and are woken. In any order: `test_queue_random`."""
 
 from __future__ import annotations
 
@@ -6,14 +6,8 @@ import asyncio
 import random
 
 import pytest
-from hypothesis import settings
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from moorage.runtime import queue
-
-KEYS = st.sampled_from("abc")
-SECONDS = st.floats(0, 20)
 
 
 class Clock:
@@ -24,101 +18,11 @@ class Clock:
         return self.now
 
 
-class Machine(RuleBasedStateMachine):
-    """`owed`: from when on a look at a key is owed; `asked`: all times for which one was asked and not had since."""
+class Flat(random.Random):
+    """No jitter."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.clock = Clock()
-        self.q: queue.WorkQueue[str] = queue.WorkQueue(clock=self.clock, rng=random.Random(1))
-        self.owed: dict[str, float] = {}
-        self.asked: dict[str, list[float]] = {key: [] for key in "abc"}
-        self.rests: dict[str, float] = {}
-        self.working: set[str] = set()
-
-    def owe(self, key: str, at: float) -> None:
-        self.owed[key] = min(self.owed.get(key, at), at)
-        self.asked[key].append(at)
-
-    def rested(self, key: str) -> float:
-        return max(self.clock.now, self.rests.get(key, 0.0))
-
-    @rule(key=KEYS, backlog=st.booleans())
-    def add(self, key: str, backlog: bool) -> None:
-        self.q.add(key, backlog=backlog)
-        self.owe(key, self.rested(key))
-
-    @rule(key=KEYS)
-    def wake(self, key: str) -> None:
-        self.q.wake(key)
-        self.rests.pop(key, None)
-        self.owe(key, self.clock.now)
-
-    @rule(key=KEYS, seconds=SECONDS)
-    def add_after(self, key: str, seconds: float) -> None:
-        self.q.add_after(key, seconds)
-        self.owe(key, max(self.clock.now + seconds, self.rested(key)))
-
-    @rule(key=KEYS)
-    def retry(self, key: str) -> None:
-        self.owe(key, max(self.clock.now + self.q.retry(key), self.rested(key)))
-
-    @rule(key=KEYS)
-    def rest(self, key: str) -> None:
-        delay = self.q.rest(key)
-        self.rests[key] = self.clock.now + min(delay, queue.REST)
-        self.owe(key, self.clock.now + delay)
-        self.owed[key] = max(self.owed[key], self.rests[key])
-
-    @rule(key=KEYS)
-    def forget(self, key: str) -> None:
-        self.q.forget(key)
-
-    @rule(seconds=SECONDS)
-    def pass_time(self, seconds: float) -> None:
-        self.clock.now += seconds
-
-    @rule()
-    def take(self) -> None:
-        due = {key for key, at in self.owed.items() if at <= self.clock.now - 1e-6} - self.working
-        taken = self.q.take()
-        if not taken:
-            assert not due, f"{due} lost"
-            return
-        (key,) = taken
-        assert key not in self.working, f"{key} is with two workers"
-        now = self.clock.now + 1e-6
-        assert any(at <= now for at in self.asked[key]), f"{key} was not asked for yet"
-        self.asked[key] = [at for at in self.asked[key] if at > now]
-        self.owed.pop(key, None)
-        self.working.add(key)
-
-    @rule()
-    def done(self) -> None:
-        if self.working:
-            key = min(self.working)
-            self.working.discard(key)
-            self.q.done(key)
-
-    @invariant()
-    def counts_agree(self) -> None:
-        assert self.q.working == len(self.working)
-        assert len(self.q) <= 3
-
-    def teardown(self) -> None:
-        """Whatever is owed comes in the end."""
-        for key in sorted(self.working):
-            self.q.done(key)
-        self.clock.now += 1000
-        came: set[str] = set()
-        while taken := self.q.take():
-            came.update(taken)
-            self.q.done(taken[0])
-        assert came >= self.owed.keys(), f"{self.owed.keys() - came} lost"
-
-
-TestQueue = Machine.TestCase
-TestQueue.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+    def uniform(self, a: float, b: float) -> float:
+        return (a + b) / 2
 
 
 async def test_workers_get_each_key_once_and_wait_for_more() -> None:
@@ -249,3 +153,123 @@ def test_closing_drops_what_was_not_begun() -> None:
     keys.add("c")
     keys.retry("d")
     assert (len(keys), keys.delayed, keys.working) == (0, 0, 0)
+
+
+def test_the_times_are_those_that_the_documentation_names() -> None:
+    clock = Clock()
+    keys: queue.WorkQueue[str] = queue.WorkQueue(clock=clock, rng=Flat())
+    delays = [keys.retry("a") for _ in range(30)]
+    assert delays[:3] == [0.5, 1.0, 2.0]
+    assert delays[-1] == 300
+    for _ in range(30):
+        keys.rest("b")
+    assert keys._resting["b"] == 100 + 30
+    assert (queue.RETRY_RATE, queue.RETRY_BURST, queue.BACKLOG_TURN) == (50, 200, 8)
+
+
+def test_a_failure_doubles_no_further_than_a_number_can_hold() -> None:
+    keys: queue.WorkQueue[str] = queue.WorkQueue(base=1e-9, rng=Flat())
+    for _ in range(2000):
+        delay = keys.retry("a")
+    assert delay == 1e-9 * 2**20
+
+
+def test_what_is_due_at_the_same_time_comes_in_the_order_of_the_wishes_whatever_keys_are() -> None:
+    clock = Clock()
+    keys: queue.WorkQueue[object] = queue.WorkQueue(clock=clock)
+    wished = [object() for _ in range(5)]
+    for key in wished:
+        keys.add_after(key, 3)
+    clock.now += 3
+    assert [keys.take()[0] for _ in range(5)] == wished
+
+
+def test_no_delay_means_now() -> None:
+    keys: queue.WorkQueue[str] = queue.WorkQueue()
+    keys.add_after("a", 0)
+    keys.add_after("b", -1, backlog=True)
+    assert (len(keys), keys.delayed) == (2, 0)
+
+
+def test_of_two_wishes_the_earlier_counts_in_either_order() -> None:
+    for first, second in ((5, 9), (9, 5), (5, 5)):
+        clock = Clock()
+        keys: queue.WorkQueue[str] = queue.WorkQueue(clock=clock)
+        keys.add_after("a", first)
+        keys.add_after("a", second)
+        assert keys.delayed == 1
+        clock.now += 4.999
+        assert keys.take() == ()
+        clock.now += 0.001
+        assert keys.take() == ("a",)
+        keys.done("a")
+        clock.now += 100
+        assert (keys.take(), keys.delayed) == ((), 0)
+
+
+def test_a_rest_is_over_at_its_end_and_news_until_then_comes_exactly_then() -> None:
+    clock = Clock()
+    keys: queue.WorkQueue[str] = queue.WorkQueue(clock=clock, base=8, rng=Flat())
+    assert keys.rest("a") == 8
+    keys.add("a")
+    clock.now += 7.999
+    keys.add("a")
+    assert (keys.take(), keys.delayed, len(keys)) == ((), 1, 0)
+    clock.now += 0.001
+    keys.add("a")
+    assert (len(keys), keys._resting) == (1, {})
+
+
+def test_a_long_back_off_is_kept_from_news_for_a_rest_only() -> None:
+    clock = Clock()
+    keys: queue.WorkQueue[str] = queue.WorkQueue(clock=clock, base=100, rng=Flat())
+    assert keys.rest("a") == 100
+    clock.now += queue.REST
+    keys.add("a")
+    assert keys.take() == ("a",)
+
+
+async def test_a_closed_queue_leaves_no_alarm_behind_and_takes_no_wish() -> None:
+    keys: queue.WorkQueue[str] = queue.WorkQueue()
+    waiting = asyncio.create_task(keys.get())
+    await asyncio.sleep(0)
+    keys.add_after("a", 60)
+    alarm = keys._timer
+    assert alarm is not None
+    keys.close()
+    with pytest.raises(queue.Closed):
+        await waiting
+    assert alarm.cancelled()
+    keys.add_after("b", 1)
+    keys.rest("c")
+    assert (keys.delayed, len(keys)) == (0, 0)
+
+
+async def test_an_alarm_that_is_moved_rings_once() -> None:
+    keys: queue.WorkQueue[str] = queue.WorkQueue()
+    waiting = asyncio.create_task(keys.get())
+    await asyncio.sleep(0)
+    keys.add_after("late", 60)
+    late = keys._timer
+    keys.add_after("later", 70)
+    assert keys._timer is late
+    keys.add_after("soon", 30)
+    soon = keys._timer
+    assert late is not None
+    assert soon is not None
+    assert (late.cancelled(), soon.cancelled()) == (True, False)
+    keys.add("now")
+    assert await waiting == "now"
+    keys.close()
+
+
+async def test_as_many_workers_are_woken_as_there_are_keys() -> None:
+    keys: queue.WorkQueue[int] = queue.WorkQueue()
+    workers = [asyncio.create_task(keys.get()) for _ in range(3)]
+    await asyncio.sleep(0)
+    keys.add_after(1, 0.001)
+    keys.add_after(2, 0.001)
+    keys.add_after(3, 0.001)
+    async with asyncio.timeout(5):
+        assert {1, 2, 3} == set(await asyncio.gather(*workers))
+    assert keys.working == 3
