@@ -390,7 +390,8 @@ class Client:
         timeout: float,
     ) -> transport.Response:
         """A write. The server is told when the caller stops waiting, so that it doesn't carry it out afterwards."""
-        query = {**query, "timeout": f"{max(1, int(timeout * 1000))}ms"}
+        # whole seconds where they are as good, so that the transport meets the same query again
+        query = {**query, "timeout": f"{int(timeout)}s" if timeout >= 5 else f"{max(1, int(timeout * 1000))}ms"}
         return await self._call(method, path, what, query=query, body=body, content_type=content_type, timeout=timeout)
 
     async def _call(

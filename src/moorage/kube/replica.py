@@ -24,7 +24,7 @@ __all__ = ["Change", "Replica"]
 T = TypeVar("T")
 
 
-class Change(msgspec.Struct, Generic[T], frozen=True):
+class Change(msgspec.Struct, Generic[T], frozen=True, gc=False):
     """What a subscriber is told: old and new state, with other uids when the object was deleted and made anew."""
 
     old: T | None
@@ -261,8 +261,10 @@ class Replica(Generic[T]):
                 return
         elif 0 < version <= held.version:
             return
-        self._catch_up(key)
-        self.unreadable.pop(key, None)
+        if self._telling:
+            self._catch_up(key)
+        if self.unreadable:
+            self.unreadable.pop(key, None)
         old = self.objects.put(key, self._entry(obj, uid, version), obj)
         self._notify(Change(old, obj))
 

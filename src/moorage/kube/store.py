@@ -94,9 +94,9 @@ class Store(Generic[T]):
         space[name] = entry
         old = held.obj if held is not None else None
         for index, indexer in self._indexers.items():
-            before = list(indexer(old)) if old is not None else []
-            after = list(indexer(obj))
-            if before != after:
+            before = indexer(old) if old is not None else ()
+            after = indexer(obj)
+            if before != after:  # lists can be compared; what can't goes the long way
                 self._move(self._indexes[index], key, before, after)
         return old
 
@@ -153,4 +153,7 @@ def owner_uids(obj: Any) -> Iterable[str]:
     """The index behind `owned_by`: uids only, so that an owner is found whatever version its reference names."""
     if isinstance(obj, dict):
         return [owner["uid"] for owner in obj["metadata"].get("ownerReferences") or ()]
-    return [owner.uid for owner in obj.metadata.owner_references]
+    owners = obj.metadata.owner_references
+    if len(owners) == 1:  # nearly always, and each event asks twice
+        return (owners[0].uid,)
+    return [owner.uid for owner in owners]

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
+import functools
 import sys
 import urllib.parse
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
@@ -102,12 +104,18 @@ class _Progress:
         self.sent = False
 
 
-async def _headers_sent(
-    _session: aiohttp.ClientSession, trace: object, _params: aiohttp.TraceRequestHeadersSentParams
-) -> None:
-    progress = getattr(trace, "trace_request_ctx", None)
-    if isinstance(progress, _Progress):
-        progress.sent = True
+_PROGRESS: contextvars.ContextVar[_Progress] = contextvars.ContextVar("progress")
+
+
+class _Connector(aiohttp.TCPConnector):
+    """Notes when a request has got its connection. Tracing would tell the same, for a dozen awaits per request."""
+
+    async def connect(
+        self, req: aiohttp.ClientRequest, traces: list[aiohttp.tracing.Trace], timeout: aiohttp.ClientTimeout
+    ) -> aiohttp.connector.Connection:
+        connection = await super().connect(req, traces, timeout)
+        _PROGRESS.get().sent = True
+        return connection
 
 
 class AiohttpTransport:
@@ -122,11 +130,9 @@ class AiohttpTransport:
     def _open(self) -> aiohttp.ClientSession:
         if self._session is None:
             tls = self._credentials.tls()
-            trace = aiohttp.TraceConfig()
-            trace.on_request_headers_sent.append(_headers_sent)
             self._session = aiohttp.ClientSession(
                 # below the API server's own 90 s, so that it is never the server that closes an idle connection
-                connector=aiohttp.TCPConnector(
+                connector=_Connector(
                     limit=0,
                     keepalive_timeout=30,
                     ssl=True if tls is None else tls,
@@ -138,15 +144,12 @@ class AiohttpTransport:
                 headers={"User-Agent": self._agent, "Accept-Encoding": "identity"},
                 read_bufsize=1 << 18,
                 trust_env=False,
-                trace_configs=[trace],
             )
         return self._session
 
     def _url(self, path: str, query: Query) -> yarl.URL:
         text = f"{self._credentials.server}{path}"
-        if query:
-            text = f"{text}?{urllib.parse.urlencode(query, doseq=True)}"
-        return yarl.URL(text, encoded=True)
+        return yarl.URL(f"{text}?{_encoded(query)}" if query else text, encoded=True)
 
     async def _ask(
         self,
@@ -162,6 +165,7 @@ class AiohttpTransport:
         for last in (False, True):
             session = self._open()
             progress.sent = False
+            _PROGRESS.set(progress)
             answer = await session.request(
                 method,
                 self._url(path, query),
@@ -171,7 +175,6 @@ class AiohttpTransport:
                 allow_redirects=False,
                 proxy=self._credentials.proxy or None,
                 server_hostname=self._credentials.server_name or None,
-                trace_request_ctx=progress,
             )
             if answer.status != 401 or last:
                 return answer
@@ -222,6 +225,7 @@ class AiohttpTransport:
     ) -> AsyncIterator[Socket]:
         """See `Transport.socket`."""
         progress = _Progress()
+        _PROGRESS.set(progress)
         with _translated("GET", path, progress):
             async with asyncio.timeout(timeout):
                 ws = await self._open().ws_connect(
@@ -242,6 +246,20 @@ class AiohttpTransport:
         if self._session is not None:
             await self._session.close()
             self._session = None
+
+
+def _encoded(query: Query) -> str:
+    items = tuple(query.items())
+    try:
+        return _encoded_before(items)
+    except TypeError:  # a list of values
+        return urllib.parse.urlencode(query, doseq=True)
+
+
+@functools.lru_cache(1024)
+def _encoded_before(items: tuple[tuple[str, str | Sequence[str]], ...]) -> str:
+    """Most requests of a process differ only in their paths."""
+    return urllib.parse.urlencode(items, doseq=True)
 
 
 _UNBOUNDED = aiohttp.ClientTimeout(total=None)  # asyncio.timeout bounds the whole, with the wait for a slot

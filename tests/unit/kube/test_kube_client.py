@@ -94,7 +94,7 @@ async def test_apply(client: Client, server: FakeServer) -> None:
         "fieldManager": "m",
         "force": "true",
         "dryRun": "All",
-        "timeout": "15000ms",
+        "timeout": "15s",
         "content_type": "application/apply-patch+yaml",
         "accept": "application/json",
     }
