@@ -146,7 +146,7 @@ class World:
         self.below.rate = weather.below
         target = self.total + count
         while self.total < target:
-            with contextlib.suppress(errors.AlreadyExists, errors.NotFound):
+            with contextlib.suppress(errors.AlreadyExists, errors.Conflict, errors.NotFound):
                 await self._work(number)
         self.chaos.rate = self.below.rate = 0.0
 
@@ -162,7 +162,7 @@ class World:
         elif draw < 0.6:
             await self._client.patch_merge(widget.resource(), where, name, spec, field_manager="user")
         elif draw < 0.7:
-            await self._client.delete(widget.resource(), where, name, propagation="Background")
+            await self._delete(name)
         elif draw < 0.9:
             body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"cm-{self._dice.randrange(6)}"}}
             await self._client.apply(
@@ -170,6 +170,12 @@ class World:
             )
         else:
             await self._client.delete(CONFIG_MAP, where, f"cm-{self._dice.randrange(6)}", propagation="Background")
+
+    async def _delete(self, name: str) -> None:
+        """As it was seen: a server that deletes whatever there is may overrun a finalizer that is just being set."""
+        seen = await self._client.get(widget.resource(), self._namespace, name, as_=meta.Partial)
+        where = (widget.resource(), self._namespace, name)
+        await self._client.delete(*where, propagation="Background", resource_version=seen.metadata.resource_version)
 
     async def wrong(self) -> list[str]:
         """What is not yet as the server has it."""
