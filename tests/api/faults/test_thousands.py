@@ -86,7 +86,7 @@ class World:
         self, client: kube_client.Client, through: transport.Transport, between: proxy.Proxy, namespace: str, seed: int
     ) -> None:
         self._client, self._namespace, self.proxy = client, namespace, between
-        self.acts = 0
+        self.acts, self._first = 0, seed
         self.hangs: list[str] = []
         self.by_weather: Counter[str] = Counter()
         self.chaos = plans.Chaos(seed)
@@ -128,7 +128,7 @@ class World:
     async def live(self, rounds: int) -> None:
         """So many rounds, each of another weather."""
         for number in range(rounds):
-            weather = WEATHERS[number % len(WEATHERS)]
+            weather = WEATHERS[(number + self._first) % len(WEATHERS)]
             before = self.total
             await self.suffer(weather, ROUND, number)
             self.by_weather[weather.name] += self.total - before
@@ -261,4 +261,4 @@ async def test_some_hundred_faults(stage: run.Stage, told: report.Report) -> Non
 
 @pytest.mark.campaign
 async def test_ten_thousand_faults(stage: run.Stage, told: report.Report) -> None:
-    await _campaign(stage, 4, 25, told)
+    await _campaign(stage, 8, 13, told)
