@@ -29,7 +29,7 @@ from tests.api.runtime import conftest, operate, widget
 
 from . import faulty, plans, proxy, report, run, waiting
 
-PACE = watch.Pace(idle=0.5, lifetime=30.0, connect=2.0, base=0.02, cap=0.2, settled=5.0)
+PACE = watch.Pace(idle=1.5, lifetime=30.0, connect=2.0, base=0.02, cap=0.2, settled=5.0)
 TRIES = 2 / PACE.cap + 5
 """How often one watch may try within a second: each half of the longest delay, and the first, shorter ones."""
 
@@ -42,7 +42,7 @@ class Weather(msgspec.Struct, frozen=True):
     """What a round is like: which words, how often, above HTTP and below it."""
 
     name: str
-    rate: float = 0.25
+    rate: float = 0.35
     words: Mapping[str, Sequence[str]] = {}
     below: float = 0.0
 
@@ -50,7 +50,7 @@ class Weather(msgspec.Struct, frozen=True):
 WEATHERS = (
     Weather("everything", words=plans.ANYTHING),
     Weather("writes fail", rate=0.3, words={"write": plans.GENTLE}),
-    Weather("connections break", below=0.15),
+    Weather("connections break", below=0.25),
     Weather("410 by status", rate=0.9, words={"watch": ("410",), "event": ("end",)}),
     Weather("410 by event", rate=0.6, words={"event": ("error 410",)}),
     Weather("pages expire", rate=0.5, words={"read": ("410",), "event": ("error 410",)}),
@@ -64,7 +64,7 @@ WEATHERS = (
         rate=0.4,
         words=dict.fromkeys(("read", "watch", "write"), ("429", "429 wait", "503")) | {"event": ("end",)},
     ),
-    Weather("silence", rate=0.2, words={"event": ("stall",)}, below=0.02),
+    Weather("silence", words={"event": ("stall", "late", "twice")}, below=0.02),
     Weather("events late, twice, unseen", rate=0.5, words={"event": ("late", "twice", "unobserved")}),
     Weather("everything, below too", rate=0.15, words=plans.ANYTHING, below=0.05),
 )
@@ -261,4 +261,4 @@ async def test_some_hundred_faults(stage: run.Stage, told: report.Report) -> Non
 
 @pytest.mark.campaign
 async def test_ten_thousand_faults(stage: run.Stage, told: report.Report) -> None:
-    await _campaign(stage, 8, 13, told)
+    await _campaign(stage, 4, 25, told)
