@@ -166,7 +166,7 @@ class Proxy:
             case "refuse":
                 raise _Ended
             case "stall":
-                await asyncio.Event().wait()
+                await _silence(client)
             case code if code.isdigit():
                 it.status = int(code)
                 client.writer.write(_told(int(code)))
@@ -182,15 +182,15 @@ class Proxy:
                 pass
             if word == "lose":
                 raise _Ended
-            await asyncio.Event().wait()
+            await _silence(client)
         async with contextlib.aclosing(answer):
             async for piece, is_head in answer:
-                await self._pass(client.writer, it, piece, is_head)
+                await self._pass(client, it, piece, is_head)
         if it.status == 101:
             await _tunnel(client, up)
 
-    async def _pass(self, writer: asyncio.StreamWriter, it: Exchange, piece: bytes, is_head: bool) -> None:
-        word = it.fault
+    async def _pass(self, client: _Side, it: Exchange, piece: bytes, is_head: bool) -> None:
+        word, writer = it.fault, client.writer
         if not is_head:
             it.chunks += 1
             word = word or self.judge_chunk(it, piece)
@@ -208,7 +208,7 @@ class Proxy:
             case "reset" if not is_head:
                 raise _Ended
             case "stall" if not is_head:
-                await asyncio.Event().wait()
+                await _silence(client)
             case "drip":
                 for byte in piece[:100]:
                     writer.write(bytes([byte]))
@@ -290,6 +290,13 @@ async def _tunnel(client: _Side, up: _Side) -> None:
     await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
     for way in ways:
         way.cancel()
+    raise _Ended
+
+
+async def _silence(client: _Side) -> None:
+    """Until the client gives up; its connection would be kept for ever if nobody noticed."""
+    while await client.reader.read(1 << 16):
+        pass
     raise _Ended
 
 

@@ -29,7 +29,7 @@ from tests.api.runtime import conftest, operate, widget
 
 from . import faulty, plans, proxy, report, run, waiting
 
-PACE = watch.Pace(idle=0.5, lifetime=30.0, connect=2.0, base=0.02, cap=0.2, settled=5.0)
+PACE = watch.Pace(idle=1.5, lifetime=30.0, connect=2.0, base=0.02, cap=0.2, settled=5.0)
 TRIES = 2 / PACE.cap + 5
 """How often one watch may try within a second: each half of the longest delay, and the first, shorter ones."""
 
@@ -42,7 +42,7 @@ class Weather(msgspec.Struct, frozen=True):
     """What a round is like: which words, how often, above HTTP and below it."""
 
     name: str
-    rate: float = 0.25
+    rate: float = 0.35
     words: Mapping[str, Sequence[str]] = {}
     below: float = 0.0
 
@@ -50,7 +50,7 @@ class Weather(msgspec.Struct, frozen=True):
 WEATHERS = (
     Weather("everything", words=plans.ANYTHING),
     Weather("writes fail", rate=0.3, words={"write": plans.GENTLE}),
-    Weather("connections break", below=0.15),
+    Weather("connections break", below=0.25),
     Weather("410 by status", rate=0.9, words={"watch": ("410",), "event": ("end",)}),
     Weather("410 by event", rate=0.6, words={"event": ("error 410",)}),
     Weather("pages expire", rate=0.5, words={"read": ("410",), "event": ("error 410",)}),
@@ -64,7 +64,7 @@ WEATHERS = (
         rate=0.4,
         words=dict.fromkeys(("read", "watch", "write"), ("429", "429 wait", "503")) | {"event": ("end",)},
     ),
-    Weather("silence", rate=0.2, words={"event": ("stall",)}, below=0.02),
+    Weather("silence", words={"event": ("stall", "late", "twice")}, below=0.02),
     Weather("events late, twice, unseen", rate=0.5, words={"event": ("late", "twice", "unobserved")}),
     Weather("everything, below too", rate=0.15, words=plans.ANYTHING, below=0.05),
 )
@@ -86,7 +86,7 @@ class World:
         self, client: kube_client.Client, through: transport.Transport, between: proxy.Proxy, namespace: str, seed: int
     ) -> None:
         self._client, self._namespace, self.proxy = client, namespace, between
-        self.acts = 0
+        self.acts, self._first = 0, seed
         self.hangs: list[str] = []
         self.by_weather: Counter[str] = Counter()
         self.chaos = plans.Chaos(seed)
@@ -131,7 +131,7 @@ class World:
     async def live(self, rounds: int) -> None:
         """So many rounds, each of another weather."""
         for number in range(rounds):
-            weather = WEATHERS[number % len(WEATHERS)]
+            weather = WEATHERS[(number + self._first) % len(WEATHERS)]
             before = self.total
             await self.suffer(weather, ROUND, number)
             self.by_weather[weather.name] += self.total - before
@@ -149,7 +149,7 @@ class World:
         self.below.rate = weather.below
         target = self.total + count
         while self.total < target:
-            with contextlib.suppress(errors.AlreadyExists, errors.NotFound):
+            with contextlib.suppress(errors.AlreadyExists, errors.Conflict, errors.NotFound):
                 await self._work(number)
         self.chaos.rate = self.below.rate = 0.0
 
@@ -165,7 +165,7 @@ class World:
         elif draw < 0.6:
             await self._client.patch_merge(widget.resource(), where, name, spec, field_manager="user")
         elif draw < 0.7:
-            await self._client.delete(widget.resource(), where, name, propagation="Background")
+            await self._delete(name)
         elif draw < 0.9:
             body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"cm-{self._dice.randrange(6)}"}}
             await self._client.apply(
@@ -173,6 +173,12 @@ class World:
             )
         else:
             await self._client.delete(CONFIG_MAP, where, f"cm-{self._dice.randrange(6)}", propagation="Background")
+
+    async def _delete(self, name: str) -> None:
+        """As it was seen: a server that deletes whatever there is may overrun a finalizer that is just being set."""
+        seen = await self._client.get(widget.resource(), self._namespace, name, as_=meta.Partial)
+        where = (widget.resource(), self._namespace, name)
+        await self._client.delete(*where, propagation="Background", resource_version=seen.metadata.resource_version)
 
     async def wrong(self) -> list[str]:
         """What is not yet as the server has it."""
