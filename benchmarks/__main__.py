@@ -18,7 +18,7 @@ from typing import Any
 
 import uvloop
 
-from benchmarks import bare, cases, machine, page, pods, profiles, results, table, world
+from benchmarks import bare, cases, machine, many, page, profiles, results, table, world
 from benchmarks import place as places
 
 CASES = ("life", "backlog", "memory", "pods", "profile")
@@ -39,15 +39,16 @@ class Run:
             for runtime in places.rotated(given.runtimes, number):
                 if "life" in given.only:
                     await self._take(number, runtime, bench.life(runtime))
-            for runtime in places.rotated(self._among("limit", without=True), number):
+            for runtime in places.rotated(self._operators(), number):
                 if "backlog" in given.only:
                     await self._take(number, runtime, _as("backlog", bench.backlog(runtime)))
         if "memory" in given.only:
             await self._memory()
-        for number in range(given.rounds if "pods" in given.only else 0):
-            for runtime in places.rotated(self._among(*pods.READERS), number):
-                measured = pods.measure(bench.place, runtime, count=bench.size.pods)
-                await self._take(number, runtime, _as("pods", measured))
+        if "pods" in given.only:
+            for runtime, figures in (await many.measure(bench.size.pods, given.rounds)).items():
+                for figure, rounds in figures.items():
+                    self._kept.set("pods", runtime, figure, rounds)
+            self._kept.save()
 
     async def _memory(self) -> None:
         bench, count = self._bench, self._bench.size.strangers
@@ -57,12 +58,12 @@ class Run:
         ):
             await crowd.make_strangers(count)
             for number in range(self._given.rounds):
-                for runtime in places.rotated(self._among("limit", without=True), number):
+                for runtime in places.rotated(self._operators(), number):
                     measured = bench.memory(runtime, empty.namespace, crowd.namespace)
                     await self._take(number, runtime, _as("memory", measured))
 
-    def _among(self, *names: str, without: bool = False) -> list[str]:
-        return [each for each in self._given.runtimes if (each in names) is not without]
+    def _operators(self) -> list[str]:
+        return [each for each in self._given.runtimes if each != "limit"]
 
     async def _take(self, number: int, runtime: str, measuring: Any) -> None:
         began = time.monotonic()

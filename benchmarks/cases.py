@@ -32,9 +32,9 @@ class Size(msgspec.Struct, frozen=True):
 
     cold: int = 2_000
     burst: int = 500
-    changes: int = 200
-    idle: float = 8.0
-    resync: float = 1.5
+    changes: int = 150
+    idle: float = 6.0
+    resync: float = 1.2
     backlog: int = 10_000
     samples: int = 160
     every: float = 0.025
@@ -259,7 +259,7 @@ async def quiet(process: places.Operator, *, within: float = 120.0) -> float:
     return worked
 
 
-async def _bounded(change: object, within: float = 15.0) -> tuple[float, float]:
+async def _bounded(change: object, within: float = 10.0) -> tuple[float, float]:
     """A change that takes longer counts as having taken that long."""
     try:
         async with asyncio.timeout(within):

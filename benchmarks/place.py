@@ -50,14 +50,6 @@ class Place(msgspec.Struct, frozen=True):
         """A kubeconfig for this runtime alone."""
         return str(self.state / f"{runtime}.kubeconfig")
 
-    def access_at(self, address: str) -> str:
-        """A kubeconfig for another server that has the same certificate."""
-        config = yaml.safe_load(Path(self.kubeconfig).read_text())
-        config["clusters"][0]["cluster"]["server"] = address
-        file = self.state / "other.kubeconfig"
-        file.write_text(yaml.safe_dump(config))
-        return str(file)
-
     def give_access(self, runtime: str, token: str) -> None:
         """Write that kubeconfig."""
         config = yaml.safe_load(Path(self.kubeconfig).read_text())
@@ -87,9 +79,9 @@ def down(place: Place) -> None:
 
 
 def _testbed(state: Path, *words: str) -> None:
-    environment = {"TESTBED_BIN": str(ROOT / ".testbed" / "bin"), **os.environ}
+    known = {"TESTBED_BIN": str(ROOT / ".testbed" / "bin"), **os.environ}
     command = [str(ROOT / "testbed" / "testbed"), "--state", str(state), *words]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environment)
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=known)
 
 
 async def prepare(place: Place, admin: bare.Client) -> None:
@@ -155,6 +147,13 @@ def build() -> None:
         stamp.write_text(pinned.read_text())
 
 
+def environment() -> dict[str, str]:
+    """Of Python processes that are measured."""
+    found = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
+    found.pop("PYTHONDONTWRITEBYTECODE", None)  # or each start would compile everything anew
+    return found
+
+
 def command(runtime: str) -> list[str]:
     """How the operator of this runtime is started, its options aside."""
     match runtime:
@@ -202,12 +201,10 @@ async def operator(
     start = command(runtime)
     if profile:
         start = [start[0], "-m", "benchmarks.operators.profiled", profile, start[-1]]
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # or each start would compile everything anew
     BUILD.mkdir(parents=True, exist_ok=True)
     with (BUILD / f"{runtime}.log").open("ab") as log:
         running = subprocess.Popen(  # noqa: ASYNC220 - begins at once, and its time counts from here
-            [*start, *words], env=environment, cwd=ROOT, stdout=log, stderr=log
+            [*start, *words], env=environment(), cwd=ROOT, stdout=log, stderr=log
         )
     try:
         yield Operator(running, port)

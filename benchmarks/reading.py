@@ -35,7 +35,7 @@ from typing import Any
 
 import msgspec
 
-from benchmarks import sample_pods as pods
+from benchmarks import pods
 from moorage.api import kinds, meta
 from moorage.kube import cache as kube_cache
 from moorage.kube import client as kube_client

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -22,6 +22,10 @@ class Results:
         of = self.figures.setdefault(case, {}).setdefault(runtime, {})
         for name, value in figures.items():
             of.setdefault(name, []).append(round(float(value), 6))
+
+    def set(self, case: str, runtime: str, figure: str, rounds: Sequence[float]) -> None:
+        """All rounds of one figure."""
+        self.figures.setdefault(case, {}).setdefault(runtime, {})[figure] = [round(float(it), 6) for it in rounds]
 
     def save(self) -> None:
         """Write the file."""

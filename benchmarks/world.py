@@ -139,14 +139,16 @@ class World:
 
     async def clear(self) -> None:
         """Remove all. The namespace itself stays, as nobody would end it at this level."""
-        for path in (names.widgets(self.namespace), names.config_maps(self.namespace)):
-            while True:
-                try:
-                    await self.client.send("DELETE", path)
-                except (TimeoutError, bare.RefusedError):  # many objects take longer than one request may
-                    await asyncio.sleep(0.2)
-                else:
-                    break
+        await asyncio.gather(*(self._empty(path(self.namespace)) for path in (names.widgets, names.config_maps)))
+
+    async def _empty(self, path: str) -> None:
+        while True:
+            try:
+                await self.client.send("DELETE", path)
+            except (TimeoutError, bare.RefusedError):  # many objects take longer than one request may
+                await asyncio.sleep(0.2)
+            else:
+                break
 
     # --- seeing ------------------------------------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks import page, profiles, table
+from benchmarks import many, page, profiles, table
 
 FIGURES = {
     "cold": {
@@ -110,3 +110,15 @@ def test_a_run_can_be_rendered_whole():
 def test_a_function_belongs_to_one_area_of_the_profile(file, name, expected):
     """By its file, or by its name when it is native."""
     assert expected == profiles.area(file, name)
+
+
+def test_the_figures_of_reading_get_the_names_that_targets_know():
+    """Every figure of the case `pods` that a target speaks of is taken over."""
+    named = {(runtime, name) for runtime, _, _, name in many.TAKEN}
+    wanted = {("moorage", each.figure) for each in table.TARGETS if each.case == "pods"}
+    read = many.Read({case: {figure: [1.0]} for _, case, figure, _ in many.TAKEN})
+    for _, case, figure, _ in many.TAKEN:
+        read.cases[case][figure] = [1.0]
+
+    assert wanted <= named
+    assert named == {(runtime, name) for runtime, of in many.taken(read).items() for name in of}
