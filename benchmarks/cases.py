@@ -11,7 +11,7 @@ import re
 import time
 import urllib.request
 import uuid
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 
 import msgspec
 
@@ -58,6 +58,22 @@ SHORT = Size(
 )
 
 
+class Begun(msgspec.Struct, frozen=True):
+    """How things stood when something began."""
+
+    at: float
+    """Monotonic seconds."""
+
+    api: float
+    """CPU seconds of the API server."""
+
+    objects: int
+    cpu: float
+    """CPU seconds of the operator."""
+
+    passes: tuple[float, float]
+
+
 class Bench:
     """One API server, and the harness's connection to it."""
 
@@ -77,38 +93,31 @@ class Bench:
             begun = self._begin()
             async with places.operator(self.place, runtime, it.namespace) as process:
                 found["cold"] = await self._settle(it, runtime, process, begun, size.cold)
-                begun = self._begin()
-                before = measure.cpu(process.pid), await _passes(process, runtime)
+                passed = await _passes(process, runtime)
+                begun = self._begin(size.cold, measure.cpu(process.pid), passed)
                 making = asyncio.create_task(it.make(size.burst, first=size.cold))
-                found["burst"] = await self._settle(it, runtime, process, begun, size.burst, size.cold, *before)
+                found["burst"] = await self._settle(it, runtime, process, begun, size.burst)
                 await making
-                found["change"] = await self._change(it)
+                found["change"] = await self._change(it, process)
                 if runtime != "limit":
-                    found["memory"] = {"rss at 2,500 MiB": measure.memory(process.pid)[0]}
+                    found["memory"] = {"rss with all objects MiB": measure.memory(process.pid)[0]}
             if runtime != "limit":
                 found["restart"] = await self._restart(it, runtime)
                 found["idle"] = await self._idle(it, runtime)
                 found["steady"] = await self._steady(it, runtime)
         return found
 
-    def _begin(self) -> tuple[float, float]:
+    def _begin(self, objects: int = 0, cpu: float = 0.0, passes: tuple[float, float] = (0.0, 0.0)) -> Begun:
         self._log.skip()
-        return time.monotonic(), measure.cpu(self._api)
+        return Begun(time.monotonic(), measure.cpu(self._api), objects, cpu, passes)
 
     async def _settle(
-        self,
-        it: world.World,
-        runtime: str,
-        process: places.Operator,
-        begun: tuple[float, float],
-        count: int,
-        there: int = 0,
-        cpu: float = 0.0,
-        passes: tuple[float, float] = (0.0, 0.0),
+        self, it: world.World, runtime: str, process: places.Operator, begun: Begun, count: int
     ) -> Figures:
-        seconds = await it.settled(process.check, count=count + there) - begun[0]
+        """What it takes until `count` more objects are settled."""
+        seconds = await it.settled(process.check, count=begun.objects + count) - begun.at
         await quiet(process)
-        used, api = measure.cpu(process.pid) - cpu, measure.cpu(self._api) - begun[1]
+        used, api = measure.cpu(process.pid) - begun.cpu, measure.cpu(self._api) - begun.api
         lines = self._log.read()
         asked = measure.count(lines, places.user(runtime))
         figures = {
@@ -124,11 +133,11 @@ class Bench:
             figures["objects/s while writing"] = count / span
         if runtime == "moorage":
             idle, all_ = await _passes(process, runtime)
-            figures["passes/object"] = (all_ - passes[1]) / count
-            figures["passes by echoes"] = idle - passes[0]
+            figures["passes/object"] = (all_ - begun.passes[1]) / count
+            figures["passes by echoes"] = idle - begun.passes[0]
         return figures
 
-    async def _change(self, it: world.World) -> Figures:
+    async def _change(self, it: world.World, process: places.Operator) -> Figures:
         """One change at a time, on an operator that has nothing else to do."""
         chance = random.Random(self.size.changes)  # noqa: S311 - which objects
         sent, taken = [], []
@@ -138,16 +147,16 @@ class Bench:
             sent.append(from_sent)
             taken.append(from_taken)
             await asyncio.sleep(chance.uniform(0.005, 0.015))
-        await it.settled(count=self.size.cold + self.size.burst)
+        await it.settled(process.check, count=self.size.cold + self.size.burst)
         return _latency(sent, taken)
 
     async def _restart(self, it: world.World, runtime: str) -> Figures:
         """The same objects, all settled, and a new process."""
-        begun, _ = self._begin()
+        begun = self._begin()
         async with places.operator(self.place, runtime, it.namespace) as process:
             rested, asked = await self._at_rest(process, runtime, watches=2)
             return {
-                "seconds to idle": rested - begun,
+                "seconds to idle": rested - begun.at,
                 "cpu s": measure.cpu(process.pid),
                 "writes": asked.writes + asked.refused,
                 "rss MiB": measure.memory(process.pid)[0],
@@ -259,11 +268,11 @@ async def quiet(process: places.Operator, *, within: float = 120.0) -> float:
     return worked
 
 
-async def _bounded(change: object, within: float = 10.0) -> tuple[float, float]:
+async def _bounded(change: Awaitable[tuple[float, float]], within: float = 10.0) -> tuple[float, float]:
     """A change that takes longer counts as having taken that long."""
     try:
         async with asyncio.timeout(within):
-            return await change  # type: ignore[misc,no-any-return]
+            return await change
     except TimeoutError:
         return within, within
 

@@ -18,7 +18,7 @@ def facts(began: tuple[float, float], server: str, rounds: int) -> list[tuple[st
     return [
         ("date", time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(began[1]))),
         ("rounds", f"{rounds} in {(time.time() - began[1]) / 60:.0f} minutes"),
-        ("load average", f"{began[0]:.1f} before, {os.getloadavg()[0]:.1f} at the end; the run's own is 2 to 4"),
+        ("load average", f"{began[0]:.1f} before, {os.getloadavg()[0]:.1f} at the end, this run included"),
         ("CPU", f"{os.cpu_count()} x {_cpu()}"),
         ("memory", f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.0f} GiB"),
         ("kernel", platform.release()),

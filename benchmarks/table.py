@@ -48,7 +48,7 @@ TARGETS = (
     Target(
         "change behind a backlog, p99 to its own idle p99", "backlog", "p99 ms", own=("change", "p99 ms"), at_most=3
     ),
-    Target("RSS at 2,500 objects, MiB", "memory", "rss at 2,500 MiB", at_most=64),
+    Target("RSS at 2,500 objects, MiB", "memory", "rss with all objects MiB", at_most=64),
     Target(
         "RSS beside strangers to alone",
         "memory",

@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from typing import Protocol, TypeVar
 
 import msgspec
 
@@ -16,6 +17,15 @@ from benchmarks import bare
 from benchmarks.operators import names
 
 WRITERS = 16
+T = TypeVar("T")
+T_contra = TypeVar("T_contra", contravariant=True)
+
+
+class Take(Protocol[T_contra]):
+    """What an object that came or went is handed to."""
+
+    def __call__(self, obj: T_contra, /, *, gone: bool) -> None:
+        """Keep it, or drop it."""
 
 
 class Meta(msgspec.Struct, rename="camel"):
@@ -110,15 +120,14 @@ class World:
             at = await seen
         return at - sent, max(0.0, at - taken)
 
-    async def settled(self, operator_is_well: object = None, *, count: int, within: float = 300.0) -> float:
-        """When (monotonic seconds) all `count` Widgets were settled. Raises TimeoutError."""
+    async def settled(self, check: Callable[[], None], *, count: int, within: float = 300.0) -> float:
+        """When (monotonic seconds) all `count` Widgets were settled. Raises TimeoutError, and what `check` raises."""
         ends = time.monotonic() + within
         while len(self._widgets) < count or self._unsettled:
             self._news.clear()
             if time.monotonic() > ends:
                 raise TimeoutError(f"{len(self._unsettled)} of {len(self._widgets)} Widgets are not settled")
-            if callable(operator_is_well):
-                operator_is_well()
+            check()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(1.0):
                     await self._news.wait()
@@ -159,7 +168,7 @@ class World:
             selected = {"labelSelector": names.OWNER}
             group.create_task(self._follow(names.config_maps(self.namespace), Child, self._on_child, selected))
 
-    async def _follow(self, path, model, take, query) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001
+    async def _follow(self, path: str, model: type[T], take: Take[T], query: dict[str, str]) -> None:
         decoder = msgspec.json.Decoder(model)
         while True:
             found, version = await self.client.list(path, model, **query)
@@ -211,7 +220,7 @@ def name_of(number: int) -> str:
     return f"w{number:06}"
 
 
-async def _many(one, numbers: Iterable[int]) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001
+async def _many(one: Callable[[int], Awaitable[None]], numbers: Iterable[int]) -> None:
     left = iter(numbers)
 
     async def some() -> None:
