@@ -18,7 +18,7 @@ from moorage.runtime.decision import DONE, Act, Verdict
 from tests.unit.runtime.fake_api import FakeApi, until
 from tests.unit.runtime.gadgets import GadgetKind, Seen
 
-TIMING = election.Timing(duration=1.2, renew=0.8, retry=0.03)
+TIMING = election.Timing(duration=30, renew=20, retry=0.03)
 NAMES = [f"g{n}" for n in range(30)]
 
 
