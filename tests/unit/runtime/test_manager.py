@@ -16,7 +16,7 @@ from moorage.runtime.decision import DONE, Act, Verdict
 from tests.unit.runtime.fake_api import Asked, FakeApi, until
 from tests.unit.runtime.gadgets import GadgetKind, Seen
 
-TIMING = election.Timing(duration=0.9, renew=0.5, retry=0.05)
+TIMING = election.Timing(duration=30, renew=20, retry=0.05)
 
 
 class Process:
@@ -158,14 +158,15 @@ async def test_cut_off_from_the_server_it_gives_up_in_time(api: FakeApi) -> None
     async def cut(_: Asked) -> None:
         raise errors.TransportError("no route", sent=False)
 
+    timing = election.Timing(duration=4, renew=2, retry=0.05)
     await free_lease(api)
     await api.put("gadgets", "one")
-    async with process(api, GadgetKind()) as it:
+    async with process(api, GadgetKind(), timing=timing) as it:
         await until(lambda: api.one("gadgets", "one").get("status"))
         api.before = cut
         begun = asyncio.get_running_loop().time()
         assert await it.task is False
-        assert asyncio.get_running_loop().time() - begun < TIMING.duration
+        assert asyncio.get_running_loop().time() - begun < timing.duration
 
 
 async def test_a_standby_stops_without_touching_the_lease(api: FakeApi) -> None:
