@@ -80,6 +80,8 @@ def differences(
     """
     if live is None:
         return (Difference("", DifferenceKind.MISSING.value),)
+    if "stringData" not in wanted and _is_plainly_in(_compared(wanted), live):
+        return ()
     compare = _Comparison(wanted, manager, settled)
     compare.top(wanted, live)
     return tuple(sorted(set(compare.found)))
@@ -214,6 +216,23 @@ class _Comparison:
         owned = any(owner.manager == self.manager for owner in cursor.owners())
         if not owned and not autoscaled(cursor) and place.text not in self.settled:
             self.found.append(Difference(place.text, kind.value))
+
+
+def _compared(wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """The part of an object that can differ."""
+    kept = {k: v for k, v in (wanted.get("metadata") or {}).items() if k in _META_KEPT}
+    return {k: v for k, v in wanted.items() if k not in ("apiVersion", "kind", "status")} | {"metadata": kept}
+
+
+def _is_plainly_in(wanted: Any, live: Any) -> bool:
+    """Whether all of `wanted` is there word for word: then nothing differs, whoever owns it. True for most objects."""
+    if type(wanted) is dict and type(live) is dict:
+        return all(
+            value is None or (name in live and _is_plainly_in(value, live[name])) for name, value in wanted.items()
+        )
+    if type(wanted) is list and type(live) is list:
+        return len(wanted) == len(live) and all(map(_is_plainly_in, wanted, live))
+    return type(wanted) is type(live) and bool(wanted == live)
 
 
 class _Place(msgspec.Struct, frozen=True):

@@ -289,7 +289,7 @@ class Controller(Generic[kind.O, kind.S]):
         )
         match look.how:
             case schedule.How.NOW:
-                self._keys.add(it.key)
+                self._keys.again(it.key)
             case schedule.How.RETRY:
                 self._keys.retry(it.key, at_least=look.seconds)
             case schedule.How.REST:

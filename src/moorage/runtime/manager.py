@@ -106,6 +106,7 @@ class Manager:
             base=settings.backoff,
             flow=lambda key: (key[0], key[1]),
             limits={of.resource.kind: of.concurrency for of in kinds if of.concurrency},
+            backlog_limit=max(1, settings.workers // 2),
             pressure=slack,
         )
         self._caches = kube_cache.Caches(client)

@@ -2,7 +2,8 @@
 
     who goes first     news before the backlog (first lists, resyncs, what fails again and again), which never starves
     fairness           kinds take turns, and namespaces within a kind; see `turns`
-    limits             a kind at its own limit holds no worker: its keys wait, others pass by
+    limits             a kind at its own limit holds no worker: its keys wait, others pass by; and the backlog never has
+                       all workers, as each of its requests is one that news would stand behind at the server
     failures           each key backs off by itself; all together are held to a rate, so that no mass failure is a storm
     pressure           while the API server sheds load nothing is handed out, and then one key on trial; see `pressure`
 
@@ -54,7 +55,7 @@ class WorkQueue(Generic[K]):
     """Keys to look at: now, or after a delay. Failing keys back off from `base` to `cap` seconds, with jitter.
 
     `flow` gives the kind and the namespace of a key; `limits` how many keys of a kind may be worked on at once, for
-    kinds that have a limit.
+    kinds that have a limit; `backlog_limit` how many of the backlog (0: any number).
     """
 
     def __init__(
@@ -64,12 +65,13 @@ class WorkQueue(Generic[K]):
         cap: float = 300.0,
         flow: Callable[[K], turns.Flow] = lambda _: ("", ""),
         limits: Mapping[Hashable, int] | None = None,
+        backlog_limit: int = 0,
         pressure: pressures.Pressure | None = None,
         clock: Callable[[], float] = time.monotonic,
         rng: random.Random | None = None,
     ) -> None:
         self._base, self._cap, self._clock = base, cap, clock
-        self._flow, self._limits = flow, limits or {}
+        self._flow, self._limits, self._backlog_limit = flow, limits or {}, backlog_limit
         self._rng = rng or random.Random()  # noqa: S311 - jitter, not a secret
         self._pressure = pressure or pressures.Pressure(clock)
         self._news: turns.Turns[K] = turns.Turns(flow)
@@ -79,6 +81,7 @@ class WorkQueue(Generic[K]):
         self._news_in_row = 0
         self._working: dict[K, float] = {}  # when it was asked for
         self._busy: collections.Counter[Hashable] = collections.Counter()  # of kinds that have a limit
+        self._late: set[K] = set()  # those that are worked on and came from the backlog
         self._dirty: dict[K, bool] = {}  # True: for the backlog
         self._delayed: list[tuple[float, int, K]] = []
         self._wishes: dict[K, _Wish] = {}
@@ -117,16 +120,25 @@ class WorkQueue(Generic[K]):
 
     def add(self, key: K, *, backlog: bool = False) -> None:
         """Have `key` looked at as soon as a worker is free; a resting key when its rest is over."""
+        if key in self._working and not self._rests(key):
+            self._dirty[key] = backlog and self._dirty.get(key, True)
+        else:
+            self._add(key, backlog=backlog)
+
+    def again(self, key: K) -> None:
+        """Have `key`, which is worked on, looked at once more; one of the backlog stays that, but is the next of it."""
+        self.add(key, backlog=key in self._late)
+
+    def _rests(self, key: K) -> bool:
+        return self._resting.get(key, 0.0) > self._clock() if self._resting else False
+
+    def _add(self, key: K, *, backlog: bool, first: bool = False) -> None:
         if self._closed:
             return
-        if self._resting:
-            if (left := self._resting.get(key, 0.0) - self._clock()) > 0:
-                self.add_after(key, left, backlog=backlog)
-                return
-            self._resting.pop(key, None)
-        if key in self._working:
-            self._dirty[key] = backlog and self._dirty.get(key, True)
+        if self._rests(key):
+            self.add_after(key, self._resting[key] - self._clock(), backlog=backlog)
             return
+        self._resting.pop(key, None)
         place = self._queued.get(key)
         if place is None:
             self._since[key] = self._clock()
@@ -135,7 +147,7 @@ class WorkQueue(Generic[K]):
         else:
             return
         self._queued[key] = backlog
-        (self._backlog if backlog else self._news).push(key)
+        (self._backlog if backlog else self._news).push(key, first=first and backlog)
         self._wake_one()
 
     def wake(self, key: K) -> None:
@@ -223,11 +235,15 @@ class WorkQueue(Generic[K]):
         self._promote()
         if not self._queued or not self._pressure.room(len(self._working)):
             return ()
-        sources = (self._news, self._backlog)
-        if self._news_in_row >= BACKLOG_TURN - 1:
+        sources: tuple[turns.Turns[K], ...] = (self._news, self._backlog)
+        if self._backlog_limit and len(self._late) >= self._backlog_limit:
+            sources = (self._news,)
+        elif self._news_in_row >= BACKLOG_TURN - 1:
             sources = (self._backlog, self._news)
         for source in sources:
             for key in source.pop(self._is_full):
+                if source is self._backlog:
+                    self._late.add(key)
                 self._news_in_row = self._news_in_row + 1 if source is self._news and self._backlog else 0
                 del self._queued[key]
                 self._working[key] = self._since.pop(key)
@@ -243,10 +259,11 @@ class WorkQueue(Generic[K]):
     def done(self, key: K) -> None:
         """The worker is finished with `key`; changes that came meanwhile bring it back at once."""
         del self._working[key]
+        self._late.discard(key)
         if self._limits:
             self._busy[self._flow(key)[0]] -= 1
         if key in self._dirty:
-            self.add(key, backlog=self._dirty.pop(key))
+            self._add(key, backlog=self._dirty.pop(key), first=True)
         elif self._queued:
             self._wake_one()  # there may be room again
 

@@ -28,8 +28,8 @@ class Turns(Generic[K]):
     def __bool__(self) -> bool:
         return bool(self._kinds)
 
-    def push(self, key: K) -> None:
-        """Add the key behind all others of its flow; one that is there keeps its place."""
+    def push(self, key: K, *, first: bool = False) -> None:
+        """Add the key behind all others of its flow, or before them; one that is there keeps its place."""
         kind, space = self._flow(key)
         spaces = self._kinds.get(kind)
         if spaces is None:
@@ -38,6 +38,8 @@ class Turns(Generic[K]):
         if keys is None:
             keys = spaces[space] = collections.OrderedDict()
         keys[key] = None
+        if first:
+            keys.move_to_end(key, last=False)
 
     def drop(self, key: K) -> None:
         """Take the key out, which must be there."""

@@ -157,6 +157,37 @@ def test_a_full_kind_in_the_backlog_does_not_stop_news() -> None:
     assert [("B", "new", n) for n in range(20)] == drain(keys)
 
 
+def test_the_backlog_leaves_workers_to_news() -> None:
+    keys = make(backlog_limit=2)
+    for n in range(4):
+        keys.add(("A", "old", n), backlog=True)
+    taken = [key for _ in range(4) for key in keys.take()]
+    assert [("A", "old", 0), ("A", "old", 1)] == taken
+    keys.add(("A", "new", 0))
+    assert (("A", "new", 0),) == keys.take()
+    assert () == keys.take()
+    keys.done(("A", "new", 0))
+    assert () == keys.take()
+    keys.done(("A", "old", 1))
+    assert (("A", "old", 2),) == keys.take()
+
+
+def test_what_is_begun_of_the_backlog_is_the_next_of_it_and_still_counts_as_such() -> None:
+    keys = make(backlog_limit=1)
+    for n in range(3):
+        keys.add(("A", "old", n), backlog=True)
+    for key in keys.take():
+        keys.again(key)
+        keys.done(key)
+    assert (("A", "old", 0),) == keys.take()
+    assert () == keys.take()
+    keys.add(("A", "old", 0))
+    keys.done(("A", "old", 0))
+    assert [("A", "old", 0), ("A", "old", 1)] == [key for _ in range(3) for key in keys.take()], (
+        "as news, then the next"
+    )
+
+
 async def test_workers_are_held_by_no_kind_at_its_limit_and_woken_when_there_is_room() -> None:
     keys = make(limits={"A": 1})
     most: collections.Counter[str] = collections.Counter()
