@@ -31,7 +31,6 @@ class Write(msgspec.Struct, frozen=True):
     number: int
     at: float  # epoch seconds
     applied: bool = False
-    ended: float = 0.0  # epoch seconds; 0: it was never answered
 
     @property
     def what(self) -> str:
@@ -42,7 +41,7 @@ class Write(msgspec.Struct, frozen=True):
 
 Fault = Callable[[Write], str]
 """What becomes of a write: "" (nothing), "drop", "lose", "409", "429", "500", "kill before", "kill after".
-A code may name a time to wait, as "429 2" seconds."""
+"429 wait" and "503 wait" ask to wait for a second."""
 
 
 class Wire:
@@ -70,16 +69,18 @@ class Wire:
     async def _with(
         self, verdict: str, write: Write, log: list[Write], send: Callable[[], Awaitable[transport.Response]]
     ) -> transport.Response:
-        code, _, after = verdict.partition(" ")
+        code, _, more = verdict.partition(" ")
         if code.isdigit():
             body = {"kind": "Status", "code": int(code), "reason": "Conflict" if code == "409" else ""}
-            return transport.Response(int(code), {"Retry-After": after} if after else {}, msgspec.json.encode(body))
+            return transport.Response(
+                int(code), {"Retry-After": "1"} if more == "wait" else {}, msgspec.json.encode(body)
+            )
         if verdict == "drop":
             raise errors.TransportError("dropped", sent=True)
         if verdict == "kill before":
             await self._die()
         answer = await send()
-        log[write.number - 1] = msgspec.structs.replace(write, applied=answer.status < 400, ended=time.time())
+        log[write.number - 1] = msgspec.structs.replace(write, applied=answer.status < 400)
         if verdict == "kill after":
             await self._die()
         if verdict == "lose":
@@ -103,8 +104,6 @@ class Wire:
 class Operator:
     """One manager over the kinds of one namespace, Widgets unless a subclass says otherwise."""
 
-    wire_of: type[Wire] = Wire
-
     def __init__(
         self,
         client: kube_client.Client,
@@ -112,10 +111,11 @@ class Operator:
         *,
         elect: bool = False,
         fault: Fault | None = None,
+        timing: election.Timing = TIMING,
         shards: int = 1,
         **more: Any,
     ) -> None:
-        self.wire = self.wire_of(client.transport)
+        self.wire = Wire(client.transport)
         if fault:
             self.wire.fault = fault
         kinds = self.make(namespace, **more)
@@ -123,7 +123,7 @@ class Operator:
         settings = manager.Settings(
             identity=uuid.uuid4().hex[:8],
             namespace=namespace,
-            timing=TIMING,
+            timing=timing,
             elect=elect,
             port=0,
             drain=10.0,
@@ -141,11 +141,6 @@ class Operator:
     @property
     def leads(self) -> bool:
         return self.manager._gate.is_open
-
-    @property
-    def shards(self) -> set[int]:
-        """The shards that it holds."""
-        return {shard.number for shard in self.manager._shards.all if shard.held and shard.gate.is_open}
 
     @property
     def passes(self) -> int:

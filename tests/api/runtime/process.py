@@ -9,6 +9,7 @@ import asyncio
 import logging
 import sys
 import time
+from typing import Any
 
 import structlog
 
@@ -17,25 +18,19 @@ from moorage.kube import credentials, transport
 from tests.api.runtime import operate
 
 
-class TellingWire(operate.Wire):
-    """Says `epoch-seconds what` of each write."""
+class Telling(transport.AiohttpTransport):
+    """Says `epoch-seconds method path` of each write."""
 
-    async def request(self, method: str, path: str, **given: object) -> transport.Response:
+    async def request(self, method: str, path: str, **given: Any) -> transport.Response:
         if method != "GET":
             print(time.time(), method, path, flush=True)
         return await super().request(method, path, **given)
 
 
-class TellingOperator(operate.Operator):
-    """Its client tells."""
-
-    wire_of = TellingWire
-
-
 async def _run(kubeconfig: str, namespace: str) -> bool:
-    wire = transport.AiohttpTransport(await credentials.from_kubeconfig(kubeconfig))
+    wire = Telling(await credentials.from_kubeconfig(kubeconfig))
     try:
-        return await TellingOperator(kube_client.Client(wire), namespace, elect=True).task
+        return await operate.Operator(kube_client.Client(wire), namespace, elect=True).task
     finally:
         await wire.close()
 

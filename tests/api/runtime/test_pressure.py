@@ -11,7 +11,7 @@ from tests.api.runtime.test_lifecycle import BIRTH
 N = 20
 
 
-@pytest.mark.parametrize("verdict", ["429 1", "503 1"])
+@pytest.mark.parametrize("verdict", ["429 wait", "503 wait"])
 async def test_all_wait_together_as_long_as_the_server_asks(
     client: kube_client.Client, user: operate.User, verdict: str
 ) -> None:
