@@ -65,7 +65,6 @@ class Write(msgspec.Struct, frozen=True):
     number: int
     at: float  # epoch seconds
     applied: bool = False
-    ended: float = 0.0  # epoch seconds; 0: it was never answered
 
     @property
     def what(self) -> str:
@@ -185,7 +184,7 @@ class Wire:
         if status := _status(word):
             return status
         answer = await self._inner.request(write.method, write.path, **given)
-        log[write.number - 1] = msgspec.structs.replace(write, applied=answer.status < 400, ended=time.time())
+        log[write.number - 1] = msgspec.structs.replace(write, applied=answer.status < 400)
         match word:
             case "kill after":
                 await self._die()

@@ -71,11 +71,6 @@ class Operator:
         return self.manager._gate.is_open
 
     @property
-    def shards(self) -> set[int]:
-        """The shards that it holds."""
-        return {shard.number for shard in self.manager._shards.all if shard.held and shard.gate.is_open}
-
-    @property
     def passes(self) -> int:
         """Passes so far."""
         samples = [s for metric in self.manager.metrics.reconciles.collect() for s in metric.samples]

@@ -9,14 +9,19 @@ import os
 import random
 import time
 from collections.abc import AsyncIterator, Callable
+from typing import Any
 
 from moorage.api import kinds
 from moorage.kube import client as kube_client
-from moorage.runtime import shards
+from moorage.kube import transport
+from moorage.runtime import election, shards
 from tests.api.runtime import operate
 
 SHARDS = 4
 WIDGETS = 24
+TIMING = election.Timing(duration=8, renew=6, retry=0.2)
+"""Long enough that no lease is lost for want of CPU: only by those who are killed."""
+
 SEED = int(os.environ.get("SEED", "0")) or random.SystemRandom().randrange(1, 10_000)
 
 
@@ -30,6 +35,29 @@ async def free_leases(client: kube_client.Client, namespace: str, count: int = S
         await client.create(kinds.LEASE, namespace, body, field_manager="test")
 
 
+class Timed:
+    """A transport that notes from when to when each write of an object was under way, and whose."""
+
+    def __init__(
+        self, inner: transport.Transport, whose: int, spans: dict[str, list[tuple[float, float, int]]]
+    ) -> None:
+        self._inner, self._whose, self._spans = inner, whose, spans
+        self.stream, self.socket, self.close = inner.stream, inner.socket, inner.close
+
+    async def request(self, method: str, path: str, **given: Any) -> transport.Response:
+        begun = time.monotonic()
+        try:
+            return await self._inner.request(method, path, **given)
+        finally:
+            if method != "GET" and "/leases" not in path and "/events" not in path:
+                self._spans.setdefault(_name(path), []).append((begun, time.monotonic(), self._whose))
+
+
+def held(it: operate.Operator) -> set[int]:
+    """The shards that it looks after."""
+    return {shard.number for shard in it.manager._shards.all if shard.held and shard.gate.is_open}
+
+
 class Fleet:
     """Operators that come and go. Each write is judged when it begins, by the gates of all."""
 
@@ -38,11 +66,17 @@ class Fleet:
         self.here: list[operate.Operator] = []
         self.all: list[operate.Operator] = []
         self.wrong: list[str] = []
-        self.handovers = 0
+        self.spans: dict[str, list[tuple[float, float, int]]] = {}
 
     def start(self) -> operate.Operator:
+        client = kube_client.Client(Timed(self._client.transport, len(self.all), self.spans))
         it = operate.Operator(
-            self._client, self._namespace, elect=True, shards=self._count, fault=lambda write: self._judge(it, write)
+            client,
+            self._namespace,
+            elect=True,
+            timing=TIMING,
+            shards=self._count,
+            fault=lambda write: self._judge(it, write),
         )
         self.here.append(it)
         self.all.append(it)
@@ -56,30 +90,26 @@ class Fleet:
             assert await it.stop() is True
 
     def _judge(self, it: operate.Operator, write: operate.Write) -> str:
-        found = it.kind.find(self._namespace, _name(write))
+        found = it.kind.find(self._namespace, _name(write.path))
         if found is None:
             return ""
         number = it.manager._shards.of(it.kind.placement(found)).number
         open_at = [each for each in self.all if each.manager._shards.all[number].gate.is_open]
         if open_at != [it]:
-            self.wrong.append(f"{write.what} {_name(write)} of shard {number}: open at {len(open_at)}")
+            self.wrong.append(f"{write.what} {_name(write.path)} of shard {number}: open at {len(open_at)}")
         return ""
 
     def is_even(self) -> bool:
         """Every shard is with somebody, and nobody has two more than another."""
-        held = [each.shards for each in self.here]
-        flat = [number for one in held for number in one]
-        sizes = [len(one) for one in held]
+        parts = [held(each) for each in self.here]
+        flat = [number for one in parts for number in one]
+        sizes = [len(one) for one in parts]
         return sorted(flat) == list(range(self._count)) and max(sizes) - min(sizes) <= 1
 
     def overlaps(self) -> list[str]:
         """Writes of one key by two operators that were under way at the same time."""
         found = []
-        by_key: dict[str, list[tuple[float, float, int]]] = {}
-        for n, it in enumerate(self.all):
-            for write in it.wire.writes:
-                by_key.setdefault(_name(write), []).append((write.at, write.ended or write.at, n))
-        for name, spans in by_key.items():
+        for name, spans in self.spans.items():
             spans.sort()
             for (_, ended, one), (begun, _, other) in itertools.pairwise(spans):
                 if one != other and begun < ended:
@@ -87,8 +117,8 @@ class Fleet:
         return found
 
 
-def _name(write: operate.Write) -> str:
-    return write.path.partition("/namespaces/")[2].split("/")[2].removesuffix("-widget")
+def _name(path: str) -> str:
+    return path.partition("/namespaces/")[2].split("/")[2].removesuffix("-widget")
 
 
 @contextlib.asynccontextmanager
@@ -150,7 +180,7 @@ async def test_each_key_has_one_writer_while_operators_come_and_go(
             assert found.status.text == found.spec.text == told.get(name, "")
 
         writes = sum(len(each.wire.writes) for each in it.all)
-        writers = [len({_name(w) for w in each.wire.writes}) for each in it.all]
+        writers = [len({_name(w.path) for w in each.wire.writes}) for each in it.all]
         print(f"\nseed {SEED}: {writes} writes by {len(it.all)} operators, to {writers} keys each")
         assert [] == it.wrong
         assert [] == it.overlaps()
@@ -187,7 +217,7 @@ async def test_two_share_evenly_and_each_looks_after_its_own_alone(
             assert found is not None
             expected[shards.Shards(2, first.manager._gate).of(found.metadata.uid).number].append(name)
         for each in (first, second):
-            (number,) = each.shards
+            (number,) = held(each)
             assert set(expected[number]) == {key[2] for key in each.manager._controllers["Widget"]._memories}
 
 
@@ -201,8 +231,8 @@ async def test_a_stop_hands_all_over_at_once_and_a_newcomer_gets_its_share(
         begun = time.monotonic()
         second = it.start()
         await operate.until(it.is_even)
-        print(f"\nfair share after {time.monotonic() - begun:.2f} s", first.shards, second.shards)
-        assert [] == [at for at in (first, second) if len(at.shards) != 2]
+        print(f"\nfair share after {time.monotonic() - begun:.2f} s", held(first), held(second))
+        assert [] == [at for at in (first, second) if len(held(at)) != 2]
         await it.leave(first)
         begun = time.monotonic()
         await operate.until(it.is_even)
@@ -227,14 +257,14 @@ async def test_a_shard_whose_task_runs_is_given_when_it_has_ended(
         for name in ("one", "two", "three", "four"):
             await user.create(name, text="a", task="t1")
         await begun.wait()
-        await operate.until(lambda: first.shards == {0, 1})
+        await operate.until(lambda: held(first) == {0, 1})
         while first.manager._world.tasks.running < 4:
             await asyncio.sleep(0.01)
         second = it.start()
         await operate.until(lambda: any(shard.giving for shard in first.manager._shards.all))
         renewals = len(first.wire.other)
         await operate.until(lambda: len(first.wire.other) > renewals + 4)
-        assert (set(), []) == (second.shards, second.wrote)
+        assert (set(), []) == (held(second), second.wrote)
         end.set()
         await operate.until(it.is_even)
         for name in ("one", "two", "three", "four"):

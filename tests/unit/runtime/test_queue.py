@@ -273,3 +273,38 @@ async def test_as_many_workers_are_woken_as_there_are_keys() -> None:
     async with asyncio.timeout(5):
         assert {1, 2, 3} == set(await asyncio.gather(*workers))
     assert keys.working == 3
+
+
+def test_a_resting_key_comes_by_itself_after_its_whole_back_off_and_gives_way_to_others() -> None:
+    clock = Clock()
+    keys: queue.WorkQueue[str] = queue.WorkQueue(clock=clock, base=100, rng=Flat())
+    keys.rest("a")
+    clock.now += 99.999
+    assert keys.take() == ()
+    clock.now += 0.001
+    keys.add("older", backlog=True)
+    keys._promote()
+    keys.add("news")
+    assert [keys.take()[0] for _ in range(3)] == ["news", "older", "a"]
+
+
+def test_failures_are_counted_until_a_success() -> None:
+    keys: queue.WorkQueue[str] = queue.WorkQueue()
+    counts = [keys.failures("a")]
+    for fail in (keys.retry, keys.rest):
+        fail("a")
+        counts.append(keys.failures("a"))
+    keys.forget("a")
+    assert [*counts, keys.failures("a")] == [0, 1, 2, 0]
+
+
+async def test_a_worker_that_waits_gets_what_another_has_made_room_for() -> None:
+    keys: queue.WorkQueue[str] = queue.WorkQueue(flow=lambda _: ("kind", ""), limits={"kind": 1})
+    keys.add("a")
+    keys.add("b")
+    assert keys.take() == ("a",)
+    waiting = asyncio.create_task(keys.get())
+    await asyncio.sleep(0)
+    keys.done("a")
+    async with asyncio.timeout(5):
+        assert await waiting == "b"
