@@ -16,7 +16,7 @@ import click
 from moorage import config as config_file
 from moorage import operators
 from moorage.helm import binary
-from moorage.kube import credentials
+from moorage.kube import credentials, heap
 from moorage.operators import system
 from moorage.runtime import election, manager, telemetry
 
@@ -42,6 +42,7 @@ def run(path: Path, kubeconfig: Path | None, context: str | None, helm_path: str
         raise click.ClickException(str(error)) from error
     level = loglevel.Follower(path, loaded.log_level)
     helm = Path(shutil.which(helm_path) or helm_path).absolute()
+    heap.settle()
     if not connection.run_loop(_operate(loaded, level, kubeconfig, context, helm, scratch)):
         sys.exit(1)
 

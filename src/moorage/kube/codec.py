@@ -117,13 +117,13 @@ def decode(body: bytes | msgspec.Raw, model: type[T], what: str = "the answer") 
     return value
 
 
-def decode_events(lines: bytes, model: type[T]) -> Iterable[Event[T] | Event[Unreadable]]:
+def decode_events(lines: bytes | memoryview, model: type[T]) -> Iterable[Event[T] | Event[Unreadable]]:
     """Whole lines of a watch. Raises MalformedAnswer at the first of which not even the metadata can be read."""
     decoder = _event_decoder(model)
     try:
         events: list[Event[T] | Event[Unreadable]] = decoder.decode_lines(lines)
     except msgspec.DecodeError:
-        return (_decode_event(line, decoder) for line in lines.split(b"\n") if line.strip())
+        return (_decode_event(line, decoder) for line in bytes(lines).split(b"\n") if line.strip())
     return events
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import gc
 
-__all__ = ["FILLING", "Filling"]
+__all__ = ["FILLING", "Filling", "settle"]
 
 _YOUNG = 25_000  # containers that a collection walks while a cache fills: some 5 ms
 _NEVER = 1_000_000
@@ -37,6 +37,12 @@ class Filling:
             if _collections() - self._before >= _BIG:
                 gc.freeze()  # before the thresholds: they would have it all walked at once
             gc.set_threshold(*self._normal)
+
+
+def settle() -> None:
+    """At the end of start-up: what was imported is never walked again, which is most of a full collection's time."""
+    gc.collect()
+    gc.freeze()
 
 
 def _collections() -> int:

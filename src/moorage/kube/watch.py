@@ -245,12 +245,14 @@ class Reflector(Generic[T]):
                     now = loop.time()
                     alarm.reschedule(min(now + patience, complete_by) if self._filling else now + pace.idle)
                     self._sink.contact()
-                    head, newline, tail = chunk.rpartition(b"\n")
-                    if not newline:
-                        rest += tail
+                    first, last = chunk.find(b"\n"), chunk.rfind(b"\n")
+                    if first < 0:
+                        rest += chunk
                         continue
-                    await self._take(codec.decode_events(rest + head, self._model), fill, pause)
-                    rest = tail
+                    # a chunk may be long, so it is not copied: the line that it completes, then a view of its own
+                    for lines in (rest + chunk[:first], memoryview(chunk)[first:last]):
+                        await self._take(codec.decode_events(lines, self._model), fill, pause)
+                    rest = chunk[last + 1 :]
         except TimeoutError as error:
             if self._filling:
                 raise _NotStreamed from error

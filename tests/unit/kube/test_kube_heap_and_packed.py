@@ -74,6 +74,15 @@ class TestFilling:
         await cache.stop()
 
 
+def test_what_was_imported_is_walked_no_more() -> None:
+    heap.settle()
+    try:
+        assert gc.get_freeze_count() > 10_000
+        assert len(gc.get_objects()) < 1000
+    finally:
+        gc.unfreeze()
+
+
 TEXTS = st.text(max_size=40)
 BOXES = st.lists(st.builds(lambda size, note: {"size": size, "labels": {"note": note}}, st.integers(0, 99), TEXTS))
 
