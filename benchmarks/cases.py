@@ -33,6 +33,7 @@ class Size(msgspec.Struct, frozen=True):
     cold: int = 2_000
     burst: int = 500
     changes: int = 150
+    deletions: int = 20
     idle: float = 6.0
     resync: float = 1.2
     backlog: int = 10_000
@@ -47,6 +48,7 @@ SHORT = Size(
     cold=300,
     burst=100,
     changes=50,
+    deletions=5,
     idle=3.0,
     resync=1.0,
     backlog=1_500,
@@ -100,6 +102,7 @@ class Bench:
                 await making
                 found["change"] = await self._change(it, process)
                 if runtime != "limit":
+                    found["repair"] = await self._repair(it)
                     found["memory"] = {"rss with all objects MiB": measure.memory(process.pid)[0]}
             if runtime != "limit":
                 found["restart"] = await self._restart(it, runtime)
@@ -149,6 +152,11 @@ class Bench:
             await asyncio.sleep(chance.uniform(0.005, 0.015))
         await it.settled(process.check, count=self.size.cold + self.size.burst)
         return _latency(sent, taken)
+
+    async def _repair(self, it: world.World) -> Figures:
+        """Children are deleted one at a time, and come back."""
+        taken = [await it.heal(world.name_of(number)) for number in range(self.size.deletions)]
+        return {"p50 ms": 1000 * stats.quantile(taken, 0.5), "worst ms": 1000 * max(taken)}
 
     async def _restart(self, it: world.World, runtime: str) -> Figures:
         """The same objects, all settled, and a new process."""

@@ -66,7 +66,7 @@ def user(runtime: str) -> str:
 
 
 def up(index: str) -> Place:
-    """A testbed with an API server alone."""
+    """A testbed with an API server alone, in $BENCH_STATE or below build/."""
     state = Path(os.environ.get("BENCH_STATE") or BUILD / "testbed")
     _testbed(state, "--index", index, "up", "--level", "api")
     return Place(state)

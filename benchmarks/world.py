@@ -120,6 +120,15 @@ class World:
             at = await seen
         return at - sent, max(0.0, at - taken)
 
+    async def heal(self, name: str) -> float:
+        """Seconds from the deletion of a Widget's child to its return."""
+        seen: asyncio.Future[float] = asyncio.get_running_loop().create_future()
+        self._awaited[name, self._texts[name]] = seen
+        sent = time.monotonic()
+        await self.client.send("DELETE", names.config_maps(self.namespace, names.child(name)))
+        async with asyncio.timeout(30):
+            return await seen - sent
+
     async def settled(self, check: Callable[[], None], *, count: int, within: float = 300.0) -> float:
         """When (monotonic seconds) all `count` Widgets were settled. Raises TimeoutError, and what `check` raises."""
         ends = time.monotonic() + within
