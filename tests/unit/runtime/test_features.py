@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 TEST = re.compile(r"`((?:unit|api|e2e)/[\w/]+\.py)::(\w+)`")
-LINK = re.compile(r"\]\(([^)#]+)\)")
+LINK = re.compile(r"\]\((?!https:)([^)#]+)\)")
 
 
 def test_every_feature_has_a_test_or_a_reason() -> None:
