@@ -111,6 +111,9 @@ class Plan:
         """The same for Events and Leases."""
         return ""
 
+    async def wrote(self, it: Write) -> None:
+        """A write has been carried out; its answer is handed on when this returns."""
+
     def read(self, it: Read) -> str:
         """A word of READS, or ""."""
         return ""
@@ -185,6 +188,7 @@ class Wire:
             return status
         answer = await self._inner.request(write.method, write.path, **given)
         log[write.number - 1] = msgspec.structs.replace(write, applied=answer.status < 400)
+        await self.plan.wrote(log[write.number - 1])
         match word:
             case "kill after":
                 await self._die()

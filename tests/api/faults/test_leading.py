@@ -219,13 +219,6 @@ async def test_two_that_both_believe_they_lead(stage: run.Stage) -> None:
     await _two(stage, scenario.FOLDER / "widget.yaml")
 
 
-@pytest.mark.campaign
-@pytest.mark.parametrize("path", scenario.files(), ids=lambda path: path.stem)
-@pytest.mark.parametrize("nth", range(3))
-async def test_two_of_every_operator(stage: run.Stage, path: Path, nth: int) -> None:
-    await _two(stage, path)
-
-
 # --- a real process that sleeps --------------------------------------------------------------------------------------
 
 

@@ -246,12 +246,9 @@ async def _campaign(stage: run.Stage, worlds: int, rounds: int, told: report.Rep
     told.say(f"{requests} requests for {acts} acts of users and {total} faults")
     tries = max(faulty.busiest(wire.sent) for it in them for wire in it.wires)
     opened = max(faulty.busiest(wire.opened) for it in them for wire in it.wires)
-    told.say(
-        f"requests per second at most: {tries} of one cache, {max(it.operator.wire.busiest for it in them)} of one"
-    )
-    told.say(
-        f"operator with all its writes; watches opened per second at most: {opened} of one cache; allowed {TRIES:g}"
-    )
+    most = max(it.operator.wire.busiest for it in them)
+    told.say(f"most requests in a second: {tries} of one cache, {most} of one operator, which writes besides")
+    told.say(f"most watches opened in a second: {opened} of one cache; its pace allows {TRIES:g}")
 
     assert [] == hangs
     assert opened <= TRIES

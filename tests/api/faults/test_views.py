@@ -53,45 +53,34 @@ async def test_all_events(stage: run.Stage, path: Path, told: report.Report) -> 
     await _events(stage, path, WORDS, told)
 
 
-class Album:
-    """The moments of one run: one after each write of the operator, with the act during which it was."""
+class Album(past.Listener):
+    """The moments of one run: one after each write of the operator."""
 
-    def __init__(self) -> None:
+    def __init__(self, stage: run.Stage) -> None:
+        super().__init__()
+        self._stage = stage
         self.moments: list[past.Moment] = []
-        self._listener = past.Listener()
 
-    def plan(self, life: int) -> faulty.Plan:
-        """For the life that is looked at."""
-        return self._listener
-
-    async def keep(self, stage: run.Stage, it: run.Run) -> None:
-        """Take moments until cancelled."""
-        seen = -1
-        while True:
-            written = sum(write.applied for write in it.actor.wire.writes)
-            if written != seen:
-                seen = written
-                if found := await past.moment(stage.client, self._listener.asked.values()):
-                    self.moments.append(found)
-            await asyncio.sleep(0.002)
+    async def wrote(self, it: faulty.Write) -> None:
+        """See `faulty.Plan`."""
+        if "/events" not in it.path and "/leases" not in it.path:
+            self.moments.append(await past.moment(self._stage.client, self.asked.values()))
 
 
 async def _stale(
     stage: run.Stage, path: Path, wanted: run.Ending, act: int, draw: random.Random
 ) -> tuple[int, int, list[str]]:
     """Killed after that act, it starts in a moment of the past: lists served, writes tried on them, what came out."""
-    album, lives = Album(), []
+    album, lives = Album(stage), []
 
     def plan(life: int) -> faulty.Plan:
-        return lives[life - 1] if life else album.plan(0)
+        return lives[life - 1] if life else album
 
     async with run.Run(stage, path, plan=plan).running() as it:
-        keeper = asyncio.create_task(album.keep(stage, it))
 
         async def after(number: int) -> None:
             if number != act:
                 return
-            keeper.cancel()
             then = past.Past(draw.choice(album.moments))
             lives.append(then)
             await it.replace(it.actor)
@@ -102,8 +91,6 @@ async def _stale(
             bad = run.deviations(it.scenario, wanted, await it.play(wanted.scenes, after=after))
         except run.Deviation as error:
             bad = [str(error)]
-        finally:
-            keeper.cancel()
         return lives[0].stale if lives else 0, len(it.actor.wire.writes), bad
 
 
