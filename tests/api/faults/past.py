@@ -69,8 +69,9 @@ class Past(Listener):
         return old
 
     async def hold(self, it: faulty.Read) -> None:
-        """See `faulty.Plan`."""
-        await self._on.wait()
+        """See `faulty.Plan`. A list by watch is not held, but refused."""
+        if "sendInitialEvents" not in it.query:
+            await self._on.wait()
 
 
 def _key(it: faulty.Read) -> Hashable:

@@ -22,6 +22,7 @@ TOLD = {
     "500": (False, errors.ServerError, True),
     "500 after": (True, errors.ServerError, True),
     "503": (False, errors.ServerError, True),
+    "503 wait": (False, errors.ServerError, True),
     "slow": (True, None, False),
     "slow after": (True, None, False),
 }
