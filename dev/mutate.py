@@ -177,8 +177,10 @@ def module_name(path: Path) -> str:
 
 def _forget(package: str) -> None:
     """What was imported of the package and of the tests is imported anew."""
-    for name in [name for name in sys.modules if name.startswith((package, "tests."))]:
-        del sys.modules[name]
+    tests = str(ROOT / "tests")
+    for name, module in list(sys.modules.items()):  # test folders without a package have modules of any name
+        if name.startswith(package) or str(getattr(module, "__file__", "")).startswith(tests):
+            del sys.modules[name]
 
 
 def _passes(files: Sequence[Path]) -> bool:

@@ -59,7 +59,8 @@ class Cache(Generic[T]):
             entry=packed.Packer(model).entry if cold else store.Held,
         )
         self._objects = self._replica.objects
-        self._objects.index("owner", store.owner_uids)
+        if not cold:
+            self._objects.index("owner", store.owner_uids)
         self._reflector = watch.Reflector(client, scope, model, self, pace=self._pace)
         self._subscribers: tuple[Callable[[Change[T]], None], ...] = ()
         self._synced = asyncio.Event()
@@ -82,7 +83,9 @@ class Cache(Generic[T]):
         return self._objects.objects(namespace)
 
     def owned_by(self, uid: str) -> list[T]:
-        """The objects with an owner reference to that uid."""
+        """The objects with an owner reference to that uid. The first call on a cold cache walks it whole."""
+        if self.cold:
+            self._objects.index("owner", store.owner_uids)
         return self._objects.by("owner", uid)
 
     def index(self, name: str, indexer: Callable[[T], Iterable[str]]) -> None:

@@ -1,9 +1,10 @@
 """Verbs of the API server over a `Transport`.
 
 Every verb takes resource, namespace, name in that order, and `timeout` in seconds, which bounds one exchange with the
-server; a list of several pages may take it once per page. Reads wait out a server that sheds load (429, 503 with
-Retry-After) within their timeout; writes never repeat themselves, as only the caller knows whether that is harmless.
-What can go wrong is drawn in `errors`. A decoded object must not be written back: models drop what they do not read.
+server; a list of several pages may take it once per page. Writes name it to the server as well, which then gives up no
+later than the caller. Reads wait out a server that sheds load (429, 503 with Retry-After) within their timeout; writes
+never repeat themselves, as only the caller knows whether that is harmless. What can go wrong is drawn in `errors`. A
+decoded object must not be written back: models drop what they do not read.
 """
 
 from __future__ import annotations

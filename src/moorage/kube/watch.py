@@ -237,13 +237,13 @@ class Reflector(Generic[T]):
         complete_by, patience = loop.time() + pace.lifetime, min(pace.connect, pace.idle)
         rest = b""
         try:
-            async with (
-                asyncio.timeout(patience if self._filling else pace.idle) as alarm,
-                contextlib.aclosing(stream.chunks()) as chunks,
-            ):
-                async for chunk in chunks:
+            async with asyncio.timeout(None) as alarm, contextlib.aclosing(stream.chunks()) as chunks:
+                while True:
                     now = loop.time()
                     alarm.reschedule(min(now + patience, complete_by) if self._filling else now + pace.idle)
+                    if (chunk := await anext(chunks, None)) is None:
+                        break
+                    alarm.reschedule(None)  # to work is not to wait
                     self._sink.contact()
                     first, last = chunk.find(b"\n"), chunk.rfind(b"\n")
                     if first < 0:

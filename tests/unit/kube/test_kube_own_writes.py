@@ -10,7 +10,7 @@ from kube_fakes import BOX, Box, Clock, FakeServer, body, box, until
 
 from moorage.kube import cache as kube_cache
 from moorage.kube import client as kube_client
-from moorage.kube import errors, replica, watch
+from moorage.kube import codec, errors, replica, watch
 
 Cache = kube_cache.Cache[Box]
 Changes = list[kube_cache.Change[Box]]
@@ -298,6 +298,49 @@ class TestReplica:
             odd = msgspec.convert({"metadata": {"name": "a", "uid": "u", "resourceVersion": version}}, Box)
             kept.event("MODIFIED", odd)
         assert len(seen) == 3
+
+    def test_of_an_unreadable_and_a_written_state_the_newer_counts(self) -> None:
+        kept = replica.Replica[Box](lambda _: None)
+        relist(kept, [box("a", 10)], "11")
+        for unfit, written, readable in ((12, 15, True), (17, 16, False)):
+            kept.listing()
+            kept.took(box("a", written, size=5))
+            bad = codec.Unreadable(box("a", unfit).metadata, "why")
+            kept.event("ADDED", bad)
+            kept.listed("20")
+            for _ in kept.tell():
+                pass
+            assert list(kept.unreadable) == ([] if readable else [("ns", "a")])
+            entry = kept.objects.get(("ns", "a"))
+            assert entry is not None
+            assert entry.version == written
+
+    def test_a_list_is_told_before_what_follows_it(self) -> None:
+        seen: Changes = []
+        kept = replica.Replica[Box](seen.append)
+        kept.listing()
+        kept.event("ADDED", box("a", 5))
+        kept.event("ADDED", box("b", 5))
+        kept.listed("5")
+        kept.event("MODIFIED", box("a", 6, size=6))
+        kept.event("DELETED", box("b", 7))
+        for _ in kept.tell():
+            pass
+
+        told = [(c.old and c.old.metadata.name, c.new and c.new.metadata.resource_version, c.initial) for c in seen]
+        assert told == [(None, "5", True), ("a", "6", False), (None, "5", True), ("b", None, False)]
+
+    def test_what_was_on_its_way_before_an_own_delete_stays_out(self) -> None:
+        kept = replica.Replica[Box](lambda _: None)
+        relist(kept, [box("a", 10)], "11")
+        kept.buried(("ns", "a"))
+        for earlier in (1, 9, 10):
+            kept.event("MODIFIED", box("a", earlier, uid="another"))
+            kept.event("MODIFIED", box("a", earlier))
+        kept.event("MODIFIED", box("a", 11))  # by someone else, before the delete
+        assert len(kept.objects) == 0
+        kept.event("ADDED", box("a", 12, uid="another"))
+        assert len(kept.objects) == 1
 
     def test_nothing_is_remembered_of_writes_between_lists(self) -> None:
         kept = replica.Replica[Box](lambda _: None)

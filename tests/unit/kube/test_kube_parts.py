@@ -53,13 +53,18 @@ def test_indexes_follow_every_change(changes: list[tuple[str, int, bool]]) -> No
     """After any changes an index says the same as a walk over everything."""
     kept: store.Store[Box] = store.Store()
     kept.index("size", lambda item: [str(item.size)])
+    model: dict[str, Box] = {}
     for version, (name, size, present) in enumerate(changes, 1):
+        before = model.pop(name, None)
         if present:
-            made = box(name, version, size=size)
-            before = kept.get(("ns", name))
-            assert kept.put(("ns", name), store.Held(made, name, version), made) == (before and before.obj)
+            made = model[name] = box(name, version, size=size)
+            assert kept.put(("ns", name), store.Held(made, name, version), made) == before
         else:
-            kept.drop(("ns", name))
+            assert kept.drop(("ns", name)) == before
+    assert sorted(kept.objects(), key=str) == sorted(model.values(), key=str)
+    assert kept.objects("ns") == kept.objects()
+    assert kept.objects("other") == []
+    assert sorted(kept) == sorted(("ns", name) for name in model)
     kept.index("late", lambda item: [str(item.size)])
     for size in range(4):
         expected = sorted(item.metadata.name for item in kept.objects() if item.size == size)
@@ -113,7 +118,9 @@ def test_views_of_structs_and_of_raw_objects_agree() -> None:
     assert views.identity(raw) == views.identity(typed) == (("ns", "a"), "uid-a", 7)
     assert views.meta_of(raw) == views.meta_of(typed)
     assert views.version_of(raw) == views.version_of(typed) == "7"
-    assert list(store.owner_uids(raw)) == ["owner-uid"]
+    for owners in ([], [owner], [owner, {**owner, "uid": "other"}]):
+        both = body("a", 7, ownerReferences=owners), msgspec.convert(body("a", 7, ownerReferences=owners), Box)
+        assert [list(store.owner_uids(obj)) for obj in both] == [[found["uid"] for found in owners]] * 2
 
 
 class FakeSocket:

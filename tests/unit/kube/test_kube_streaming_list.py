@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import Any
 
 import msgspec
@@ -253,6 +254,20 @@ async def test_no_hot_loop(cache: Cache, server: FakeServer, clock: Clock, alway
 
     assert server.streamed + server.calls["watch"] <= 70
     assert server.calls["list"] <= 67
+
+
+async def test_to_tell_slow_subscribers_is_no_silence(server: FakeServer) -> None:
+    """What takes long here must not be blamed on the server."""
+    for number in range(50):
+        await server.put(f"box-{number}", quiet=True)
+    pace = watch.Pace(connect=0.05, idle=0.05, base=0.001, slice=0.0)
+    cache = kube_cache.Cache(kube_client.Client(server), watch.Scope(BOX), Box, pace=pace)
+    cache.subscribe(lambda _: time.sleep(0.003))
+    cache.start()
+    await cache.wait_synced(5)
+
+    assert (server.streamed, server.calls["list"]) == (1, 0)
+    await cache.stop()
 
 
 @pytest.mark.parametrize("streaming", ["served", "refused"])
