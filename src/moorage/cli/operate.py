@@ -34,7 +34,7 @@ from . import connection, loglevel, traces
     "--scratch", type=click.Path(path_type=Path), default="/scratch", show_default=True, help="A private folder."
 )
 def run(path: Path, kubeconfig: Path | None, context: str | None, helm_path: str, scratch: Path) -> None:
-    """Run the operator until SIGTERM. Exit code 1 when the lease was lost."""
+    """Run the operator until SIGTERM. Exit code 1 when a lease was lost, or a part of it has died."""
     try:
         loaded = config_file.load(path)
         telemetry.configure_logging(loaded.log_level, as_json=not sys.stderr.isatty())
