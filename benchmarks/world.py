@@ -205,7 +205,8 @@ class World:
             self._texts.pop(name, None)
         else:
             self._texts[name] = text
-            if seen := self._awaited.pop((name, text), None):
+            seen = self._awaited.pop((name, text), None)
+            if seen and not seen.done():  # who waited may have given up
                 seen.set_result(time.monotonic())
         self._judge(name)
 
