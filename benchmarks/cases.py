@@ -103,6 +103,7 @@ class Bench:
                 found["change"] = await self._change(it, process)
                 if runtime != "limit":
                     found["repair"] = await self._repair(it)
+                    await quiet(process)  # or it is stopped while it still has something to write
                     found["memory"] = {"rss with all objects MiB": measure.memory(process.pid)[0]}
             if runtime != "limit":
                 found["restart"] = await self._restart(it, runtime)
