@@ -16,7 +16,7 @@ import msgspec
 from moorage.api import comparison, conditions, kinds, meta
 from moorage.kube import client as kube_client
 from moorage.kube import discovery, errors
-from moorage.runtime import source
+from moorage.runtime import observed, source
 
 from . import binary, chart, charts, drift, failures, manifest, records, seen, values
 from .chart import Contents
@@ -25,6 +25,7 @@ from .reasons import Reason
 CAPABILITIES_EVERY = 300.0
 LEFTOVERS_EVERY = 2.0
 ABSENCE_EVERY = 30.0
+UNSERVED_EVERY = 15.0
 
 
 class SecretView(msgspec.Struct, frozen=True):
@@ -107,7 +108,9 @@ class Lookups:
         self._discovery = served
         self.chosen = source.Source("chart", self._choose, enqueue, deadline=120)
         self.pinned = source.Source("chart", self._fetch, enqueue, deadline=120)
-        self.rendered = source.Source("render", self._render, enqueue, deadline=60, concurrency=2)
+        self.rendered = source.Source(
+            "render", self._render, enqueue, deadline=60, concurrency=2, every=self._rendered_again
+        )
         self.records = source.Source("record", self._record, enqueue)
         self.drift = source.Source("object", self._drift, enqueue)
         self.unseen = source.Source("object", self._unseen, enqueue, every=ABSENCE_EVERY)
@@ -174,7 +177,12 @@ class Lookups:
             values.digest(parts).removeprefix("sha256:")[:40],
             () if problems else inventory,
             tuple(problem.message for problem in problems),
+            passing=any(problem.kind is manifest.ProblemKind.UNKNOWN_KIND for problem in problems),
         )
+
+    def _rendered_again(self, key: RenderKey) -> float | None:
+        found = observed.value_of(self.rendered.peek(key))
+        return UNSERVED_EVERY if found is not None and found.passing else None
 
     async def _template(self, key: RenderKey) -> str:
         capabilities = await self._capabilities("")

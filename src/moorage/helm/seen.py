@@ -84,11 +84,15 @@ class ClaimSeen(msgspec.Struct, frozen=True):
 
 
 class RenderSeen(msgspec.Struct, frozen=True):
-    """The chart rendered with the values: `digest` names both, `problems` says what is not allowed."""
+    """The chart rendered with the values: `digest` names both, `problems` says what is not allowed.
+
+    `passing`: a kind is not served, which may change without a change of chart or values, so it is rendered again.
+    """
 
     digest: str
     inventory: tuple[manifest.InventoryItem, ...] = ()
     problems: tuple[str, ...] = ()
+    passing: bool = False
 
 
 class RecordSeen(msgspec.Struct, frozen=True):

@@ -53,7 +53,7 @@ class Source(Generic[K, V]):
         fetch: Callable[[K], Awaitable[V]],
         enqueue: Enqueue,
         *,
-        every: float | Callable[[K], float] | None = None,
+        every: float | Callable[[K], float | None] | None = None,
         deadline: float = 60.0,
         concurrency: int = 4,
         backoff: tuple[float, float] = (1.0, 300.0),

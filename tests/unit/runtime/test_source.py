@@ -269,6 +269,18 @@ async def test_what_nobody_reads_is_not_outdated(make: Make, place: Place) -> No
     assert ["k"] == place.asked
 
 
+async def test_a_key_without_a_pace_is_looked_at_once(make: Make, place: Place) -> None:
+    pace: dict[str, float | None] = {"passing": 0.001, "lasting": None}
+    it = make(every=lambda key: pace[key])
+    for key in pace:
+        it.read(key, "r")
+    for answer in range(1000):
+        place.answers.put_nowait(answer)
+    await until(lambda: place.asked.count("passing") >= 5)
+
+    assert 1 == place.asked.count("lasting")
+
+
 async def test_each_key_has_its_own_pace_asked_for_anew_each_time(make: Make, place: Place) -> None:
     pace = {"busy": 0.001, "idle": 1000.0}
     it = make(every=lambda key: pace[key])
