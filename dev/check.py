@@ -15,7 +15,8 @@ from . import docs, stage
 
 ROOT = stage.ROOT
 BIN = Path(sys.executable).parent
-MODULES = (*sorted((ROOT / "testbed" / "go").glob("*/go.mod")), *sorted((ROOT / "images").glob("*/go.mod")))
+PLACES = ("testbed/go/*/go.mod", "images/*/go.mod", "benchmarks/operators/*/go.mod")
+MODULES = tuple(module for place in PLACES for module in sorted(ROOT.glob(place)))
 VET = ("go", "vet", "-trimpath", "-mod=readonly", "./...")
 FOREIGN = (
     r"(pypi|pythonhosted|golang|npmjs|debian|docker|quay|ghcr|github)\.(org|io|com)/(simple|packages|debian|v2)\b"
