@@ -22,7 +22,7 @@ WIDGETS = 24
 TIMING = election.Timing(duration=8, renew=6, retry=0.2)
 """Long enough that no lease is lost for want of CPU: only by those who are killed."""
 
-SEED = int(os.environ.get("SEED", "0")) or random.SystemRandom().randrange(1, 10_000)
+SEED = int(os.environ.get("MOORAGE_TEST_SEED", "20261128"))
 
 
 async def free_leases(client: kube_client.Client, namespace: str, count: int = SHARDS) -> None:
