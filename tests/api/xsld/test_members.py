@@ -188,6 +188,31 @@ async def test_an_image_that_cant_be_pulled_stops_the_roll(site: bench.Site) -> 
     assert "one" == await site.entry("cache-1", "orders", "1")
 
 
+async def test_an_image_that_does_not_come_up_is_rolled_back(site: bench.Site) -> None:
+    """All run the former one again; the same image is tried again by permission, another one at once."""
+    site.node.image_fails = {BAD}
+    await made(site, image=GOOD, updateStrategy={"memberTimeout": "3s", "settle": "1s", "rollback": True})
+    before = await uids(site)
+    await site.change(image=BAD)
+    found = await site.says("UpdateRolledBack")
+
+    async def all_are_back() -> bool:
+        now = await site.get(names.CACHE, "cache")
+        return now is not None and now["status"]["online"] == 3 and await images(site) == dict.fromkeys(THREE, GOOD)
+
+    await site.until(all_are_back)
+    found = await site.says("UpdateRolledBack")
+    now = await uids(site)
+    assert ("True", "True") == (said(found, "Stalled").status, said(found, "Available").status)
+    assert (BAD, GOOD) == (found["status"]["targetImage"], found["status"]["currentImage"])
+    assert ["cache-0", "cache-1"] == [name for name, uid in before.items() if now[name] == uid]
+    site.node.image_fails = set()
+    await site.change(updateStrategy={"rollback": False})
+    found = await site.ready()
+    assert dict.fromkeys(THREE, BAD) == await images(site)
+    assert (BAD, "") == (found["status"]["goodImage"], found["status"].get("failedImage", ""))
+
+
 async def test_an_image_that_could_never_be_pulled_is_corrected(site: bench.Site) -> None:
     """There is no group yet that a roll could ask: pods that never started are made anew at once."""
     site.node.image_fails = {BAD}

@@ -308,6 +308,8 @@ def test_the_report_of_a_healthy_cache() -> None:
         "size": 3,
         "phase": "Running",
         "targetImage": "ibmcom/xsld:latest",
+        "goodImage": "ibmcom/xsld:latest",
+        "failedImage": "",
         "currentImage": "ibmcom/xsld:latest",
         "selector": "app=c,xsld.ibm.com/cache=c",
         "online": 3,
@@ -369,6 +371,8 @@ def test_zeros_are_written() -> None:
 
 def test_while_images_differ_none_is_the_current_one() -> None:
     assert "currentImage" not in told(cache().pod(2, image="other"))
+    assert "goodImage" not in told(cache().pod(2, image="other"))
+    assert "goodImage" not in told(cache().off(2)), "not while it stands somewhere"
     assert "other" == told(cache(1).pod(0, image="other"))["currentImage"]
     assert "ibmcom/xsld:latest" == told(cache().pod(2, image=""))["currentImage"]
 

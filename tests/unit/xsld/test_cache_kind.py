@@ -85,6 +85,32 @@ async def test_that_our_secret_is_not_made_yet_is_no_fault() -> None:
     assert "children_exist" == states.decided(found, control.STEPS)[0]
 
 
+# --- the image that is run ---------------------------------------------------------------------------------------
+
+BACK = {"image": "ibmcom/xsld:bad", "updateStrategy": {"rollback": True}}
+FAILED = {"failedImage": "ibmcom/xsld:bad", "goodImage": "ibmcom/xsld:8613"}
+IMAGES: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
+    # id: (spec, status, what is run, what is asked for and not run)
+    "nothing has failed": ({"image": "ibmcom/xsld:bad"}, {}, "ibmcom/xsld:bad", ""),
+    "what has failed is named still": (BACK, FAILED, "ibmcom/xsld:8613", "ibmcom/xsld:bad"),
+    "another is named": ({**BACK, "image": "ibmcom/xsld:8614"}, FAILED, "ibmcom/xsld:8614", ""),
+    "the user insists": ({"image": "ibmcom/xsld:bad"}, FAILED, "ibmcom/xsld:bad", ""),
+    "none was ever good": (BACK, {"failedImage": "ibmcom/xsld:bad"}, "ibmcom/xsld:bad", ""),
+}
+
+
+@pytest.mark.parametrize(("spec", "status", "run", "refused"), IMAGES.values(), ids=IMAGES)
+async def test_what_failed_is_not_run_again(
+    spec: dict[str, Any], status: dict[str, Any], run: str, refused: str
+) -> None:
+    async with started(fake_api.FakeApi(), {**PLAIN, **spec}) as made:
+        found = made.find("ns", "c")
+        assert found is not None
+        told = msgspec.convert(status, types.XsldCacheStatus)
+        seen_ = made.observe(msgspec.structs.replace(found, status=told), states.NOW)
+        assert (run, run, refused) == (seen_.spec.image, seen_.wanted.spec.image, seen_.refused_image)
+
+
 # --- names that somebody else has --------------------------------------------------------------------------------
 
 

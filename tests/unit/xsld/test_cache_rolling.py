@@ -15,6 +15,7 @@ from tests.unit.xsld.states import BUSY, NOW, SETTLED, Blocks, Row, Waits, acts,
 NO_COPY: dict[str, Any] = {"derbyReplication": {"mode": "Disabled"}}
 ON_DELETE: dict[str, Any] = {"updateStrategy": {"type": "OnDelete"}}
 NO_PAUSE: dict[str, Any] = {"updateStrategy": {"pauseOnFailure": False, "memberTimeout": "5m"}}
+ROLLBACK: dict[str, Any] = {"updateStrategy": {"rollback": True}}
 WAITS = Waits("UpdateWaits", "group", 1800.0)
 BACK = "new_members_are_back"
 ROLLS = "template_rolls"
@@ -151,6 +152,37 @@ ROWS: dict[str, Row] = {
         BACK,
         Blocks("UpdateStalled"),
         "c-2 did not come back within 300 s; c-1, c-0",
+    ),
+    "it took too long, and the last good image is run again": row(
+        cache(**ROLLBACK).says(good_image="ibmcom/xsld:8613").old(0, 1).off(2).stands(BACK, age=901),
+        BACK,
+        acts("UpdateRolledBack", "remember failedImage"),
+        "c-2 did not come back within 900 s; all run ibmcom/xsld:8613 again",
+    ),
+    "there is no other image to go back to": row(
+        cache(**ROLLBACK).says(good_image="ibmcom/xsld:latest").old(0, 1).off(2).stands(BACK, age=901),
+        BACK,
+        Blocks("UpdateStalled"),
+    ),
+    "nor any that was ever good": row(
+        cache(**ROLLBACK).old(0, 1).off(2).stands(BACK, age=901), BACK, Blocks("UpdateStalled")
+    ),
+    "it is not wanted": row(
+        cache().says(good_image="ibmcom/xsld:8613").old(0, 1).off(2).stands(BACK, age=901),
+        BACK,
+        Blocks("UpdateStalled"),
+    ),
+    "not before its time": row(
+        cache(**ROLLBACK).says(good_image="ibmcom/xsld:8613").old(0, 1).off(2).stands(BACK, age=899), BACK, coming()
+    ),
+    "rolled back, the member of the failed image goes first": row(
+        cache(**ROLLBACK).fact(refused_image="ibmcom/xsld:bad").old(2).off(2), ROLLS, evicts(2)
+    ),
+    "all is well, and not as asked": row(
+        cache(**ROLLBACK).fact(refused_image="ibmcom/xsld:bad"),
+        "image_is_as_asked",
+        Blocks("UpdateRolledBack"),
+        "a member of ibmcom/xsld:bad did not come back within 15m; all run ibmcom/xsld:latest",
     ),
     "it took too long, and that may be": row(
         cache(**NO_PAUSE).old(0, 1).off(2).stands(BACK, age=901), BACK, coming(300.0)

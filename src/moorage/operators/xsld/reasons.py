@@ -129,6 +129,11 @@ class Reason(decision.Reason):
         "UpdateStalled",
         "A member did not come back in time after its replacement; the others are left as they are. Correct the spec.",
     )
+    UPDATE_ROLLED_BACK = (
+        "UpdateRolledBack",
+        "A member of a new image did not come back in time, and the last good image is run again. Name another image; "
+        "the same is tried again with updateStrategy.rollback: false.",
+    )
     DOWNTIME_EXPECTED = (
         "DowntimeExpected",
         "A single member, or grids without replicas: data that has no second holder is lost by the replacement.",

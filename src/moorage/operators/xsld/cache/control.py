@@ -262,6 +262,7 @@ STEPS: tuple[Callable[[Seen], Verdict], ...] = (
     objects.volumes_grow,
     objects.surplus_objects_go,
     tasks.troubles_are_forgotten,
+    rolling.image_is_as_asked,
 )
 
 FAREWELL: tuple[Callable[[Seen], Verdict], ...] = farewell.FAREWELL

@@ -200,7 +200,7 @@ def report(seen: Seen, standing: decision.StepTaken | None) -> dict[str, Any]:
     said: dict[str, Any] = {
         "size": seen.spec.size,
         "phase": phase(seen, standing),
-        "targetImage": seen.spec.image,
+        "targetImage": seen.refused_image or seen.spec.image,
         "selector": ",".join(f"{key}={value}" for key, value in seen.wanted.selector.items()),
     }
     if observed.value_of(seen.objects) is None:
@@ -208,6 +208,8 @@ def report(seen: Seen, standing: decision.StepTaken | None) -> dict[str, Any]:
     images = {pod.image for pod in seen.there.pods if pod.image}
     if len(images) == 1:
         said["currentImage"] = images.pop()
+        if standing is None:
+            said |= {"goodImage": said["currentImage"], "failedImage": ""}
     said["online"] = len(_online(seen))
     if observed.value_of(seen.polled) is not None:
         said["pendingTasks"] = len(seen.told.running)

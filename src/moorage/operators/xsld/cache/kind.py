@@ -104,13 +104,15 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
         bound = (found := observed.value_of(binding)) is not None and found.right
         entrypoint = self._entrypoint(obj, key) if bound else observed.not_yet("entrypoint")
         script = observed.value_of(entrypoint)
-        wanted = build.Wanted(*place, obj.metadata.uid, _plain(obj.spec), self._settings.dialect, script or None)
+        spec = msgspec.structs.replace(_plain(obj.spec), image=types.image_to_run(obj))
+        wanted = build.Wanted(*place, obj.metadata.uid, spec, self._settings.dialect, script or None)
         told = self.hub.credentials.read(place, key) if bound else observed.not_yet("credentials")
         ours = obj.spec.credentials_secret_ref is None
         polled = self.hub.polls.read(place, key) if bound else observed.not_yet("group")
         seen = seen_.Seen(
             meta=obj.metadata.without_last_applied(),
-            spec=wanted.spec,
+            spec=spec,
+            refused_image=obj.spec.image if obj.spec.image != spec.image else "",
             status=obj.status,
             now=now,
             limits=self._settings.retry,

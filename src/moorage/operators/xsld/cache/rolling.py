@@ -49,7 +49,12 @@ def new_members_are_back(seen: Seen) -> Verdict:
         if _works(seen, pod) and _registered(seen, pod):
             continue
         why = f": {pod.trouble}" if pod.trouble else ""
-        if seen.waited_at(new_members_are_back.__name__) > late and seen.spec.update_strategy.pause_on_failure:
+        is_late = seen.waited_at(new_members_are_back.__name__) > late
+        if is_late and (good := _last_good_image(seen)):
+            note = decision.Remember(why="it is not tried again", fields={"failedImage": seen.spec.image})
+            said = f"{pod.name} did not come back within {late:g} s{why}; all run {good} again"
+            return Act(Reason.UPDATE_ROLLED_BACK, said, (note,))
+        if is_late and seen.spec.update_strategy.pause_on_failure:
             return Blocked(
                 Reason.UPDATE_STALLED,
                 f"{pod.name} did not come back within {late:g} s{why}; {_said(old)} is left as it is",
@@ -63,6 +68,24 @@ def new_members_are_back(seen: Seen) -> Verdict:
             again=seen.busy,
         )
     return DONE
+
+
+def _last_good_image(seen: Seen) -> str:
+    """What a failed roll goes back to; nothing if that is not wanted, or it is not the image that has changed."""
+    good = seen.status.good_image
+    return good if seen.spec.update_strategy.rollback and good != seen.spec.image else ""
+
+
+def image_is_as_asked(seen: Seen) -> Verdict:
+    """After a roll back all is well, but not what the user asked for."""
+    if not seen.refused_image:
+        return DONE
+    late = seen.spec.update_strategy.member_timeout
+    return Blocked(
+        Reason.UPDATE_ROLLED_BACK,
+        f"a member of {seen.refused_image} did not come back within {late}; all run {seen.spec.image}",
+        "name another image in spec.image; the same is tried again with updateStrategy.rollback: false",
+    )
 
 
 def template_rolls(seen: Seen) -> Verdict:

@@ -92,6 +92,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     limits: config.Retry
     busy: float  # seconds between polls while something is under way
     rights: access.Rights
+    refused_image: str = ""  # what the user asks for, where `spec` has the image that is run instead
     allowed: bool  # the namespace may hold caches
     namespace_ending: bool = False
     binding: observed.Observed[access.BindingSeen | None]

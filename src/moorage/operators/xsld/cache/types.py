@@ -138,6 +138,10 @@ class UpdateStrategy(msgspec.Struct, frozen=True, rename="camel"):
     pause_on_failure: Annotated[
         bool, msgspec.Meta(description="Call an update stalled when a member is not back in time; else wait on.")
     ] = True
+    rollback: Annotated[
+        bool,
+        msgspec.Meta(description="When a member of a new image is not back in time, run the last good image again."),
+    ] = False
 
 
 class Service(msgspec.Struct, frozen=True, rename="camel"):
@@ -372,6 +376,10 @@ class XsldCacheStatus(api_status.Status, frozen=True, kw_only=True, rename="came
     ] = ()
     current_image: str = ""
     target_image: str = ""
+    good_image: Annotated[str, msgspec.Meta(description="The image of all members when all was well last.")] = ""
+    failed_image: Annotated[
+        str, msgspec.Meta(description="The image that was rolled back; not tried again while the spec names it.")
+    ] = ""
     selector: Annotated[str, msgspec.Meta(description="Of the pods, for the scale subresource.")] = ""
 
 
@@ -417,3 +425,10 @@ def definition() -> dict[str, object]:
 def seconds(text: str) -> float:
     """A duration of the spec, such as 15m, in seconds."""
     return int(text[:-1]) * {"s": 1.0, "m": 60.0, "h": 3600.0}[text[-1]]
+
+
+def image_to_run(obj: XsldCache) -> str:
+    """The image that members get: of a roll that failed the last good one, for as long as the spec names the failed."""
+    spec, status = obj.spec, obj.status
+    rolled_back = spec.update_strategy.rollback and spec.image == status.failed_image
+    return (status.good_image if rolled_back else "") or spec.image
