@@ -173,19 +173,16 @@ def difference(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
 
     A field that is None counts as absent at any depth, as the server stores none.
     """
-    gone = {key: None for key, value in after.items() if value is None and before.get(key) is not None}
-    return _difference(_without_nulls(before), _without_nulls(after)) | gone
-
-
-def _difference(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
     patch: dict[str, Any] = {}
-    for key, value in after.items():
+    for key, given in after.items():
         old = before.get(key)
-        if old == value:
+        if old == given:  # most are, and need no look inside
             continue
+        old, value = _without_nulls(old), _without_nulls(given)
         if isinstance(old, dict) and isinstance(value, dict):
-            patch[key] = _difference(old, value) | dict.fromkeys(old.keys() - value.keys())
-        else:
+            if value := difference(old, value) | dict.fromkeys(old.keys() - value.keys()):
+                patch[key] = value
+        elif old != value:
             patch[key] = value
     return patch
 
