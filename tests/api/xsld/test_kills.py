@@ -111,14 +111,22 @@ class Life:
         return dict(collections.Counter(self._seen[uid] for uid in self._deleted))
 
 
-async def deeds(site: bench.Site) -> dict[str, int]:
-    """What was ever begun or taken by members that still run, and how often: commands by target, changes by path."""
+async def tasks(site: bench.Site) -> dict[str, int]:
+    """How often each command was ever begun by a member that still runs, by its target."""
     counted: collections.Counter[str] = collections.Counter()
     for container in site.node.containers:
         with contextlib.suppress(Exception):
             for task in await site.ask(container.name, "GET", "/task"):
                 if task["command"] in ("NewMemberJoinTaskCommand", "RemoveMemberTaskCommand"):
                     counted[f"{task['command']} {task['parameters'].get('memberName')}"] += 1
+    return dict(counted)
+
+
+async def changes(site: bench.Site) -> dict[str, int]:
+    """How often members that still run took a change of a grid or template."""
+    counted: collections.Counter[str] = collections.Counter()
+    for container in site.node.containers:
+        with contextlib.suppress(Exception):
             counted.update(what for what in await site.changes(container.name) if "/" in what)
     return dict(counted)
 
@@ -236,7 +244,7 @@ async def live(
     try:
         await tale(site)
         await them.look()
-        counted = await deeds(site)
+        counted = await tasks(site) | await changes(site)
     finally:
         await them.close()
     return points.done, counted, them.reclaimed(), points.killed
