@@ -193,6 +193,8 @@ class Proxy:
         word, writer = it.fault, client.writer
         if not is_head:
             it.chunks += 1
+            if it.is_watch and it.chunks > 1:
+                word = ""  # what befalls a watch befalls its beginning, else a slow one would lag behind for ever
             word = word or self.judge_chunk(it, piece)
             it.fault = it.fault or word
         match word:
