@@ -28,6 +28,9 @@ NO_TESTS = 5
 
 TIERS = ("unit", "api", "testbed", "e2e")
 FOLDERS = {"unit": "tests/unit", "api": "tests/api", "testbed": "testbed/tests", "e2e": "tests/e2e"}
+EVERYDAY = "20261128"
+"""The seed of an ordinary run."""
+
 NEED_HELM = ("tests/unit/helm", "tests/unit/packaging")
 """Unit tests with the real helm binary: on a new machine they run once the testbed has built it."""
 
@@ -98,7 +101,9 @@ def work() -> int:
     began = time.monotonic()
     words = sys.argv[1:]
     tiers = [word for word in words if word in TIERS] or list(TIERS)
-    seed = os.environ.get("SEED") or str(random.SystemRandom().randrange(10**6))
+    # a campaign looks for what nobody has met yet; every day the same is played, so that what fails is the change's
+    drawn = str(random.SystemRandom().randrange(10**6)) if "--campaign" in words else EVERYDAY
+    seed = os.environ.get("SEED") or drawn
     print(f"seed {seed}: the same again with SEED={seed}", flush=True)
     bed = Testbed()
     if tiers != ["unit"]:
