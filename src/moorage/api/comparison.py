@@ -50,6 +50,7 @@ _DEFAULT_KEY = {"protocol": "TCP"}  # a key field that may be left out, and what
 _SETS = frozenset(["finalizers"])
 _BUILT_IN = ("apps", "batch", "autoscaling", "policy")  # and every group that ends in .k8s.io, and the core group
 _SERVER_CHOOSES_IF_EMPTY = frozenset([("spec", "clusterIP"), ("spec", "ports", "nodePort"), ("spec", "volumeName")])
+_NOT_COMPARED = ("apiVersion", "kind", "status")
 _META_KEPT = ("labels", "annotations", "finalizers", "ownerReferences")
 
 
@@ -120,11 +121,11 @@ class _Comparison:
         self.tracked = any(owner.manager == self.manager and owner.operation == "Apply" for owner, _ in cursor.nodes)
         for name, value in wanted.items():
             if name == "metadata":
-                kept = {k: v for k, v in (value or {}).items() if k in _META_KEPT}
-                self.node(_Place().field("metadata"), kept, live.get("metadata") or {}, cursor.field("metadata"))
+                there = live.get("metadata") or {}
+                self.node(_Place().field("metadata"), _kept(value), there, cursor.field("metadata"))
             elif name == "stringData":
                 self.string_data(value or {}, live.get("data") or {}, cursor.field("data"))
-            elif name not in ("apiVersion", "kind", "status"):
+            elif name not in _NOT_COMPARED:
                 if name == "data" and "stringData" in wanted:  # the server lets stringData win
                     value = {k: v for k, v in (value or {}).items() if k not in (wanted["stringData"] or {})}
                 self.child(_Place(), name, value, live, cursor)
@@ -220,8 +221,12 @@ class _Comparison:
 
 def _compared(wanted: Mapping[str, Any]) -> dict[str, Any]:
     """The part of an object that can differ."""
-    kept = {k: v for k, v in (wanted.get("metadata") or {}).items() if k in _META_KEPT}
-    return {k: v for k, v in wanted.items() if k not in ("apiVersion", "kind", "status")} | {"metadata": kept}
+    rest = {k: v for k, v in wanted.items() if k not in _NOT_COMPARED}
+    return rest | {"metadata": _kept(wanted.get("metadata"))}
+
+
+def _kept(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
+    return {k: v for k, v in (metadata or {}).items() if k in _META_KEPT}
 
 
 def _is_plainly_in(wanted: Any, live: Any) -> bool:

@@ -235,11 +235,15 @@ class Election:
         if self._version:
             transitions = ((self._seen.lease_transitions if self._seen else 0) or 0) + 1
             spec = self._spec() | {"acquireTime": _now(), "leaseTransitions": transitions}
-            await self._write(spec, within, annotations={SHARDS: self.shards} if self.shards else {})
+            await self._write(spec, within, annotations=self._marks())
         else:
             await self._create(within)
         self._open(begun)
         return True
+
+    def _marks(self) -> dict[str, str]:
+        """What whoever takes the lease writes on it, for those who divide the objects otherwise."""
+        return {SHARDS: self.shards} if self.shards else {}
 
     async def _create(self, within: float) -> None:
         body = {
@@ -248,7 +252,7 @@ class Election:
             "metadata": {
                 "name": self._name,
                 "namespace": self._namespace,
-                "annotations": {SHARDS: self.shards} if self.shards else {},
+                "annotations": self._marks(),
             },
             "spec": self._spec() | {"acquireTime": _now(), "leaseTransitions": 0},
         }

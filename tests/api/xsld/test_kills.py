@@ -25,6 +25,7 @@ import pytest
 from moorage.api import kinds
 from moorage.operators.xsld import names
 from moorage.operators.xsld.group import admin
+from tests.api.faults import run
 from tests.api.runtime import operate
 
 from . import bench
@@ -33,14 +34,12 @@ SEED = int(os.environ.get("MOORAGE_TEST_SEED", "20261128"))
 Tale = Callable[[bench.Site], Awaitable[None]]
 
 
-class Points:
-    """Numbers what the operator does to the world, and ends its life at one of them."""
+class Points(run.Points):
+    """Numbers what the operator does to the cluster and to the group, and ends its life at one of them."""
 
     def __init__(self, kill: tuple[int, str] | None, monkeypatch: pytest.MonkeyPatch) -> None:
-        self._kill = kill
-        self.done: list[str] = []
+        super().__init__(kill)
         self.dead = asyncio.Event()
-        self.killed = False
         call = admin.Admin.call
 
         async def watched(it: admin.Admin, target: admin.Target, method: str, path: str, body: Any = None) -> Any:
@@ -56,14 +55,6 @@ class Points:
             return answer
 
         monkeypatch.setattr(admin.Admin, "call", watched)
-
-    def reached(self, what: str) -> str:
-        """Count it, and say whether it is the end: "before", "after" or "" for no."""
-        self.done.append(what)
-        if self._kill is None or self.killed or len(self.done) != self._kill[0]:
-            return ""
-        self.killed = True
-        return self._kill[1]
 
     def fault(self, write: operate.Write) -> str:
         """What becomes of a write to the API server."""
@@ -247,7 +238,7 @@ async def live(
         counted = await tasks(site) | await changes(site)
     finally:
         await them.close()
-    return points.done, counted, them.reclaimed(), points.killed
+    return points.done, counted, them.reclaimed(), bool(points.killed)
 
 
 async def _kill(site: bench.Site, monkeypatch: pytest.MonkeyPatch, point: tuple[str, int, str]) -> None:
