@@ -135,18 +135,30 @@ async def test_a_member_that_comes_back_blank_joins_once_more(site: bench.Site) 
     assert 1 == (await site.changes("cache-0")).count("RemoveMember cache-2")
 
 
-async def test_a_member_that_was_removed_by_hand_rejoins_by_itself(site: bench.Site) -> None:
+@pytest.mark.parametrize("slow", [False, True], ids=["at-once", "its-task-ends-late"])
+async def test_a_member_that_was_removed_by_hand_rejoins_by_itself(site: bench.Site, *, slow: bool) -> None:
     """Section 5.2, case 2: the server lost it, it joins exactly once, with a new volume."""
     await made(site)
+    old = (await uids(site, kinds.VOLUME_CLAIM))["vol-cache-2"]
+    if slow:
+        await site.fault("cache-0", stuckAt={"percent": 95, "command": "Remove"})
     await site.ask("cache-0", "POST", "/task", command("RemoveMember", memberName="cache-2"))
+    if slow:
 
-    async def left() -> bool:
-        return "cache-2" not in await site.members()
+        async def told() -> bool:
+            return 2 == (await site.cache()).status.members
 
-    await site.until(left)
+        await site.until(told)
+        await site.fault("cache-0")
+
+    async def is_new() -> bool:
+        return (await uids(site, kinds.VOLUME_CLAIM)).get("vol-cache-2", old) != old
+
+    await site.until(is_new)
     found = await site.ready()
 
     assert 3 == found["status"]["online"]
+    assert ["NewMemberJoin cache-2"] == await site.changes("cache-2")
 
 
 async def test_a_disjoin_that_fails_after_its_effect_has_worked(site: bench.Site) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from moorage.operators.xsld.cache import control, renewal, types
+from moorage.operators.xsld.cache import control, facts, renewal, types
 from moorage.runtime import decision, observed
 from tests.unit.xsld import states
 from tests.unit.xsld.states import Blocks, Row, Waits, acts, cache, submits
@@ -34,10 +34,29 @@ def gone(volume: str = "pvc-2", pod: str = "uid-2", **spec: object) -> states.It
 EPHEMERAL = {"storage": {"ephemeral": True}}
 NOTICED = "removals_are_noticed"
 UID = cache().pods[2].uid
+THEN = ("Online", "Online", "Joining")
 ROWS: dict[str, Row] = {
     # one that somebody else removed
     "it was removed by somebody else": row(
         cache(3).removed(2), NOTICED, acts("Rejoining", "remember left"), "c-2 was removed from the group by somebody"
+    ),
+    "it has yet to notice": row(
+        cache(3).removed(2).but(stories={}),
+        NOTICED,
+        Waits("Rejoining", "group", 600.0, again=states.BUSY),
+        "has c-2 no more, and it is still to notice",
+    ),
+    "its join had never ended": row(
+        cache(3)
+        .removed(2)
+        .says(member_statuses=tuple(types.MemberStatus(f"c-{n}", n, state=was) for n, was in enumerate(THEN))),
+        "members_join",
+        submits("Joining", "Join c-2 at c-2"),
+    ),
+    "nothing of it is there": row(
+        cache(3).removed(2).no_pod(2).no_volume(2),
+        "members_join",
+        Waits("MemberStarting", "group", 1800.0, again=states.BUSY),
     ),
     "that was noticed": row(
         cache(3).removed(2).says(left=(types.Left("c-2", "pvc-2", UID),)),
@@ -202,3 +221,37 @@ def test_what_somebody_else_removed_is_noted_with_all_that_it_has() -> None:
 
     assert isinstance(note, decision.Remember)
     assert {"left": [{"member": "c-2", "volume": "pvc-2", "pod": UID}]} == note.fields
+
+
+def told(it: states.It) -> dict[str, str]:
+    """The state of each member as status has it, whatever the steps wait for."""
+    found = facts.report(it.seen, None)["memberStatuses"]
+    return {each["name"]: each["state"] for each in found}
+
+
+BOTH = {"c-0": "Online", "c-1": "Online"}
+
+
+def test_who_was_removed_is_remembered_until_it_is_noted() -> None:
+    busy = cache(3).removed(2).runs(0, states.task(description="by hand"))
+    left = (types.Left("c-2", "pvc-2", UID),)
+
+    assert "foreign_tasks_end" == decision.decide(busy.seen, steps=control.STEPS).standing.name  # type: ignore[union-attr]
+    assert {**BOTH, "c-2": "Removed"} == told(busy)
+    again = busy.says(
+        member_statuses=tuple(types.MemberStatus(n, i, state=s) for i, (n, s) in enumerate(told(busy).items()))
+    )
+    assert {**BOTH, "c-2": "Removed"} == told(again.runs(0))
+    assert BOTH == told(busy.says(left=left))
+    assert BOTH == told(busy.no_pod(2).no_volume(2))
+    assert BOTH == told(busy.wants(size=2).set_of(replicas=2).no_pod(2))
+    assert BOTH == told(cache(4).removed(2, 3))
+
+
+def test_without_volumes_a_new_pod_ends_the_memory() -> None:
+    it = cache(3, **EPHEMERAL).removed(2)
+
+    assert {**BOTH, "c-2": "Removed"} == told(it)
+    assert {**BOTH, "c-2": "Removed"} == told(it.pod(2, address=""))
+    assert BOTH == told(it.pod(2, address="10.0.0.99"))
+    assert BOTH == told(it.no_pod(2))

@@ -14,7 +14,7 @@ from moorage.operators.xsld.reasons import Reason
 from moorage.runtime import decision, observed
 from moorage.runtime.decision import Fact
 
-from . import replication, rolling, tasks, types
+from . import renewal, replication, rolling, tasks, types
 from .seen import PodSeen, Seen
 
 
@@ -221,6 +221,8 @@ def report(seen: Seen, standing: decision.StepTaken | None) -> dict[str, Any]:
         return said
     members = [_member(seen, m) for m in seen.group.members]
     said["members"] = len(members)
+    if dropped := renewal.dropped(seen, seen.group):
+        members.append(msgspec.to_builtins(msgspec.structs.replace(dropped, state=types.REMOVED)))
     said["memberStatuses"] = sorted(members, key=lambda m: m["ordinal"])
     said["catalogMembers"] = sorted(m.name for m in seen.group.members if m.catalog)
     if seen.primary is not None:

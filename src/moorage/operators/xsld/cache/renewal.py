@@ -12,6 +12,7 @@ import msgspec
 
 from moorage.api import kinds
 from moorage.operators.xsld import names
+from moorage.operators.xsld.group import answers
 from moorage.operators.xsld.reasons import Reason
 from moorage.runtime import decision
 from moorage.runtime.decision import DONE, Act, Blocked, Verdict, Wait
@@ -33,28 +34,40 @@ def _belongings(seen: Seen, member: str) -> types.Left:
     return types.Left(member, volume, pod.uid if pod else "")
 
 
+def dropped(seen: Seen, group: answers.Group) -> types.MemberStatus | None:
+    """The one member that the group has no more, and of which it is not known yet what it leaves behind.
+
+    Its entry in status is all that tells of it, so it stays there until then, however many passes that takes: what the
+    group says first is that it is gone, and only later that nothing more happens to it. A group that has forgotten more
+    than one may be the one that is wrong.
+    """
+    joining = seen.wanted.said.member.joining
+    gone = [it for it in seen.status.member_statuses if it.state not in ("", joining) and it.name not in group.names]
+    if len(gone) != 1 or gone[0].name in {left.member for left in seen.status.left}:
+        return None
+    member = gone[0]
+    pod, volume = seen.there.pod(member.name), any(v.ordinal == member.ordinal for v in seen.there.volumes)
+    if member.ordinal >= seen.replicas or not (pod or volume):
+        return None
+    if seen.spec.storage.ephemeral and (pod is None or pod.address not in ("", member.pod_ip)):
+        return None  # a new pod without a volume has nothing old
+    return member
+
+
 def removals_are_noticed(seen: Seen) -> Verdict:
     """Whoever was removed from the group by somebody else leaves the same things behind as one that we removed.
 
-    It counts as removed when it says itself that it is in no group with others, and all others are in theirs without
-    it: a group that has forgotten more than one, or one that does not answer, is no such evidence.
+    It counts as removed when the primary's group has it no more, and it says itself that it is in no group with others.
     """
-    group, was = seen.group, [member.name for member in seen.status.member_statuses if member.state]
-    if group is None or seen.primary is None:
-        return DONE
-    gone = [name for name in was if name not in group.names]
-    if len(gone) != 1 or gone[0] in {left.member for left in seen.status.left} or not _is_alone(seen, gone[0]):
-        return DONE
-    note = decision.Remember(why="it must not join with its old volume", fields={"left": noted(seen, gone[0])})
-    return Act(Reason.REJOINING, f"{gone[0]} was removed from the group by somebody else", (note,))
-
-
-def _is_alone(seen: Seen, member: str) -> bool:
-    answer, pod = seen.answer(member), seen.there.pod(member)
-    before = next(it.pod_ip for it in seen.status.member_statuses if it.name == member)
-    if answer is None or pod is None or (seen.spec.storage.ephemeral and pod.address != before):
-        return False  # a new pod without a volume has nothing old
-    return {it.name for it in answer.members} == {member}
+    member = dropped(seen, seen.group) if seen.group and seen.primary else None
+    answer = seen.answer(member.name) if member else None
+    if member is None or answer is None:
+        return DONE  # one that does not answer may be one still
+    if {it.name for it in answer.members} != {member.name}:
+        said = f"the group has {member.name} no more, and it is still to notice that"
+        return Wait(Reason.REJOINING, said, on="group", within=600.0, again=seen.busy)
+    note = decision.Remember(why="it must not join with its old volume", fields={"left": noted(seen, member.name)})
+    return Act(Reason.REJOINING, f"{member.name} was removed from the group by somebody else", (note,))
 
 
 def left_members_are_renewed(seen: Seen) -> Verdict:

@@ -280,6 +280,10 @@ class XsldCacheSpec(msgspec.Struct, frozen=True, rename="camel"):
     )
 
 
+REMOVED = "Removed"
+"""State of a member that the group has no more, until it is known what it leaves behind; others are the group's."""
+
+
 class MemberStatus(msgspec.Struct, frozen=True, rename="camel"):
     """One member, as the group and the cluster see it."""
 
