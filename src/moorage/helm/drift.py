@@ -1,7 +1,7 @@
 """What a release wants of a live object: with what to compare it, and what to apply when it differs. Pure.
 
 The manifest must be that of the release record, as helm owns what it wrote last: after a `helm upgrade` by hand nothing
-differs, and it is `records.content_digest` that tells.
+differs, and it is the revision's description that tells.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ helm that was killed leaves the status pending, after which it refuses every upg
 the label of such a record say failed, which helm takes as a base to go on from.
 
 Labels given to helm are inherited: an upgrade merges them into those of the revision before, and a rollback copies
-those of its target. So a label is no proof of who made a revision and from what; `content_digest` is.
+those of its target. So a label is no proof of who made a revision; its description is (`seen.ReleaseSeen`).
 """
 
 from __future__ import annotations
@@ -21,9 +21,8 @@ from typing import Any
 import msgspec
 
 from moorage.api import meta
-from moorage.helm import values
 
-__all__ = ["PENDING", "Record", "RecordError", "Revision", "content_digest", "decode", "manifest_digest", "with_status"]
+__all__ = ["PENDING", "Record", "RecordError", "Revision", "decode", "with_status"]
 
 SECRET_TYPE = "helm.sh/release.v1"  # noqa: S105 - the type of a Secret
 SELECTOR = "owner=helm"
@@ -89,7 +88,7 @@ class Hook(msgspec.Struct, frozen=True):
 
 
 class Record(msgspec.Struct, frozen=True):
-    """A decoded record. `chart` and `config` (the given values) may hold secrets: never show them."""
+    """A decoded record, without the chart and the values that it was made from. A manifest may hold secrets."""
 
     name: str
     namespace: str
@@ -105,8 +104,6 @@ class Record(msgspec.Struct, frozen=True):
     apply_method: str  # "ssa"; "csa" or empty for client-side apply, as Helm 3 does
     manifest: str
     hooks: tuple[Hook, ...]
-    chart: dict[str, Any]
-    config: dict[str, Any]
 
 
 def decode(data: str | bytes) -> Record:
@@ -130,35 +127,9 @@ def decode(data: str | bytes) -> Record:
             apply_method=str(body.get("apply_method") or ""),
             manifest=str(body.get("manifest") or ""),
             hooks=tuple(_hook(hook) for hook in body.get("hooks") or ()),
-            chart=chart,
-            config=body.get("config") or {},
         )
     except (KeyError, TypeError, ValueError) as error:
         raise RecordError(f"a release record of an unknown form: {error!r}") from None
-
-
-def content_digest(record: Record, *, key: bytes = b"") -> str:
-    """ "sha256:..." of what a revision was made from: the chart and the given values, not when or how.
-
-    The same for a revision and for a rollback to it; another after `helm upgrade --set` by hand. Dependencies are not
-    in a record, only their names and versions. Give a `key` if the digest is shown, see `values.digest`.
-    """
-    chart = record.chart
-    parts = {
-        "metadata": chart.get("metadata"),
-        "lock": {k: v for k, v in (chart.get("lock") or {}).items() if k != "generated"},
-        "values": chart.get("values") or {},
-        "schema": chart.get("schema") or "",
-        "templates": _named(chart.get("templates")),
-        "files": _named(chart.get("files")),
-        "config": record.config,
-    }
-    return values.digest(parts, key=key)
-
-
-def manifest_digest(record: Record, *, key: bytes = b"") -> str:
-    """ "sha256:..." of the rendered text: random templates make it differ between equal contents."""
-    return values.digest([record.manifest, [[h.name, h.manifest] for h in record.hooks]], key=key)
 
 
 def with_status(data: str | bytes, status: str, description: str) -> tuple[str, dict[str, str]]:
@@ -198,8 +169,3 @@ def _hook(body: Mapping[str, Any]) -> Hook:
         tuple(str(e) for e in body.get("events") or ()),
         str((body.get("last_run") or {}).get("phase") or ""),
     )
-
-
-def _named(files: Any) -> list[list[str]]:
-    """[name, content] of each file, sorted; when a file was packed is no part of it."""
-    return sorted([str(f.get("name") or ""), str(f.get("data") or "")] for f in files or ())
