@@ -87,7 +87,8 @@ def values(registry: str) -> dict[str, Any]:
 @pytest.fixture(scope="session")
 def moorage(cluster: tools.Cluster, registry: str) -> Iterator[tools.Cluster]:
     """moorage, installed by its chart and available."""
-    install(cluster, values(registry))
+    # other tests may have left definitions on this testbed, which are nobody's
+    install(cluster, values(registry), "--take-ownership", "--force-conflicts")
     yield cluster
     print(cluster.kubectl("logs", "-n", tools.NAMESPACE, "deploy/moorage", "--tail=40", check=False), file=sys.stderr)
 
