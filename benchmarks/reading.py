@@ -223,7 +223,11 @@ async def ingest_kopf_style(where: Local, events: int) -> dict[str, float]:
 
     store: dict[str, Any] = {}
     url = f"{where.server}/api/v1/pods?watch=true&resourceVersion=1"
-    async with aiohttp.ClientSession() as session, session.get(url, ssl=where.tls()) as answer, Stalls() as stalls:
+    async with (
+        aiohttp.ClientSession() as session,
+        session.get(url, ssl=where.tls() or True) as answer,
+        Stalls() as stalls,
+    ):
         told, begun = 0, [0.0, 0.0]
         async for line in answer.content:
             if not told:

@@ -269,8 +269,8 @@ def _table(rounds: Sequence[Round]) -> None:
         name = "hung" if it.hung else "well"
         print(f"{name:<6} {len(it.lateness):>6}  {late}  {delay}  {100 * it.cpu:>4.1f} %  {it.rss:>4.0f} MiB")
     period = IDLE * JITTER
-    late = {hung: [x for it in rounds if it.hung is hung for x in it.lateness] for hung in (False, True)}
-    ratio = (period + p99(late[True])) / (period + p99(late[False]))
+    hung, well = ([x for it in rounds if it.hung is each for x in it.lateness] for each in (True, False))
+    ratio = (period + p99(hung)) / (period + p99(well))
     print(f"p99 of the time between two polls, with a hung group to without: {ratio:.3f}")
 
 
