@@ -185,7 +185,7 @@ MODELS: dict[str, tuple[Any, dict[str, Any]]] = {
 async def ingest(tier: str, where: Local, objects: int, events: int) -> dict[str, float]:
     """Follow all events of an empty collection."""
     model, options = MODELS[tier]
-    wire = transport.AiohttpTransport(where)
+    wire = transport.HttpTransport(where)
     cache = kube_cache.Cache(kube_client.Client(wire), watch.Scope(kinds.POD), model, **options)
     told, begun = 0, [0.0, 0.0]
 
@@ -243,7 +243,7 @@ async def ingest_kopf_style(where: Local, events: int) -> dict[str, float]:
 async def fill(tier: str, where: Local, objects: int, events: int, *, paged: bool) -> dict[str, float]:
     """List all objects."""
     model, options = MODELS[tier]
-    wire = transport.AiohttpTransport(where)
+    wire = transport.HttpTransport(where)
     await wire.request("GET", "/api/v1/none?limit=1", timeout=15)
     gc.collect()
     before, begun = _rss(), (time.perf_counter(), time.process_time())

@@ -250,7 +250,7 @@ def api_server() -> Iterator[str]:
 @contextlib.asynccontextmanager
 async def bench(kubeconfig: str, addresses: Sequence[str]) -> AsyncIterator[Bench]:
     """Hands on all of it."""
-    wire = transport.AiohttpTransport(await credentials.from_kubeconfig(kubeconfig))
+    wire = transport.HttpTransport(await credentials.from_kubeconfig(kubeconfig))
     async with aiohttp.ClientSession() as http:
         try:
             yield Bench(kube_client.Client(wire), http, addresses)

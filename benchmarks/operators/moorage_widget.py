@@ -136,7 +136,7 @@ async def _run() -> bool:
         workers=given.workers,
         events="none",  # as the peers' operators write none
     )
-    wire = transport.AiohttpTransport(await credentials.from_kubeconfig(given.kubeconfig))
+    wire = transport.HttpTransport(await credentials.from_kubeconfig(given.kubeconfig))
     widget = WidgetKind(given.namespace, resync=given.resync, wide=given.wide)
     try:
         return await manager.Manager(kube_client.Client(wire), (widget,), settings).run(stop)

@@ -44,7 +44,7 @@ async def admin(cluster: str) -> credentials.Credentials:
 @pytest.fixture
 async def client(admin: credentials.Credentials) -> AsyncIterator[kube_client.Client]:
     """A client that may do everything."""
-    wire = transport.AiohttpTransport(admin)
+    wire = transport.HttpTransport(admin)
     yield kube_client.Client(wire)
     await wire.close()
 

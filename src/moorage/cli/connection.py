@@ -53,7 +53,7 @@ async def connected(kubeconfig: Path | None, context: str | None) -> AsyncIterat
     """The cluster that the options mean. Raises Untold for unusable credentials."""
     try:
         found = await credentials.discover(kubeconfig, context)
-        wire = transport.AiohttpTransport(found)
+        wire = transport.HttpTransport(found)
     except errors.CredentialsError as error:
         raise Untold(str(error)) from error
     try:

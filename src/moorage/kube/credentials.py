@@ -33,6 +33,7 @@ class Credentials:
         self.namespace = namespace  # where the caller lives, or the context's default
         self.server_name = server_name  # the name to verify in the certificate, when not the host's
         self.proxy = proxy
+        self.generation = 0  # counts renewals of the client certificate; connections made before know the old one
         self._tls: ssl.SSLContext | None = None
 
     def tls(self) -> ssl.SSLContext | None:
@@ -154,6 +155,7 @@ class Kubeconfig(Credentials):
         renewed = (before.certificate, before.key) != (self._settings.certificate, self._settings.key)
         if renewed and self._tls is not None:
             self._load_certificate(self._tls)  # new connections use it
+            self.generation += 1
 
     async def headers(self) -> Mapping[str, str]:
         """The bearer token if the user has one, at most a minute old."""

@@ -1,34 +1,36 @@
 """How bytes get to the API server and back: the seam at which faults are injected and tests stand in.
 
-`Transport` is all that the client knows. `AiohttpTransport` is the real one: HTTP/1.1, one connection pool, one TLS
+`Transport` is all that the client knows. `HttpTransport` is the real one: HTTP/1.1 over a pool of connections, one TLS
 context, no proxy from the environment. Requests are bounded by a semaphore, streams are not, so that a hundred watches
-never starve a write. What can go wrong: `TransportError`, whose `sent` says whether the request may have arrived.
+never starve a write. What can go wrong: `TransportError`, whose `sent` says whether the request may have arrived, and
+`CredentialsError`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import contextvars
 import functools
-import sys
+import re
 import urllib.parse
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
-import aiohttp
 import msgspec
-import yarl
 
-from . import errors
+from . import errors, http1, pool
 from .credentials import Credentials
 
-__all__ = ["JSON", "AiohttpTransport", "Query", "Response", "Socket", "Stream", "Transport"]
+__all__ = ["JSON", "HttpTransport", "Query", "Response", "Socket", "Stream", "Transport"]
 
 JSON = "application/json"
 Query = Mapping[str, str | Sequence[str]]  # a sequence repeats its key
 _NOTHING: Query = {}
+_REPEATABLE = frozenset({"GET", "HEAD", "PUT", "DELETE"})  # twice is as good as once
+_EMPTY = frozenset({"GET", "HEAD", "DELETE"})  # without a body no length is told
+_PLAIN = re.compile(r"[A-Za-z0-9/._~!$&'()*+,;=:@%-]*")  # what a path may hold as it is; % as it is encoded already
+_VALUE = re.compile(r"[\t -~\x80-\xff]*")
 
 
 class Response(msgspec.Struct, frozen=True):
@@ -104,84 +106,25 @@ class _Progress:
         self.sent = False
 
 
-_PROGRESS: contextvars.ContextVar[_Progress] = contextvars.ContextVar("progress")
+class _Request(msgspec.Struct, frozen=True):
+    method: str
+    path: str
+    query: Query
+    accept: str
+    content_type: str = ""
+    body: bytes | None = None
 
 
-class _Connector(aiohttp.TCPConnector):
-    """Notes when a request has got its connection. Tracing would tell the same, for a dozen awaits per request."""
-
-    async def connect(
-        self, req: aiohttp.ClientRequest, traces: list[aiohttp.tracing.Trace], timeout: aiohttp.ClientTimeout
-    ) -> aiohttp.connector.Connection:
-        connection = await super().connect(req, traces, timeout)
-        _PROGRESS.get().sent = True
-        return connection
-
-
-class AiohttpTransport:
+class HttpTransport:
     """The real transport. `limit` bounds the requests in flight; more wait, within their own timeout."""
 
     def __init__(self, credentials: Credentials, *, limit: int = 64, user_agent: str = "moorage") -> None:
         self._credentials = credentials
         self._slots = asyncio.Semaphore(limit)
         self._agent = user_agent
-        self._session: aiohttp.ClientSession | None = None
-
-    def _open(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            tls = self._credentials.tls()
-            self._session = aiohttp.ClientSession(
-                # below the API server's own 90 s, so that it is never the server that closes an idle connection
-                connector=_Connector(
-                    limit=0,
-                    keepalive_timeout=30,
-                    ssl=True if tls is None else tls,
-                    # an abandoned request says farewell by TLS; a server that hangs would hold its socket for 30 s
-                    enable_cleanup_closed=sys.version_info < (3, 12, 8),
-                ),
-                cookie_jar=aiohttp.DummyCookieJar(),
-                # gzip would cost both ends more CPU than a cluster's network is worth
-                headers={"User-Agent": self._agent, "Accept-Encoding": "identity"},
-                read_bufsize=1 << 18,
-                trust_env=False,
-            )
-        return self._session
-
-    def _url(self, path: str, query: Query) -> yarl.URL:
-        text = f"{self._credentials.server}{path}"
-        return yarl.URL(f"{text}?{_encoded(query)}" if query else text, encoded=True)
-
-    async def _ask(
-        self,
-        progress: _Progress,
-        method: str,
-        path: str,
-        query: Query,
-        body: bytes | None,
-        headers: dict[str, str],
-        timeout: aiohttp.ClientTimeout,
-    ) -> aiohttp.ClientResponse:
-        """Send once; after a 401 with renewed credentials once more: a request refused there has changed nothing."""
-        for last in (False, True):
-            session = self._open()
-            progress.sent = False
-            _PROGRESS.set(progress)
-            answer = await session.request(
-                method,
-                self._url(path, query),
-                data=body,
-                headers={**headers, **await self._credentials.headers()},
-                timeout=timeout,
-                allow_redirects=False,
-                proxy=self._credentials.proxy or None,
-                server_hostname=self._credentials.server_name or None,
-            )
-            if answer.status != 401 or last:
-                return answer
-            if not await self._credentials.refresh():
-                return answer
-            answer.release()
-        raise AssertionError("unreachable")
+        self._pool = pool.Pool(credentials)
+        # gzip would cost both ends more CPU than a cluster's network is worth
+        self._common = f"Host: {self._pool.server.header}\r\nUser-Agent: {user_agent}\r\nAccept-Encoding: identity\r\n"
 
     async def request(
         self,
@@ -196,14 +139,15 @@ class AiohttpTransport:
     ) -> Response:
         """See `Transport.request`."""
         progress = _Progress()
-        headers = {"Accept": accept}
-        if content_type:
-            headers["Content-Type"] = content_type
-        with _translated(method, path, progress):
+        asked = _Request(method, path, query, accept, content_type, body)
+        try:
             async with asyncio.timeout(timeout), self._slots:
-                answer = await self._ask(progress, method, path, query, body, headers, _UNBOUNDED)
-                async with answer:
-                    return Response(answer.status, answer.headers, await answer.read())
+                connection = await self._ask(progress, asked, whole=True)
+        except (OSError, UnicodeError) as error:
+            raise _failure(method, path, error, progress) from error
+        answer = Response(connection.status, connection.headers, connection.take())
+        self._pool.give(connection)
+        return answer
 
     @contextlib.asynccontextmanager
     async def stream(
@@ -211,41 +155,97 @@ class AiohttpTransport:
     ) -> AsyncIterator[Stream]:
         """See `Transport.stream`."""
         progress = _Progress()
-        with _translated(method, path, progress):
-            async with asyncio.timeout(timeout):
-                answer = await self._ask(progress, method, path, query, None, {"Accept": accept}, _UNBOUNDED)
         try:
-            yield _AiohttpStream(answer, method, path)
+            async with asyncio.timeout(timeout):
+                connection = await self._ask(progress, _Request(method, path, query, accept), whole=False)
+        except (OSError, UnicodeError) as error:
+            raise _failure(method, path, error, progress) from error
+        try:
+            yield _Stream(connection, method, path)
         finally:
-            _abort(answer)
+            self._pool.give(connection)
 
     @contextlib.asynccontextmanager
     async def socket(
         self, path: str, *, query: Query = _NOTHING, protocols: Sequence[str], timeout: float
     ) -> AsyncIterator[Socket]:
         """See `Transport.socket`."""
-        progress = _Progress()
-        _PROGRESS.set(progress)
-        with _translated("GET", path, progress):
-            async with asyncio.timeout(timeout):
-                ws = await self._open().ws_connect(
-                    self._url(path, query),
-                    protocols=tuple(protocols),
-                    headers={**await self._credentials.headers()},
-                    proxy=self._credentials.proxy or None,
-                    server_hostname=self._credentials.server_name or None,
-                    max_msg_size=0,
-                )
-        try:
-            yield _AiohttpSocket(ws, path)
-        finally:
-            await ws.close()
+        from . import websocket  # see there
+
+        opening = websocket.opened(self._credentials, _target(path, query), protocols, self._agent, timeout)
+        async with opening as ws:
+            yield ws
 
     async def close(self) -> None:
         """Closes the pool."""
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        await self._pool.close()
+
+    async def _ask(self, progress: _Progress, asked: _Request, *, whole: bool) -> http1.Connection:
+        """Send once; after a 401 with renewed credentials once more: a request refused there has changed nothing."""
+        for last in (False, True):
+            progress.sent = False
+            message = self._message(asked, await self._credentials.headers())
+            connection = await self._send(progress, asked.method, message, whole=whole)
+            if connection.status != 401 or last:
+                return connection
+            try:
+                renewed = await self._credentials.refresh()
+            except BaseException:
+                connection.abort()
+                raise
+            if not renewed:
+                return connection
+            self._pool.give(connection)
+        raise AssertionError("unreachable")
+
+    async def _send(self, progress: _Progress, method: str, message: bytes, *, whole: bool) -> http1.Connection:
+        """Over a kept connection, if there is one.
+
+        The server may close that one at any time, also just when a request is on its way; then what may be asked twice
+        is asked again, over a new one.
+        """
+        connection = self._pool.take() or await self._pool.connect()
+        progress.sent = True
+        try:
+            await connection.ask(message, whole=whole, bodiless=method == "HEAD")
+        except http1.BrokenError:
+            if connection.heard or not connection.used or method not in _REPEATABLE:
+                raise
+            connection = await self._pool.connect()
+            await connection.ask(message, whole=whole, bodiless=method == "HEAD")
+        return connection
+
+    def _message(self, asked: _Request, credentials: Mapping[str, str]) -> bytes:
+        target = _target(self._pool.server.path + asked.path, asked.query)
+        fields = _fields(asked.accept, asked.content_type, tuple(credentials.items()))
+        start = f"{asked.method} {target} HTTP/1.1\r\n{self._common}{fields}"
+        if asked.body is None:
+            length = "" if asked.method in _EMPTY else "Content-Length: 0\r\n"
+            return f"{start}{length}\r\n".encode("latin-1")
+        return f"{start}Content-Length: {len(asked.body)}\r\n\r\n".encode("latin-1") + asked.body
+
+
+class _Stream:
+    def __init__(self, connection: http1.Connection, method: str, path: str) -> None:
+        self._connection = connection
+        self._what = (method, path)
+        self.status = connection.status
+        self.headers: Mapping[str, str] = connection.headers
+
+    async def chunks(self) -> AsyncGenerator[bytes, None]:
+        try:
+            while chunk := await self._connection.read():
+                yield chunk
+        except http1.BrokenError as error:
+            method, path = self._what
+            raise errors.TransportError(f"{method} {path}: the connection broke: {error}", sent=True) from error
+
+
+def _target(path: str, query: Query) -> str:
+    """Path and query as they go over the wire. An escape in the path stays as it is."""
+    if not _PLAIN.fullmatch(path):
+        path = urllib.parse.quote(path, safe="/._~!$&'()*+,;=:@%-")
+    return f"{path}?{_encoded(query)}" if query else path
 
 
 def _encoded(query: Query) -> str:
@@ -262,59 +262,24 @@ def _encoded_before(items: tuple[tuple[str, str | Sequence[str]], ...]) -> str:
     return urllib.parse.urlencode(items, doseq=True)
 
 
-_UNBOUNDED = aiohttp.ClientTimeout(total=None)  # asyncio.timeout bounds the whole, with the wait for a slot
+@functools.lru_cache(64)
+def _fields(accept: str, content_type: str, credentials: tuple[tuple[str, str], ...]) -> str:
+    """The headers that hold for many requests."""
+    for name, value in credentials:
+        if not _VALUE.fullmatch(value):
+            raise errors.CredentialsError(f"the credentials' {name} holds what no header can, such as a line break")
+    fields = [("Accept", accept), *([("Content-Type", content_type)] if content_type else ()), *credentials]
+    return "".join(f"{name}: {value}\r\n" for name, value in fields)
 
 
-def _abort(answer: aiohttp.ClientResponse) -> None:
-    """Drop the connection: the rest of a watch must not be drained, nor a farewell of TLS be waited for."""
-    if answer.connection is not None and answer.connection.transport is not None:
-        answer.connection.transport.abort()
-    answer.close()
-
-
-class _AiohttpStream:
-    def __init__(self, answer: aiohttp.ClientResponse, method: str, path: str) -> None:
-        self._answer = answer
-        self._what = (method, path)
-        self.status = answer.status
-        self.headers: Mapping[str, str] = answer.headers
-
-    async def chunks(self) -> AsyncGenerator[bytes, None]:
-        progress = _Progress()
-        progress.sent = True
-        with _translated(*self._what, progress):
-            async for chunk in self._answer.content.iter_any():
-                yield chunk
-
-
-class _AiohttpSocket:
-    def __init__(self, ws: aiohttp.ClientWebSocketResponse, path: str) -> None:
-        self._ws = ws
-        self._path = path
-        self.protocol = ws.protocol or ""
-
-    async def frames(self) -> AsyncIterator[bytes]:
-        async for message in self._ws:
-            if message.type is aiohttp.WSMsgType.ERROR:
-                raise errors.TransportError(f"websocket {self._path} broke: {self._ws.exception()}", sent=True)
-            if message.type is aiohttp.WSMsgType.BINARY:
-                yield message.data
-
-
-@contextlib.contextmanager
-def _translated(method: str, path: str, progress: _Progress) -> Iterator[None]:
-    """aiohttp's, the socket's and asyncio's errors as TransportError."""
-    try:
-        yield
-    except aiohttp.WSServerHandshakeError as error:
-        status = errors.Status(code=error.status, message=f"websocket refused: {error.message}")
-        raise errors.from_status(f"{method} {path}", status) from error
-    except TimeoutError as error:
+def _failure(method: str, path: str, error: Exception, progress: _Progress) -> errors.TransportError:
+    """What the socket, TLS, asyncio or a broken answer said, as an error of ours."""
+    if isinstance(error, TimeoutError):
         state = (
             "no answer in time" if progress.sent else "no connection in time; check the network and the server's load"
         )
-        raise errors.TransportError(f"{method} {path}: {state}", sent=progress.sent) from error
-    except (aiohttp.ClientError, OSError) as error:
+    else:
         why = str(error) or type(error).__name__
-        state = "the connection broke" if progress.sent else "no connection; check address, certificate and network"
-        raise errors.TransportError(f"{method} {path}: {state}: {why}", sent=progress.sent) from error
+        what = "the connection broke" if progress.sent else "no connection; check address, certificate and network"
+        state = f"{what}: {why}"
+    return errors.TransportError(f"{method} {path}: {state}", sent=progress.sent)

@@ -32,7 +32,7 @@ async def _operate(path: Path, namespace: str, kubeconfig: Path, folder: Path) -
     settings = manager.Settings(
         identity=f"process-{uuid.uuid4().hex[:8]}", namespace=namespace, timing=operate.TIMING, port=0, backoff=0.05
     )
-    wire = transport.AiohttpTransport(await credentials.from_kubeconfig(kubeconfig))
+    wire = transport.HttpTransport(await credentials.from_kubeconfig(kubeconfig))
     try:
         return await manager.Manager(kube_client.Client(wire), made, settings).run(stop)
     finally:

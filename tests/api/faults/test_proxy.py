@@ -23,7 +23,7 @@ async def through(admin: credentials.Credentials, tmp_path: Path) -> AsyncIterat
     between = proxy.Proxy(admin, proxy.Certificate(tmp_path))
     await between.start()
     reached = await credentials.from_kubeconfig(between.kubeconfig(tmp_path / "kubeconfig"))
-    wire = transport.AiohttpTransport(reached)
+    wire = transport.HttpTransport(reached)
     yield kube_client.Client(wire), between
     await wire.close()
     await between.close()

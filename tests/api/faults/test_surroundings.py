@@ -67,7 +67,7 @@ async def test_a_token_that_expires_before_the_next_is_there(
     await between.start()
     (tmp_path / "token").write_text(first)
     (tmp_path / "ca.crt").write_bytes(stage.certificate.chain.read_bytes())
-    through = transport.AiohttpTransport(credentials.InCluster(between.url, folder=tmp_path))
+    through = transport.HttpTransport(credentials.InCluster(between.url, folder=tmp_path))
     user = operate.User(client, namespace)
     expired = asyncio.Event()
 
@@ -153,7 +153,7 @@ OUTAGES: dict[str, tuple[tuple[str, ...], ...]] = {
 @pytest.mark.campaign
 async def test_servers_that_restart(bed: Bed, told: report.Report) -> None:
     """A change from right before each outage is carried out after it, once; caches are what a list says."""
-    wire = transport.AiohttpTransport(await credentials.from_kubeconfig(bed.kubeconfig))
+    wire = transport.HttpTransport(await credentials.from_kubeconfig(bed.kubeconfig))
     client = kube_client.Client(wire)
     body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "outages"}}
     await client.create(kinds.NAMESPACE, "", body, field_manager="test")

@@ -220,7 +220,7 @@ async def world(stage: run.Stage, seed: int) -> AsyncIterator[World]:
     between = proxy.Proxy(stage.admin, stage.certificate)
     await between.start()
     reached = await credentials.from_kubeconfig(between.kubeconfig(stage.folder / name))
-    through = transport.AiohttpTransport(reached)
+    through = transport.HttpTransport(reached)
     made = World(client, through, between, name, seed)
     try:
         yield made

@@ -24,7 +24,7 @@ QUICK = watch.Pace(idle=2.0, lifetime=1.0, base=0.01, cap=0.2, settled=0.5)
 @pytest.fixture
 async def wire(admin: credentials.Credentials) -> AsyncIterator[faulty.Wire]:
     """A transport whose faults are off until the test wants them."""
-    made = faulty.Wire(transport.AiohttpTransport(admin))
+    made = faulty.Wire(transport.HttpTransport(admin))
     yield made
     await made.close()
 

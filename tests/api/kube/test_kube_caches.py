@@ -58,7 +58,7 @@ async def test_bookmarks_move_the_version(
     admin: credentials.Credentials, client: Client, namespace: str, configmap: Make
 ) -> None:
     """What happens elsewhere must not age a quiet watch until its version is compacted away."""
-    wire = faulty.Wire(transport.AiohttpTransport(admin))
+    wire = faulty.Wire(transport.HttpTransport(admin))
     pace = watch.Pace(lifetime=4.0, chance=lambda: 0.0)
     cache = kube_cache.Cache(Client(wire), watch.Scope(CONFIG_MAP, namespace, "none=such"), ConfigMap, pace=pace)
     cache.start()
@@ -101,7 +101,7 @@ async def test_rights_withdrawn_and_given_back(
     account: credentials.InCluster, client: Client, namespace: str, configmap: Make
 ) -> None:
     await configmap("a", x="1")
-    wire = faulty.Wire(transport.AiohttpTransport(account))
+    wire = faulty.Wire(transport.HttpTransport(account))
     scope = watch.Scope(CONFIG_MAP, namespace)
     cache = kube_cache.Cache(Client(wire), scope, ConfigMap, pace=conftest.QUICK)
     cache.start()

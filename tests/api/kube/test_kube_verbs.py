@@ -146,7 +146,7 @@ async def test_list_in_pages(wire: faulty.Wire, namespace: str, configmap: Make)
 
 async def test_reviews_and_version(client: Client, account: credentials.InCluster, namespace: str) -> None:
     assert (await client.version())["gitVersion"].startswith("v1.")
-    wire = transport.AiohttpTransport(account)
+    wire = transport.HttpTransport(account)
     reader = Client(wire)
 
     async def may(verb: str) -> bool:
@@ -170,7 +170,7 @@ async def test_a_refused_token_is_read_again(account: credentials.InCluster, tmp
     good = (tmp_path / "token").read_text()
     (tmp_path / "token").write_text("outdated")
     outdated = credentials.InCluster(account.server, folder=tmp_path)
-    wire = transport.AiohttpTransport(outdated)
+    wire = transport.HttpTransport(outdated)
     with pytest.raises(errors.Unauthorized):
         await Client(wire).list(CONFIG_MAP, namespace)
     (tmp_path / "token").write_text(good)

@@ -115,7 +115,7 @@ class Sleeper:
         self.thread.start()
 
     async def _run(self) -> None:
-        wire = transport.AiohttpTransport(await credentials.from_kubeconfig(self._kubeconfig))
+        wire = transport.HttpTransport(await credentials.from_kubeconfig(self._kubeconfig))
         it = operate.Operator(kube_client.Client(wire), self._namespace, elect=True)
         it.kind.on_observe = self._on_observe
         await operate.until(lambda: it.leads)
