@@ -86,7 +86,8 @@ class Connection(asyncio.Protocol):
             self._transport.write(request)
             while self._awaited and (whole or not self.status):
                 await self._news()
-            self._check()
+            if whole or not self.status:
+                self._check()
         except BaseException:
             self.abort()
             raise

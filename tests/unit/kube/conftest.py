@@ -1,16 +1,26 @@
 from __future__ import annotations
 
+import asyncio
 import pathlib
 import shutil
 import subprocess
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 import kube_fakes
 import pytest
+import uvloop
 
 from moorage.kube import cache as kube_cache
 from moorage.kube import client as kube_client
 from moorage.kube import watch
+
+ON_BOTH_LOOPS = ("test_kube_http", "test_kube_pool", "test_kube_transport")
+
+
+def pytest_asyncio_loop_factories(item: pytest.Item) -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
+    """What is close to the sockets runs on uvloop too, which is what production has."""
+    plain = {"asyncio": asyncio.SelectorEventLoop}
+    return {**plain, "uvloop": uvloop.new_event_loop} if item.path.stem in ON_BOTH_LOOPS else plain
 
 
 @pytest.fixture
@@ -37,7 +47,7 @@ async def cache(
 
 @pytest.fixture
 def certificate(tmp_path: pathlib.Path) -> tuple[str, str]:
-    """A self-signed certificate and its key."""
+    """A self-signed certificate for 127.0.0.1 and for the name `inside`, and its key."""
     openssl = shutil.which("openssl")
     if openssl is None:
         pytest.skip("openssl is not installed")
@@ -54,6 +64,8 @@ def certificate(tmp_path: pathlib.Path) -> tuple[str, str]:
         "2",
         "-subj",
         "/CN=test",
+        "-addext",
+        "subjectAltName=IP:127.0.0.1,DNS:inside",
     ]
     subprocess.run([openssl, *made, "-keyout", str(key), "-out", str(chain)], check=True, capture_output=True)
     return chain.read_text(), key.read_text()
