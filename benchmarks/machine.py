@@ -35,7 +35,7 @@ def _cpu() -> str:
 
 
 def _packages() -> str:
-    return ", ".join(f"{name} {metadata.version(name)}" for name in ("aiohttp", "msgspec", "uvloop"))
+    return ", ".join(f"{name} {metadata.version(name)}" for name in ("aiohttp", "httptools", "msgspec", "uvloop"))
 
 
 def _pinned(file: str, before: str) -> str:

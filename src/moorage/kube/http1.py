@@ -162,7 +162,7 @@ class Connection(asyncio.Protocol):
     def eof_received(self) -> None:
         """See `asyncio.Protocol`."""
         self._closed(None)
-        self.abort()
+        self.abort()  # TLS would wait for a farewell of the other end, which may have none
 
     def connection_lost(self, exc: Exception | None) -> None:
         """See `asyncio.Protocol`."""

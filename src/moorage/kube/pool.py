@@ -92,16 +92,12 @@ class Pool:
             raise ConnectionAbortedError("the transport is closed")
         tls, generation = self._credentials.tls(), self._credentials.generation
         sock = await self._dial()
-        try:
-            _, connection = await asyncio.get_running_loop().create_connection(
-                lambda: http1.Connection(generation, self._lost),
-                sock=sock,
-                ssl=tls,
-                server_hostname=(self._credentials.server_name or self.server.host) if tls else None,
-            )
-        except BaseException:
-            sock.close()
-            raise
+        _, connection = await asyncio.get_running_loop().create_connection(  # owns the socket from now on
+            lambda: http1.Connection(generation, self._lost),
+            sock=sock,
+            ssl=tls,
+            server_hostname=(self._credentials.server_name or self.server.host) if tls else None,
+        )
         self._all.add(connection)
         if self._closed:
             connection.abort()
@@ -126,8 +122,6 @@ class Pool:
 
     def _lost(self, connection: http1.Connection) -> None:
         self._all.discard(connection)
-        if connection in self._idle:
-            self._idle.remove(connection)
         if self._emptied is not None and not self._all and not self._emptied.done():
             self._emptied.set_result(None)
 

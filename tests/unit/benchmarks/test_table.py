@@ -100,7 +100,8 @@ def test_a_run_can_be_rendered_whole():
     ("file", "name", "expected"),
     [
         ("/x/src/moorage/kube/client.py", "apply", "moorage.kube"),
-        ("/x/site-packages/aiohttp/client.py", "_request", "aiohttp and yarl"),
+        ("/x/src/moorage/kube/http1.py", "data_received", "HTTP"),
+        ("~", "<method 'feed_data' of 'httptools.parser.parser.HttpParser' objects>", "HTTP"),
         ("~", "<method 'write' of '_ssl._SSLSocket' objects>", "event loop, TLS and sockets"),
         ("~", "<method 'decode' of 'msgspec.json.Decoder' objects>", "msgspec"),
         ("/x/benchmarks/operators/moorage_widget.py", "observe", "the operator itself"),

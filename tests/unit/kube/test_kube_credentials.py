@@ -193,6 +193,29 @@ async def test_both_readers_agree(kubeconfig: pathlib.Path, certificate: tuple[s
     assert found.tls() is found.tls() is not None
 
 
+async def test_a_renewed_certificate_is_counted(kubeconfig: pathlib.Path, certificate: tuple[str, str]) -> None:
+    """So that connections which were made with the old one are not used again."""
+    config = load(kubeconfig)
+    chain, key = certificate
+
+    def issue(text: str) -> None:
+        given = {"client-certificate-data": text, "client-key-data": key}
+        config["users"][0]["user"] = {name: base64.b64encode(value.encode()).decode() for name, value in given.items()}
+        write(kubeconfig, yaml.safe_dump(config))
+
+    config["clusters"][0]["cluster"] = {"server": "https://c.example:6443"}
+    issue(chain)
+    found = await credentials.from_kubeconfig(kubeconfig, "plain")
+    assert found.tls() is not None
+    assert 0 == found.generation
+    issue(chain + chain)
+
+    assert await found.refresh()
+    assert 1 == found.generation
+    assert not await found.refresh()
+    assert 1 == found.generation
+
+
 async def test_the_library_is_not_loaded_for_a_plain_file(kubeconfig: pathlib.Path) -> None:
     """Its import would make each command of the CLI wait."""
     code = (

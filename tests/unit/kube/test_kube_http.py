@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import pathlib
 from collections.abc import AsyncIterator
 
 import pytest
@@ -90,6 +91,7 @@ async def test_the_answer_to_head_has_no_body(server: Server, wire: transport.Ht
     got = await wire.request("HEAD", "/x", timeout=5)
 
     assert (200, b"", "300") == (got.status, got.body, got.headers["content-length"])
+    assert 200 == (await wire.request("HEAD", "/x", timeout=5)).status
 
 
 BROKEN = {
@@ -327,19 +329,27 @@ async def test_closing_ends_what_is_under_way(server: Server, wire: transport.Ht
         request = asyncio.create_task(wire.request("POST", "/x", timeout=60))
         await server.connections(2)
         await wire.request("GET", "/idle", timeout=5)
+        ports = [peer.writer.get_extra_info("peername")[1] for peer in server.peers]
         await wire.close()
+        assert not established(ports)
         with pytest.raises(errors.TransportError, match="broke"):
             await anext(reading)
         with pytest.raises(errors.TransportError, match="broke") as caught:
             await request
     assert caught.value.sent
-    assert 3 == len(server.peers)
     for peer in server.peers:
         await asyncio.wait_for(peer.gone.wait(), 10)
     with pytest.raises(errors.TransportError, match="closed") as caught:
         await wire.request("POST", "/x", timeout=5)
 
     assert not caught.value.sent
+    assert 3 == len(server.peers)
+
+
+def established(ports: list[int]) -> list[int]:
+    """Of these local ports those that are at an end of an open connection."""
+    lines = [line.split() for line in pathlib.Path("/proc/self/net/tcp").read_text().splitlines()[1:]]
+    return [port for _, local, _, state, *_ in lines if state == "01" and (port := int(local[-4:], 16)) in ports]
 
 
 def test_headers_of_no_answer() -> None:
