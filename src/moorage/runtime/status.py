@@ -189,10 +189,8 @@ def difference(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
 
 def _without_nulls(value: Any) -> Any:
     match value:
-        case str() | int():  # most are, and bool is one of them
-            return value
-        case dict():
-            return {k: _without_nulls(v) for k, v in value.items() if v is not None}
+        case dict():  # most of what it holds is text, which needs no look
+            return {k: v if type(v) is str else _without_nulls(v) for k, v in value.items() if v is not None}
         case list() | tuple():
             return [_without_nulls(v) for v in value]
     return value
