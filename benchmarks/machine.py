@@ -23,7 +23,7 @@ def facts(began: tuple[float, float], server: str, rounds: int) -> list[tuple[st
         ("memory", f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.0f} GiB"),
         ("kernel", platform.release()),
         ("API server", f"kube-apiserver {server}, audit log on, etcd without fsync, TLS, all on this machine"),
-        ("moorage", f"{_commit()}, Python {platform.python_version()}, {_packages()}"),
+        ("moorage", f"{_commit()}, {_said(places.python('moorage'), '-V')}, {_packages()}"),
         ("controller-runtime", f"{_pinned('operators/controller_runtime/go.mod', 'controller-runtime v')}, {_go()}"),
         ("kopf", _pinned("../requirements/benchmarks.txt", "kopf==")),
     ]

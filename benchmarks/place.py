@@ -129,7 +129,7 @@ async def _account(place: Place, admin: bare.Client, runtime: str) -> None:
 
 
 def build() -> None:
-    """The Go operator, and kopf's environment from its own pinned requirements."""
+    """The Go operator, and an environment with pinned requirements for moorage, and one for kopf and `limit`."""
     BUILD.mkdir(parents=True, exist_ok=True)
     building = f"go build -trimpath -mod=readonly -o {BUILD / 'controller-runtime'} -ldflags".split()
     subprocess.run(
@@ -138,13 +138,30 @@ def build() -> None:
         env={**os.environ, "CGO_ENABLED": "0"},
         check=True,
     )
-    pinned = ROOT / "requirements" / "benchmarks.txt"
-    stamp = BUILD / "kopf" / ".stamp"
-    if not stamp.exists() or stamp.read_text() != pinned.read_text():
-        subprocess.run([sys.executable, "-m", "venv", "--clear", str(BUILD / "kopf")], check=True)
-        pip = [str(BUILD / "kopf/bin/python"), "-m", "pip", "install", "--quiet", "--require-hashes", "-r", str(pinned)]
-        subprocess.run(pip, check=True)
-        stamp.write_text(pinned.read_text())
+    _environment("kopf", "benchmarks.txt")
+    _environment("moorage", "runtime.txt")  # what the image has, and no tool of development that something might import
+
+
+def _environment(name: str, requirements: str) -> None:
+    pinned, stamp = ROOT / "requirements" / requirements, BUILD / name / ".stamp"
+    made_of = f"{_interpreter()}\n{pinned.read_text()}"
+    if stamp.exists() and stamp.read_text() == made_of:
+        return
+    subprocess.run([_interpreter(), "-m", "venv", "--clear", "--without-pip", str(BUILD / name)], check=True)
+    pip = [sys.executable, "-m", "pip", "--python", python(name), "install", "--quiet", "--require-hashes"]
+    subprocess.run([*pip, "-r", str(pinned)], check=True)
+    stamp.write_text(made_of)
+
+
+def _interpreter() -> str:
+    """The distribution's, as in the image, where it is of this version: others are often built without optimisation."""
+    usual = Path(f"/usr/bin/python{sys.version_info.major}.{sys.version_info.minor}")
+    return str(usual) if usual.exists() else sys.executable
+
+
+def python(name: str) -> str:
+    """The interpreter of an environment."""
+    return str(BUILD / name / "bin/python")
 
 
 def environment() -> dict[str, str]:
@@ -162,11 +179,11 @@ def command(runtime: str) -> list[str]:
         case "controller-runtime-ryw":
             return [str(BUILD / "controller-runtime"), "--read-your-writes"]
         case "kopf":
-            return [str(BUILD / "kopf/bin/python"), "-m", "benchmarks.operators.kopf_widget"]
+            return [python("kopf"), "-m", "benchmarks.operators.kopf_widget"]
         case "limit":
-            return [sys.executable, "-m", "benchmarks.operators.limit"]
+            return [python("kopf"), "-m", "benchmarks.operators.limit"]
         case "moorage":
-            return [sys.executable, "-m", "benchmarks.operators.moorage_widget"]
+            return [python("moorage"), "-m", "benchmarks.operators.moorage_widget"]
     raise ValueError(f"no runtime {runtime}")
 
 

@@ -18,7 +18,7 @@ from moorage.api import crd, kinds, meta
 from moorage.api import status as api_status
 from moorage.kube import cache as kube_cache
 from moorage.kube import client as kube_client
-from moorage.kube import credentials, transport
+from moorage.kube import credentials, heap, transport
 from moorage.runtime import apply, decision, kind, manager, observed, telemetry
 from moorage.runtime.decision import DONE, Act, Fact, Verdict
 
@@ -147,6 +147,7 @@ async def _run() -> bool:
 def main() -> None:
     """Run until SIGTERM."""
     telemetry.configure_logging("warning", as_json=True)
+    heap.settle()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         if not runner.run(_run()):
             sys.exit(1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import functools
+import operator
 from collections.abc import Iterable
 from typing import Annotated, Literal
 
@@ -33,19 +34,21 @@ def merge(previous: Iterable[Condition], new: Iterable[Condition], now: float) -
     """
     before = {condition.type: condition for condition in previous}
     stamp = timestamp(now)
-
-    def since(condition: Condition) -> str:
+    dated = []
+    for condition in new:
         old = before.get(condition.type)
-        unchanged = old is not None and old.status == condition.status and old.last_transition_time
-        return old.last_transition_time if old is not None and unchanged else stamp
-
-    dated = (msgspec.structs.replace(condition, last_transition_time=since(condition)) for condition in new)
-    return tuple(sorted(dated, key=lambda condition: condition.type))
+        since = old.last_transition_time if old is not None and old.status == condition.status else ""
+        dated.append(msgspec.structs.replace(condition, last_transition_time=since or stamp))
+    dated.sort(key=operator.attrgetter("type"))
+    return tuple(dated)
 
 
 def find(conditions: Iterable[Condition], type_: str) -> Condition | None:
     """The condition of that type, or None."""
-    return next((condition for condition in conditions if condition.type == type_), None)
+    for condition in conditions:
+        if condition.type == type_:
+            return condition
+    return None
 
 
 def timestamp(epoch_seconds: float) -> str:

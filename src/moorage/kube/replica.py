@@ -146,9 +146,9 @@ class Replica(Generic[T]):
 
     def took(self, obj: T, by: Hashable = None) -> None:
         """The answer to an own write: the newest state known."""
-        if not self._covers(obj):
-            return  # if it was in scope before, the watch tells of it as deleted
         key, uid, version = views.identity(obj)
+        if not self._covers(key, obj):
+            return  # if it was in scope before, the watch tells of it as deleted
         held = self.objects.get(key)
         if held is not None and 0 < version <= held.version:
             return  # the write changed nothing
@@ -176,14 +176,11 @@ class Replica(Generic[T]):
         if self._fresh is not None:
             self._fresh.written.add(key)
 
-    def _covers(self, obj: T) -> bool:
-        if not (self._labels or self._namespace or self._name):
-            return True
-        meta = views.meta_of(obj)
+    def _covers(self, key: Key, obj: T) -> bool:
         return (
-            self._namespace in ("", meta.namespace)
-            and self._name in ("", meta.name)
-            and selectors.matches(self._labels, meta.labels)
+            self._namespace in ("", key[0])
+            and self._name in ("", key[1])
+            and (not self._labels or selectors.matches(self._labels, views.labels_of(obj)))
         )
 
     # lists

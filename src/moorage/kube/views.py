@@ -5,13 +5,14 @@ A model is a frozen msgspec Struct with `metadata: ObjectMeta`, or `dict` for a 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from moorage.api.meta import ObjectMeta
 
-__all__ = ["Key", "identity", "meta_of", "version_of"]
+__all__ = ["Key", "identity", "labels_of", "meta_of", "version_of"]
 
 Key = tuple[str, str]  # (namespace, name)
 
@@ -22,6 +23,14 @@ def meta_of(obj: Any) -> ObjectMeta:
         return msgspec.convert(obj["metadata"], ObjectMeta)
     meta: ObjectMeta = obj.metadata
     return meta
+
+
+def labels_of(obj: Any) -> Mapping[str, str]:
+    """The labels of a Struct view or of a raw object."""
+    if isinstance(obj, dict):
+        return obj["metadata"].get("labels") or {}
+    labels: dict[str, str] = obj.metadata.labels
+    return labels
 
 
 def identity(obj: Any) -> tuple[Key, str, int]:

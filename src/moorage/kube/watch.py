@@ -250,7 +250,9 @@ class Reflector(Generic[T]):
                         rest += chunk
                         continue
                     # a chunk may be long, so it is not copied: the line that it completes, then a view of its own
-                    for lines in (rest + chunk[:first], memoryview(chunk)[first:last]):
+                    await self._take(codec.decode_events(rest + chunk[:first], self._model), fill, pause)
+                    if first < last:
+                        lines = memoryview(chunk)[first:last]
                         await self._take(codec.decode_events(lines, self._model), fill, pause)
                     rest = chunk[last + 1 :]
         except TimeoutError as error:

@@ -230,8 +230,10 @@ class Kind(Generic[O, S]):
 
     def find(self, namespace: str, name: str) -> O | None:
         """The object as its cache has it now. Raises MalformedAnswer when it does not fit the model."""
-        found = (cache.get(namespace, name) for cache in self.caches)
-        return next((obj for obj in found if obj is not None), None)
+        for cache in self.caches:
+            if (obj := cache.get(namespace, name)) is not None:
+                return obj
+        return None
 
     def items(self) -> list[O]:
         """All objects of the kind."""

@@ -270,7 +270,7 @@ class Manager:
 
     async def _reconcile(self, key: kind.Key) -> None:
         waited = time.monotonic() - self._keys.asked_at(key)
-        self.metrics.waited.labels(key[0]).observe(waited)
+        self.metrics.began(key[0], waited)
         if self._traces is None:
             await self._controllers[key[0]].reconcile(key)
             return

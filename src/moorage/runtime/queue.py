@@ -256,6 +256,20 @@ class WorkQueue(Generic[K]):
         limit = self._limits.get(kind)
         return limit is not None and self._busy[kind] >= limit
 
+    def keep(self, key: K) -> bool:
+        """Whether the worker goes on with `key`, which is to come back, as no news and nothing more urgent waits.
+
+        That spares the way through the queue, as after an act. The caller still owes a `done`, and may keep a key once.
+        """
+        if key not in self._dirty or not self._pressure.room(len(self._working) - 1):
+            return False
+        self._promote()
+        if self._news or (self._backlog and not self._dirty[key]):  # it may be the turn of the backlog
+            return False
+        del self._dirty[key]
+        self._working[key] = self._clock()
+        return True
+
     def done(self, key: K) -> None:
         """The worker is finished with `key`; changes that came meanwhile bring it back at once."""
         del self._working[key]

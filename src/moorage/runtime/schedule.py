@@ -8,7 +8,6 @@ and comes back with back-off however often.
 
 from __future__ import annotations
 
-import collections
 import enum
 
 import msgspec
@@ -52,7 +51,7 @@ class Memory:
 
     def __init__(self, uid: str) -> None:
         self.uid = uid
-        self._acts: dict[tuple[str, str, str], collections.deque[float]] = {}
+        self._acts: dict[tuple[str, str, str], tuple[float, ...]] = {}  # when each was tried last
         self._unseen_since: float | None = None
 
     def acted(self, made: decision.Decision, performed: tuple[status.Performed, ...], at: float) -> bool:
@@ -63,8 +62,7 @@ class Memory:
         for taken in made.steps:
             if taken.name in tried and isinstance(taken.verdict, decision.Act):
                 act = (taken.name, str(taken.verdict.reason), taken.verdict.message)
-                times = self._acts.setdefault(act, collections.deque(maxlen=SAME_ACT_LIMIT + 1))
-                times.append(at)
+                times = self._acts[act] = (*self._acts.get(act, ()), at)[-SAME_ACT_LIMIT - 1 :]
                 often = often or (len(times) > SAME_ACT_LIMIT and at - times[0] < WINDOW)
         return often
 

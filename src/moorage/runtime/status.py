@@ -189,18 +189,20 @@ def difference(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
 
 def _without_nulls(value: Any) -> Any:
     match value:
-        case dict():
-            return {k: _without_nulls(v) for k, v in value.items() if v is not None}
+        case dict():  # most of what it holds is text, which needs no look
+            return {k: v if type(v) is str else _without_nulls(v) for k, v in value.items() if v is not None}
         case list() | tuple():
             return [_without_nulls(v) for v in value]
     return value
 
 
+_SAID: dict[bool | None, conditions.Verdict] = {True: "True", False: "False", None: "Unknown"}
+
+
 def _condition(fact: decision.Fact, generation: int) -> conditions.Condition:
-    said: dict[bool | None, conditions.Verdict] = {True: "True", False: "False", None: "Unknown"}
     return conditions.Condition(
         type=fact.type,
-        status=said[fact.status],
+        status=_SAID[fact.status],
         reason=str(fact.reason),
         message=fact.message[:32768],
         observed_generation=generation,

@@ -45,6 +45,11 @@ def set_level(level: str) -> None:
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(number))
 
 
+def _is_told(level: int) -> bool:
+    """Whether a line of this level would be written: to ask is cheaper than to put it together."""
+    return bool(structlog.get_config()["wrapper_class"].is_enabled_for(None, level))
+
+
 class Metrics:
     """What the operator says about itself, on one registry."""
 
@@ -72,6 +77,7 @@ class Metrics:
             ["kind", "namespace", "name", "operation", "outcome"],
             registry=self.registry,
         )
+        self._waits: dict[str, prometheus.Histogram] = {}
         self._passes: dict[tuple[str, str], tuple[prometheus.Counter, prometheus.Histogram]] = {}
         self._acts: dict[tuple[str, str, str], prometheus.Counter] = {}
         self.leading = prometheus.Gauge(
@@ -93,6 +99,13 @@ class Metrics:
     def add(self, collect: Callable[[], Iterable[prometheus.Metric]]) -> None:
         """Ask for more each time that metrics are read."""
         self.registry.register(_Collector(collect))
+
+    def began(self, kind: str, waited: float) -> None:
+        """A pass begins, after so many seconds in the queue."""
+        series = self._waits.get(kind)
+        if series is None:
+            series = self._waits[kind] = self.waited.labels(kind)
+        series.observe(waited)
 
     def passed(self, kind: str, reason: str, seconds: float) -> None:
         """A pass has ended there, after so long. The series are looked up once: that costs more than counting."""
@@ -152,6 +165,8 @@ def reconciled(
         ended = done.action.ended if isinstance(done.action, decision.Remember) else None
         if ended is not None and isinstance(done.outcome, decision.Ok):
             metrics.operations.labels(kind, namespace, name, ended.operation, ended.outcome).observe(ended.seconds)
+    if not _is_told(logging.INFO):
+        return
     log.info(
         "reconciled",
         kind=kind,

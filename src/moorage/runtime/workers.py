@@ -71,6 +71,9 @@ class Workers:
         self._begun[key] = self._clock()
         try:
             await self._reconcile(key)
+            if self._keys.keep(key):
+                self._begun[key] = self._clock()
+                await self._reconcile(key)
         except (Exception, asyncio.CancelledError) as error:
             if lifecycle.is_cancelled(error):
                 raise

@@ -74,13 +74,17 @@ class TestFilling:
         await cache.stop()
 
 
-def test_what_was_imported_is_walked_no_more() -> None:
+def test_what_was_imported_is_walked_no_more_and_what_is_young_less_often() -> None:
+    normal = gc.get_threshold()
     heap.settle()
     try:
         assert gc.get_freeze_count() > 10_000
         assert len(gc.get_objects()) < 1000
+        assert normal[0] < gc.get_threshold()[0] < 25_000, "in between that of Python and that of a fill"
+        assert gc.get_threshold()[1:] == normal[1:]
     finally:
         gc.unfreeze()
+        gc.set_threshold(*normal)
 
 
 TEXTS = st.text(max_size=40)

@@ -232,6 +232,20 @@ def test_nothing_is_handed_out_in_a_pause_and_then_one_key_on_trial() -> None:
     assert [(2,), (3,), (4,)] == [keys.take() for _ in range(3)]
 
 
+def test_no_worker_keeps_its_key_in_a_pause_and_one_on_trial_may() -> None:
+    clock = [0.0]
+    slack = pressure.Pressure(lambda: clock[0])
+    keys: queue.WorkQueue[str] = queue.WorkQueue(clock=lambda: clock[0], pressure=slack)
+    keys.add("a")
+    keys.take()
+    keys.again("a")
+    slack.refused(5.0)
+    assert not keys.keep("a")
+
+    clock[0] = 6.5
+    assert keys.keep("a")
+
+
 async def test_workers_sleep_through_a_pause_and_all_go_on_after_a_write() -> None:
     slack = pressure.Pressure(rng=Flat())
     keys: queue.WorkQueue[int] = queue.WorkQueue(pressure=slack)

@@ -188,6 +188,49 @@ def test_what_is_begun_of_the_backlog_is_the_next_of_it_and_still_counts_as_such
     )
 
 
+def test_a_worker_keeps_what_would_be_its_next() -> None:
+    """Of the backlog while there is no news, and of news when nothing waits at all."""
+    clock = [0.0]
+    keys: queue.WorkQueue[str] = queue.WorkQueue(clock=lambda: clock[0])
+    for key in ("a", "b"):
+        keys.add(key, backlog=True)
+    assert keys.take() == ("a",)
+    assert not keys.keep("a"), "nothing brings it back"
+
+    keys.again("a")
+    clock[0] = 3.0
+    assert keys.keep("a")
+    assert keys.asked_at("a") == 3.0
+    assert not keys.keep("a"), "it has been looked at"
+
+    keys.again("a")
+    keys.add("news")
+    assert not keys.keep("a")
+    keys.done("a")
+    assert keys.take() == ("news",)
+    assert keys.take() == ("a",), "which is still the first of the backlog"
+
+    keys.again("news")
+    assert not keys.keep("news"), "it may be the turn of the backlog"
+    assert keys.take() == ("b",)
+    assert keys.keep("news")
+
+
+def test_a_worker_keeps_nothing_that_news_of_this_moment_would_overtake() -> None:
+    """Nor when the queue is closed: what is done then is done."""
+    clock = [0.0]
+    keys: queue.WorkQueue[str] = queue.WorkQueue(clock=lambda: clock[0])
+    keys.add("a", backlog=True)
+    keys.add_after("due", 5.0)
+    keys.take()
+    keys.again("a")
+    clock[0] = 5.0
+    assert not keys.keep("a")
+
+    keys.close()
+    assert not keys.keep("a")
+
+
 async def test_workers_are_held_by_no_kind_at_its_limit_and_woken_when_there_is_room() -> None:
     keys = make(limits={"A": 1})
     most: collections.Counter[str] = collections.Counter()
