@@ -26,6 +26,9 @@ LEASE = "moorage"
 DURATION = 15.0
 """Seconds that a lease lasts, as moorage is shipped."""
 
+RENEWED = 3.0
+"""Seconds in which a leader has renewed its lease at least once."""
+
 RATE = 20.0
 """Changes per second while processes come and go."""
 
@@ -167,8 +170,10 @@ async def one_lease(bench: cases.Bench, crowd: str) -> cases.Figures:
         it.read()
         figures |= await _stopped(it, first, second, bench.size.changes)
         third = await it.start(crowd=crowd)
+        it.read()
         figures |= await _killed(it, second, third, bench.size.changes)
         fourth = await it.start(crowd=crowd)
+        it.read()
         figures |= await _asleep(it, third, fourth, bench.size.changes)
         await it.world.settled(fourth.process.check, count=bench.size.changes)
         return figures
@@ -188,9 +193,11 @@ async def _stopped(it: Fleet, old: Member, new: Member, count: int) -> cases.Fig
 async def _killed(it: Fleet, old: Member, new: Member, count: int) -> cases.Figures:
     lines, at = await _followed(it, old, new, count, signal.SIGKILL)
     taken = measure.writes(lines, new.user, leases=True)[0]
+    renewed = measure.writes(lines, old.user, leases=True)[-1]
     return {
         "leaderless after a crash s": measure.ended(taken) - at,
         "beyond the lease after a crash s": measure.ended(taken) - at - DURATION,
+        "taken beyond the lease after its last renewal s": measure.begun(taken) - measure.ended(renewed) - DURATION,
         "writes in another's time, crash": _beyond(lines, old, new),
     }
 
@@ -203,9 +210,8 @@ async def _asleep(it: Fleet, old: Member, new: Member, count: int) -> cases.Figu
         lines = it.read()
         await asyncio.sleep(1.0)
         old.send(signal.SIGCONT)
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(PATIENCE):
-                await asyncio.to_thread(old.process.wait)
+        async with asyncio.timeout(PATIENCE):
+            await asyncio.to_thread(old.process.wait)
         lines += it.read()
     it.left(old)
     return {"writes in another's time, sleep": _beyond(lines, old, new)}
@@ -214,17 +220,17 @@ async def _asleep(it: Fleet, old: Member, new: Member, count: int) -> cases.Figu
 async def _followed(
     it: Fleet, old: Member, new: Member, count: int, how: signal.Signals
 ) -> tuple[list[measure.Request], float]:
-    """What was asked while one leader went and the next came, amid changes; and when the first was told to go."""
+    """What was asked while one leader went and the next came, amid changes; when the first was told to go."""
     async with it.load(count):
-        await asyncio.sleep(1.0)
-        lines, at = it.read(), time.time()
+        await asyncio.sleep(RENEWED)
+        at = time.time()
         old.send(how)
         await it.led_by(new)
         await asyncio.sleep(1.0)
     await it.world.settled(new.process.check, count=count)
     await asyncio.to_thread(old.process.wait)
     it.left(old)
-    return [*lines, *it.read()], at
+    return it.read(), at
 
 
 def _gap(lines: Sequence[measure.Request], old: Member, new: Member) -> float:
