@@ -51,6 +51,19 @@ async def test_a_cold_cache_keeps_no_index_that_nobody_has_asked_for(caches: kub
     await caches.stop()
 
 
+@pytest.mark.parametrize("cold", [False, True])
+async def test_a_warm_cache_keeps_objects_and_a_cold_one_decodes_at_each_read(
+    caches: kube_cache.Caches, server: FakeServer, cold: bool
+) -> None:
+    await server.put("a")
+    cache = caches.watch(BOX, Box, cold=cold)
+    await cache.wait_synced(5)
+    first, second = cache.get("ns", "a"), cache.get("ns", "a")
+    assert first == second
+    assert cold is (first is not second)
+    await caches.stop()
+
+
 async def test_an_object_that_does_not_fit_is_named_with_its_reason_and_others_are_read(
     cache: Cache, server: FakeServer
 ) -> None:
