@@ -18,10 +18,10 @@ from typing import Any
 
 import uvloop
 
-from benchmarks import bare, cases, machine, many, page, profiles, results, table, world
+from benchmarks import bare, cases, handover, machine, many, page, profiles, results, table, world
 from benchmarks import place as places
 
-CASES = ("life", "backlog", "memory", "pods", "profile")
+CASES = ("life", "backlog", "memory", "pods", "handover", "shards", "profile")
 LATEST = places.ROOT / "benchmarks" / "results" / "latest.json"
 PAGE = places.ROOT / "docs" / "benchmarks.md"
 
@@ -49,6 +49,18 @@ class Run:
                 for figure, rounds in figures.items():
                     self._kept.set("pods", runtime, figure, rounds)
             self._kept.save()
+        if "handover" in given.only and "moorage" in given.runtimes:  # the others hand over to nobody
+            await self._handover()
+        if "shards" in given.only and "moorage" in given.runtimes:
+            for number in range(given.rounds):
+                await self._take(number, "moorage", _as("shards", handover.shards(bench)))
+
+    async def _handover(self) -> None:
+        bench = self._bench
+        async with world.world(bench.admin, cases.fresh("crowd")) as crowd:
+            await crowd.make_strangers(bench.size.strangers)
+            for number in range(self._given.rounds):
+                await self._take(number, "moorage", _as("handover", handover.one_lease(bench, crowd.namespace)))
 
     async def _memory(self) -> None:
         bench, count = self._bench, self._bench.size.strangers
@@ -110,7 +122,8 @@ def _options() -> argparse.Namespace:
 def main() -> None:
     """Run it; the full form writes docs/benchmarks.md and benchmarks/results/latest.json."""
     given = _options()
-    places.build()
+    if not {"moorage", "limit"}.issuperset(given.runtimes):
+        places.build()
     place = places.up(given.index)
     began = os.getloadavg()[0], time.time()
     kept = results.Results(given.into)

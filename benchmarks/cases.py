@@ -41,6 +41,7 @@ class Size(msgspec.Struct, frozen=True):
     every: float = 0.025
     strangers: int = 50_000
     pods: int = 100_000
+    shared: int = 2_000
     profiled: int = 1_000
 
 
@@ -56,6 +57,7 @@ SHORT = Size(
     every=0.02,
     strangers=2_000,
     pods=10_000,
+    shared=300,
     profiled=300,
 )
 
@@ -81,7 +83,7 @@ class Bench:
 
     def __init__(self, place: places.Place, admin: bare.Client, size: Size) -> None:
         self.place, self.admin, self.size = place, admin, size
-        self._log = place.audit()
+        self.log = place.audit()
         self._api = place.pid()
 
     # --- a whole life: cold start, burst, changes; then restart, idle, steady state ----------------------------------
@@ -112,7 +114,7 @@ class Bench:
         return found
 
     def _begin(self, objects: int = 0, cpu: float = 0.0, passes: tuple[float, float] = (0.0, 0.0)) -> Begun:
-        self._log.skip()
+        self.log.skip()
         return Begun(time.monotonic(), measure.cpu(self._api), objects, cpu, passes)
 
     async def _settle(
@@ -122,7 +124,7 @@ class Bench:
         seconds = await it.settled(process.check, count=begun.objects + count) - begun.at
         await quiet(process)
         used, api = measure.cpu(process.pid) - begun.cpu, measure.cpu(self._api) - begun.api
-        lines = self._log.read()
+        lines = self.log.read()
         asked = measure.count(lines, places.user(runtime))
         figures = {
             "objects/s": count / seconds,
@@ -176,11 +178,11 @@ class Bench:
         self._begin()
         async with places.operator(self.place, runtime, it.namespace, wide=True) as process:
             await self._at_rest(process, runtime, watches=10)
-            self._log.skip()
+            self.log.skip()
             before, begun = measure.fine_cpu(process.pid), time.monotonic()
             await asyncio.sleep(self.size.idle)
             used, seconds = measure.fine_cpu(process.pid) - before, time.monotonic() - begun
-            asked = measure.count(self._log.read(), places.user(runtime))
+            asked = measure.count(self.log.read(), places.user(runtime))
             return {"mCPU": 1000 * used / seconds, "requests": asked.requests}
 
     async def _steady(self, it: world.World, runtime: str) -> Figures:
@@ -191,7 +193,7 @@ class Bench:
             before = measure.cpu(process.pid)
             await asyncio.sleep(1.0 + 3 * 1.1 * self.size.resync)
             process.check()
-            asked = measure.count([*lines, *self._log.read()], places.user(runtime))
+            asked = measure.count([*lines, *self.log.read()], places.user(runtime))
             figures = {
                 "writes": float(asked.writes + asked.refused),
                 "requests": float(asked.requests),
@@ -205,13 +207,13 @@ class Bench:
         self, process: places.Operator, runtime: str, *, watches: int, within: float = 60.0
     ) -> list[measure.Request]:
         """Return what was asked up to then once its watches are open. Raises TimeoutError."""
-        ends, lines = time.monotonic() + within, self._log.read()
+        ends, lines = time.monotonic() + within, self.log.read()
         while (open_ := measure.count(lines, places.user(runtime)).watches) < watches:
             if time.monotonic() > ends:
                 raise TimeoutError(f"{runtime} has opened {open_} watches, not {watches}")
             process.check()
             await asyncio.sleep(0.05)
-            lines += self._log.read()
+            lines += self.log.read()
         return lines
 
     async def _at_rest(self, process: places.Operator, runtime: str, *, watches: int) -> tuple[float, measure.Asked]:
@@ -219,7 +221,7 @@ class Bench:
         lines: list[measure.Request] = []
         for _ in range(100):
             rested = await quiet(process)
-            lines += self._log.read()
+            lines += self.log.read()
             asked = measure.count(lines, places.user(runtime))
             if asked.watches >= watches:
                 return rested, asked

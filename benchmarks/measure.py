@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 
 import msgspec
+
+from benchmarks.operators import names
 
 _TICK = os.sysconf("SC_CLK_TCK")
 WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
@@ -51,6 +54,7 @@ class Reference(msgspec.Struct):
 
     resource: str = ""
     subresource: str = ""
+    name: str = ""
 
 
 class Status(msgspec.Struct):
@@ -103,6 +107,45 @@ def count(lines: Iterable[Request], user: str) -> Asked:
                 asked.refused += refused
                 asked.writes += not refused
     return asked
+
+
+def writes(lines: Iterable[Request], user: str, *, leases: bool = False) -> list[Request]:
+    """The user's writes that were answered well, as they were received: those of leases, or all others."""
+    mine = [
+        line
+        for line in lines
+        if line.user.username == user
+        and line.verb in WRITES
+        and line.stage == "ResponseComplete"
+        and line.response_status.code < 400
+        and (line.object_ref.resource == "leases") is leases
+    ]
+    return sorted(mine, key=begun)
+
+
+def begun(line: Request) -> float:
+    """When the server received it, in epoch seconds."""
+    return datetime.fromisoformat(line.request_received_timestamp).timestamp()
+
+
+def ended(line: Request) -> float:
+    """When it was answered, in epoch seconds."""
+    return datetime.fromisoformat(line.stage_timestamp).timestamp()
+
+
+def overlaps(lines: Sequence[Request], users: Sequence[str]) -> set[str]:
+    """The Widgets for which writes of two users were under way at the same time."""
+    spans: dict[str, list[tuple[float, float, str]]] = {}
+    for user in users:
+        for line in writes(lines, user):
+            of = line.object_ref.name.removesuffix(names.child(""))
+            spans.setdefault(of, []).append((begun(line), ended(line), user))
+    return {
+        of
+        for of, each in spans.items()
+        for (_, end, one), (start, _, other) in itertools.combinations(sorted(each), 2)
+        if one != other and start < end
+    }
 
 
 class AuditLog:

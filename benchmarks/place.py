@@ -23,6 +23,9 @@ from benchmarks.operators import moorage_widget, names
 ROOT = Path(__file__).parents[1]
 BUILD = ROOT / "build" / "benchmarks"
 RUNTIMES = ("moorage", "controller-runtime", "controller-runtime-ryw", "kopf", "limit")
+MEMBERS = ("member-1", "member-2", "member-3", "member-4")
+"""Accounts of processes that run beside each other."""
+
 ACCOUNTS = "benchmark-accounts"
 WORKERS = 16
 
@@ -91,7 +94,7 @@ async def prepare(place: Place, admin: bare.Client) -> None:
     await admin.apply(f"{crds}/{body['metadata']['name']}", body, manager="benchmark")
     space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": ACCOUNTS}}
     await admin.apply(f"/api/v1/namespaces/{ACCOUNTS}", space, manager="benchmark")
-    for runtime in RUNTIMES:
+    for runtime in (*RUNTIMES, *MEMBERS):
         await _account(place, admin, runtime)
     while True:  # right after a definition was made, its paths may still be missing
         try:
@@ -204,17 +207,33 @@ class Operator:
         if self._running.poll() is not None:
             raise RuntimeError(f"the operator ended with code {self._running.returncode}")
 
+    def wait(self) -> int:
+        """Its exit code, once it has ended."""
+        return self._running.wait()
+
 
 @asynccontextmanager
 async def operator(
-    place: Place, runtime: str, namespace: str, *, resync: float = 36000.0, wide: bool = False, profile: str = ""
+    place: Place,
+    runtime: str,
+    namespace: str,
+    *,
+    resync: float = 36000.0,
+    wide: bool = False,
+    profile: str = "",
+    account: str = "",
+    more: Sequence[str] = (),
 ) -> AsyncIterator[Operator]:
-    """The operator of a runtime over one namespace; `profile` names a file for what cProfile finds."""
+    """The operator of a runtime over one namespace; `profile` names a file for what cProfile finds.
+
+    `account` is another than the runtime's own, `more` what is said on its command line besides.
+    """
     port = _free_port()
-    words = ["--kubeconfig", place.access(runtime), "--namespace", namespace, "--resync", f"{resync:g}"]
+    words = ["--kubeconfig", place.access(account or runtime), "--namespace", namespace, "--resync", f"{resync:g}"]
     words += ["--workers", str(WORKERS)]
     words += ["--wide"] if wide else []
     words += ["--port", str(port)] if has_port(runtime) else []
+    words += more
     start = command(runtime)
     if profile:
         start = [start[0], "-m", "benchmarks.operators.profiled", profile, start[-1]]

@@ -64,6 +64,13 @@ TARGETS = (
     Target("worst stall while all Pods are listed, ms", "pods", "list stall ms", at_most=20),
     Target("idle with 10 watches, mCPU", "idle", "mCPU", at_most=5),
     Target("idle with 10 watches, requests but the lease's", "idle", "requests", at_most=0),
+    Target("stop to the next leader, s", "handover", "leaderless after a stop s", at_most=1.0),
+    Target("crash to the next leader, s beyond the lease", "handover", "beyond the lease after a crash s", at_most=0.5),
+    Target("writes in another's time, stop", "handover", "writes in another's time, stop", at_most=0),
+    Target("writes in another's time, crash", "handover", "writes in another's time, crash", at_most=0),
+    Target("writes in another's time, sleep", "handover", "writes in another's time, sleep", at_most=0),
+    Target("two shards, CPU of the busier to one alone", "shards", "busier of two to one alone", at_most=0.6),
+    Target("two shards, keys with two writers at once", "shards", "keys with two writers at once", at_most=0),
     Target("three resyncs, writes", "steady", "writes", at_most=0),
 )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import signal
 import sys
@@ -88,9 +89,10 @@ class WidgetKind(kind.Kind[Widget, Seen]):
     steps = (child_is_known, child_is_applied)
     facts = (available,)
 
-    def __init__(self, namespace: str, *, resync: float, wide: bool) -> None:
+    def __init__(self, namespace: str, *, resync: float, wide: bool, crowd: str = "") -> None:
+        """`crowd` is a namespace whose ConfigMaps are watched although they are nobody's business."""
         self.namespaces, self.resync = (namespace,), resync
-        self._wide = wide
+        self._wide, self._crowd = wide, crowd
         self._idle = 0
 
     async def start(self, world: kind.World) -> None:
@@ -101,6 +103,8 @@ class WidgetKind(kind.Kind[Widget, Seen]):
         self._children.subscribe(self._on_child)
         for other in names.WIDE if self._wide else ():
             world.caches.watch(meta.Resource(*other), dict, namespace=namespace)
+        if self._crowd:
+            world.caches.watch(kinds.CONFIG_MAP, meta.Partial, namespace=self._crowd)
 
     def _on_child(self, change: kube_cache.Change[dict[str, Any]]) -> None:
         metadata = (change.new or change.old or {})["metadata"]
@@ -122,22 +126,32 @@ class WidgetKind(kind.Kind[Widget, Seen]):
         yield metrics_core.CounterMetricFamily("bench_idle_passes", "Passes over settled objects.", value=self._idle)
 
 
+def _options() -> argparse.Namespace:
+    parser = names.parser()
+    parser.add_argument("--elect", action="store_true", help="a lease")
+    parser.add_argument("--identity", default="bench", help="by which the lease is held")
+    parser.add_argument("--shards", type=int, default=1)
+    parser.add_argument("--crowd", default="", help="a namespace whose ConfigMaps are kept in view")
+    return parser.parse_args()
+
+
 async def _run() -> bool:
-    given = names.options()
+    given = _options()
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     settings = manager.Settings(
-        identity="bench",
+        identity=given.identity,
         namespace=given.namespace,
-        elect=given.wide,
+        shards=given.shards,
+        elect=given.wide or given.elect,
         host="127.0.0.1",
         port=given.port,
         workers=given.workers,
         events="none",  # as the peers' operators write none
     )
     wire = transport.HttpTransport(await credentials.from_kubeconfig(given.kubeconfig))
-    widget = WidgetKind(given.namespace, resync=given.resync, wide=given.wide)
+    widget = WidgetKind(given.namespace, resync=given.resync, wide=given.wide, crowd=given.crowd)
     try:
         return await manager.Manager(kube_client.Client(wire), (widget,), settings).run(stop)
     finally:

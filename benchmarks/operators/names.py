@@ -37,6 +37,11 @@ def config_maps(namespace: str, name: str = "") -> str:
     return "/".join(filter(None, (f"/api/v1/namespaces/{namespace}/configmaps", name)))
 
 
+def leases(namespace: str) -> str:
+    """The path of Leases."""
+    return f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
+
+
 def child(name: str) -> str:
     """What the ConfigMap of a Widget is called."""
     return f"{name}-widget"
@@ -59,12 +64,17 @@ def body(namespace: str, name: str, uid: str, text: str) -> dict[str, Any]:
 
 
 def options() -> argparse.Namespace:
+    """What the harness has told the operator."""
+    return parser().parse_args()
+
+
+def parser() -> argparse.ArgumentParser:
     """What the harness tells each operator."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--kubeconfig", required=True)
-    parser.add_argument("--namespace", required=True)
-    parser.add_argument("--resync", type=float, default=36000.0, help="seconds between two looks at a settled object")
-    parser.add_argument("--workers", type=int, default=16)
-    parser.add_argument("--port", type=int, default=0, help="of the probes and metrics, where the runtime has them")
-    parser.add_argument("--wide", action="store_true", help="ten watches and a lease")
-    return parser.parse_args()
+    it = argparse.ArgumentParser()
+    it.add_argument("--kubeconfig", required=True)
+    it.add_argument("--namespace", required=True)
+    it.add_argument("--resync", type=float, default=36000.0, help="seconds between two looks at a settled object")
+    it.add_argument("--workers", type=int, default=16)
+    it.add_argument("--port", type=int, default=0, help="of the probes and metrics, where the runtime has them")
+    it.add_argument("--wide", action="store_true", help="ten watches and a lease")
+    return it

@@ -18,8 +18,10 @@ from __future__ import annotations
 
 import asyncio
 import collections
+import contextlib
+import math
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 import structlog
 
@@ -31,6 +33,7 @@ log = structlog.get_logger(__name__)
 class Balance:
     """One process's part. `whole` is the lease of one who does not divide the objects, which is only looked at.
 
+    `news` is what the elections set when they hear of a lease that is free.
     `taken` and `given` are told of shards that come and go; `tasks_end` waits for a shard's tasks.
     """
 
@@ -45,6 +48,7 @@ class Balance:
         taken: Callable[[shards.Shard], None],
         given: Callable[[shards.Shard], None],
         tasks_end: Callable[[shards.Shard], Awaitable[None]],
+        news: asyncio.Event,
         is_stopping: Callable[[], bool] = lambda: False,
     ) -> None:
         self._shards, self._elections, self._whole = among, elections, whole
@@ -53,14 +57,15 @@ class Balance:
         self._holds: dict[int, asyncio.Task[None]] = {}
         self._answered: dict[int, election.Ask | None] = {}
         self._giving: asyncio.Task[None] | None = None
-        self._lost = asyncio.Event()
+        self._lost, self._news = asyncio.Event(), news
 
     async def acquire(self) -> None:
         """Wait until this process holds a shard."""
-        while not self._holds:
-            await self._round()
-            if not self._holds:
-                await self._pause()
+        async with self._listening():
+            while not self._holds:
+                await self._round()
+                if not self._holds:
+                    await self._pause()
 
     async def hold(self) -> None:
         """Hold what is held, and balance, until a lease is lost. All gates are closed on return."""
@@ -86,13 +91,27 @@ class Balance:
         await lifecycle.cancel(*ending, within=self._timing.margin)
 
     async def _balance(self) -> None:
-        while True:
-            await self._pause()
-            if not self._is_stopping():
-                await self._round()
+        async with self._listening():
+            while True:
+                await self._pause()
+                if not self._is_stopping():
+                    await self._round()
 
     async def _pause(self) -> None:
-        await asyncio.sleep(self._timing.retry * random.uniform(0.8, 1.2))  # noqa: S311 - jitter
+        """Until it is time for another round, or a lease is heard to be free."""
+        wait = self._timing.retry * random.uniform(0.8, 1.2)  # noqa: S311 - jitter
+        others = (self._elections[shard.number].due for shard in self._shards.all if not shard.held)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(min(wait, *others, math.inf)):
+                await self._news.wait()
+        self._news.clear()
+
+    @contextlib.asynccontextmanager
+    async def _listening(self) -> AsyncIterator[None]:
+        async with contextlib.AsyncExitStack() as stack:
+            for each in self._elections:
+                await stack.enter_async_context(each.listening())
+            yield
 
     async def _round(self) -> None:
         """Take what is free, ask for what is fair, give what was asked for."""

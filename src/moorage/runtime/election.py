@@ -1,9 +1,10 @@
 """Leader election on a Lease, judged on the monotonic clock alone.
 
 The holder renews every `retry` seconds and gives up leadership when no renewal succeeded for `renew` seconds, well
-before `duration` ends for the others. A candidate takes an unreleased lease only after having itself watched it
+before `duration` ends for the others. A candidate takes an unreleased lease only after having itself seen it
 unrenewed for a full `duration`, so another's interrupted work is never taken over earlier (law 7). Release is an
-explicit act after the drain.
+explicit act after the drain. A candidate hears of each renewal and of the release by a watch, so that it neither dates
+the one nor finds the other late; where it may not watch, it does as often as it looks, every `retry` seconds.
 
 It alone writes the Lease. What can go wrong: answers get lost (the lease is then recognised by this process's own
 identity), others edit the Lease (only a change of its spec counts as a renewal), somebody deletes it (the holder stops
@@ -17,12 +18,13 @@ holder finds in the answer to its next renewal, and the holder may hand it over 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import datetime
 import math
 import random
 import time
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import msgspec
@@ -32,6 +34,7 @@ from moorage.api import kinds, meta
 from moorage.kube import client as kube_client
 from moorage.kube import errors
 
+from . import ear
 from .gate import Gate, NotLeading
 
 __all__ = ["Election", "Gate", "Lease", "LeaseSpec", "NotLeading", "Timing"]
@@ -114,13 +117,16 @@ class Election:
         identity: str,
         timing: Timing | None = None,
         shards: str = "",
+        news: asyncio.Event | None = None,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[Any]] = asyncio.sleep,
     ) -> None:
+        """`news` is set when the lease is heard to be free; several elections may share one."""
         self._client, self._gate, self._clock, self._sleep = client, gate, clock, sleep
         self._namespace, self._name, self.identity = namespace, name, identity
         self._timing = timing or Timing()
         self.shards = shards
+        self._news = news or asyncio.Event()
         self._seen: LeaseSpec | None = None
         self._seen_at = 0.0
         self._missing_at: float | None = None
@@ -141,10 +147,43 @@ class Election:
             return ""
         return seen.holder_identity
 
+    @property
+    def due(self) -> float:
+        """Seconds until the lease runs out, if it is another's or missing and nothing happens; else infinite."""
+        holder = self._seen.holder_identity if self._seen else None
+        since = self._seen_at if holder not in (None, "", self.identity) else None
+        since = since if self._missing_at is None else self._missing_at
+        left = 0.0 if since is None else since + self._promised() - self._clock()
+        return left if left > 0 else math.inf
+
     async def acquire(self) -> None:
         """Wait until this process leads."""
-        while not await self.attempt():
-            await self._sleep(self._timing.retry * random.uniform(0.8, 1.2))  # noqa: S311 - jitter
+        async with self.listening():
+            while not await self.attempt():
+                await self._pause()
+
+    async def _pause(self) -> None:
+        """Until it is time for another look."""
+        wait = min(self._timing.retry * random.uniform(0.8, 1.2), self.due)  # noqa: S311 - jitter
+        waiting = [asyncio.ensure_future(self._sleep(wait)), asyncio.create_task(self._news.wait())]
+        try:
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for each in waiting:
+                each.cancel()
+        self._news.clear()
+
+    @contextlib.asynccontextmanager
+    async def listening(self) -> AsyncIterator[None]:
+        """Hear in here of what becomes of the lease."""
+        async with ear.listening(self._client, kinds.LEASE, self._namespace, self._name, Lease, self._hear):
+            yield
+
+    def _hear(self, lease: Lease | None) -> None:
+        if lease is not None:
+            self._see(lease.spec)
+        if not self._gate.is_open and (lease is None or lease.spec.holder_identity in (None, "", self.identity)):
+            self._news.set()
 
     async def attempt(self) -> bool:
         """Take the lease if it is free now: whether this process leads. Never raises."""
@@ -215,10 +254,14 @@ class Election:
         except errors.NotFound:
             return self._is_missed_for_long()
         self._missing_at = None
-        if lease.spec != self._seen:  # dated after the answer, as it may have been renewed until then
-            self._seen, self._seen_at = lease.spec, self._clock()
+        self._see(lease.spec)
         holder = lease.spec.holder_identity
         return not holder or holder == self.identity or self._clock() - self._seen_at >= self._promised()
+
+    def _see(self, spec: LeaseSpec) -> None:
+        """A new spec is dated after it has come, as it may have been renewed until then."""
+        if spec != self._seen:
+            self._seen, self._seen_at = spec, self._clock()
 
     def _is_missed_for_long(self) -> bool:
         """A missing lease may have been deleted under its holder: it is watched as long as another's is."""

@@ -200,19 +200,21 @@ class Manager:
     def _candidate(self, stopping: asyncio.Task[Any]) -> election.Election | balance.Balance:
         if not self._shards.are_many:
             return self._election(self._settings.lease, self._gate)
+        news = asyncio.Event()
         return balance.Balance(
             self._shards,
-            [self._election(f"{self._settings.lease}-{shard.number}", shard.gate) for shard in self._shards.all],
+            [self._election(f"{self._settings.lease}-{shard.number}", shard.gate, news) for shard in self._shards.all],
             self._election(self._settings.lease, gate.Gate()),
             timing=self._settings.timing,
             drain=self._settings.drain,
             taken=self._on_taken,
             given=self._on_given,
             tasks_end=lambda shard: self._world.tasks.ended_at(shard.gate),
+            news=news,
             is_stopping=stopping.done,
         )
 
-    def _election(self, name: str, at: gate.Gate) -> election.Election:
+    def _election(self, name: str, at: gate.Gate, news: asyncio.Event | None = None) -> election.Election:
         settings = self._settings
         return election.Election(
             self._client,
@@ -222,6 +224,7 @@ class Manager:
             identity=settings.identity,
             timing=settings.timing,
             shards=str(settings.shards) if self._shards.are_many else "",
+            news=news,
         )
 
     def _on_taken(self, shard: shards.Shard) -> None:

@@ -28,7 +28,7 @@ MAY: list[Row] = [
     (("create", "patch"), "events", OTHER, ""),
     (("create", "patch"), "events.events.k8s.io", OTHER, ""),
     (("create",), "leases.coordination.k8s.io", HERE, ""),
-    (("get", "update", "patch"), "leases.coordination.k8s.io", HERE, "moorage"),
+    (("get", "list", "watch", "update", "patch"), "leases.coordination.k8s.io", HERE, "moorage"),
     (("get",), "secrets", HERE, "registry"),
     (LIFECYCLE, "secrets", TENANT, ""),
     (LIFECYCLE, "configmaps", TENANT, ""),
@@ -76,7 +76,7 @@ MAY_NOT: list[Row] = [
     (LIFECYCLE, "validatingadmissionpolicies.admissionregistration.k8s.io", EVERYWHERE, ""),
     (LIFECYCLE, "nodes", EVERYWHERE, ""),
     (LIFECYCLE, "leases.coordination.k8s.io", "kube-system", ""),
-    (("get", "update", "patch", "delete"), "leases.coordination.k8s.io", HERE, "another"),
+    (("get", "list", "watch", "update", "patch", "delete"), "leases.coordination.k8s.io", HERE, "another"),
     (("delete",), "leases.coordination.k8s.io", HERE, "moorage"),
 ]
 

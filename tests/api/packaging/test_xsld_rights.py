@@ -37,7 +37,7 @@ MAY: list[Row] = [
     (("get", "list", "watch", "patch", "delete"), f"rolebindings.{RBAC}", OTHER, "moorage-xsld"),
     (("bind",), f"clusterroles.{RBAC}", EVERYWHERE, ROLE),
     (("create", "patch"), "events", OTHER, ""),
-    (("get", "update", "patch"), "leases.coordination.k8s.io", HERE, "moorage"),
+    (("get", "list", "watch", "update", "patch"), "leases.coordination.k8s.io", HERE, "moorage"),
     (OWN, "statefulsets.apps", CACHES, ""),
     (OWN, "services", CACHES, ""),
     (OWN, "configmaps", CACHES, ""),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 
@@ -12,15 +13,15 @@ from benchmarks import measure
 USER = "system:serviceaccount:accounts:someone"
 
 
-def _line(verb, code, *, stage="ResponseComplete", resource="configmaps", user=USER, at="00"):
+def _line(verb, code, *, stage="ResponseComplete", resource="configmaps", user=USER, at="00", name="", ends=""):
     return {
         "stage": stage,
         "verb": verb,
         "user": {"username": user},
-        "objectRef": {"resource": resource},
+        "objectRef": {"resource": resource, "name": name},
         "responseStatus": {"code": code},
         "requestReceivedTimestamp": f"2026-01-01T00:00:{at}.000000Z",
-        "stageTimestamp": f"2026-01-01T00:00:{at}.500000Z",
+        "stageTimestamp": f"2026-01-01T00:00:{ends or at}.500000Z",
     }
 
 
@@ -94,3 +95,36 @@ def test_a_process_has_used_something():
 
     assert 0 < now <= peak
     assert 0 < measure.fine_cpu(pid)
+
+
+def test_the_writes_of_a_user_are_those_answered_well_in_the_order_of_their_receipt():
+    """Those of leases apart from all others."""
+    lines = _decoded(
+        _line("patch", 200, at="03"),
+        _line("create", 201, at="01"),
+        _line("patch", 409, at="02"),
+        _line("get", 200, at="02"),
+        _line("patch", 200, at="02", user="somebody else"),
+        _line("patch", 200, at="02", resource="leases"),
+    )
+
+    begun = [measure.begun(line) for line in measure.writes(lines, USER)]
+    assert [2.0] == [b - a for a, b in itertools.pairwise(begun)]
+    (lease,) = measure.writes(lines, USER, leases=True)
+    assert 0.5 == measure.ended(lease) - measure.begun(lease)
+
+
+def test_two_users_overlap_where_they_write_the_same_widget_at_the_same_time():
+    """A Widget and its ConfigMap are one key; one user's own writes may overlap."""
+    other = "another"
+    lines = _decoded(
+        _line("patch", 200, name="a", at="01", ends="09"),
+        _line("patch", 200, name="a-widget", at="04", user=other),
+        _line("patch", 200, name="b", at="01", ends="02"),
+        _line("patch", 200, name="b", at="03", user=other),
+        _line("patch", 200, name="c", at="01", ends="05"),
+        _line("patch", 200, name="c-widget", at="02"),
+    )
+
+    assert {"a"} == measure.overlaps(lines, [USER, other])
+    assert set() == measure.overlaps(lines, [USER])

@@ -138,7 +138,7 @@ class FakeApi:
         if asked.method == "POST" and at.sub != "eviction":
             return await self._create(at, body)
         if asked.method == "GET" and not at.name:
-            items = [found for place, found in self.objects.items() if at.covers(place)]
+            items = [found for place, found in self.objects.items() if at.covers(place) and _chosen(asked.query, place)]
             return {"metadata": {"resourceVersion": str(self.version)}, "items": items}
         live = self.objects.get(at.whole)
         if live is None:
@@ -213,14 +213,15 @@ class FakeApi:
         if "sendInitialEvents" in query:  # a server that lists in pages only
             yield _Stream(_nothing(), status=422)
             return
-        yield _Stream(self._follow(Place.of(path), int(str(query["resourceVersion"]))))
+        yield _Stream(self._follow(Place.of(path), query))
 
-    async def _follow(self, scope: Place, since: int) -> AsyncGenerator[bytes, None]:
+    async def _follow(self, scope: Place, query: transport.Query) -> AsyncGenerator[bytes, None]:
+        since = int(str(query["resourceVersion"]))
         while True:
             for version, kind, at, content in list(self._log):
                 if version > since:
                     since = version
-                    if scope.covers(at):
+                    if scope.covers(at) and _chosen(query, at):
                         yield msgspec.json.encode({"type": kind, "object": content}) + b"\n"
             async with self._news:
                 while self.version <= since:
@@ -245,6 +246,10 @@ class _Stream:
 
 async def _nothing() -> AsyncGenerator[bytes, None]:
     yield b""
+
+
+def _chosen(query: Mapping[str, Any], at: Place) -> bool:
+    return query.get("fieldSelector", "") in ("", f"metadata.name={at.name}")
 
 
 def _hold(live: Object, expected: Mapping[str, Any]) -> None:

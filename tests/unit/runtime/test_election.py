@@ -82,6 +82,7 @@ class Wire:
 
     def __init__(self, api: FakeApi, name: str) -> None:
         self._api, self._name = api, name
+        self.stream = api.stream
         self.fault: Callable[[Asked], Awaitable[str]] | None = None
 
     async def request(self, method: str, path: str, **given: Any) -> Any:
@@ -239,6 +240,72 @@ async def test_released_is_taken_by_the_next_at_once_and_only_by_its_holder(api:
     assert second.gate.is_open
     await first.election.release()
     assert lease(api)["spec"]["holderIdentity"] == "b"
+    await second.stop()
+
+
+async def test_a_release_is_heard_and_taken_without_waiting_for_the_next_look(api: FakeApi, clock: Clock) -> None:
+    first, second = await taken(api, clock), Candidate(api, clock, "b")
+    await clock.run(5)
+    first.task.cancel()
+    await first.election.release()
+    await clock.run(0)
+    assert second.gate.is_open
+    await second.stop()
+
+
+async def test_a_handover_to_one_candidate_wakes_that_one(api: FakeApi, clock: Clock) -> None:
+    first, second, third = await taken(api, clock), Candidate(api, clock, "b"), Candidate(api, clock, "c")
+    await clock.run(5)
+    first.task.cancel()
+    await first.election.release(to="c")
+    await clock.run(0)
+    assert (False, True) == (second.gate.is_open, third.gate.is_open)
+    await second.stop()
+    await third.stop()
+
+
+async def test_a_crashed_leader_is_followed_a_duration_after_its_last_renewal_not_a_look_later(
+    api: FakeApi, clock: Clock
+) -> None:
+    first, second = await taken(api, clock), Candidate(api, clock, "b")
+    await clock.run(5)
+    renewed = clock.now + first.gate.left - TIMING.renew
+    first.gate.open_until(None)
+    await first.stop()
+    await clock.run(renewed + TIMING.duration - clock.now - 0.01)
+    assert not second.gate.is_open
+    await clock.run(0.02)
+    assert second.gate.is_open
+    await second.stop()
+
+
+@pytest.mark.parametrize("status", [403, 404, 500])
+async def test_who_may_not_watch_finds_a_release_at_the_next_look(api: FakeApi, clock: Clock, status: int) -> None:
+    first, second = await taken(api, clock), Candidate(api, clock, "b")
+
+    async def refuse(asked: Asked) -> None:
+        if asked.query.get("fieldSelector"):
+            raise Refusal(status)
+
+    await second.stop()
+    api.before = refuse
+    second = Candidate(api, clock, "b")
+    await clock.run(5)
+    first.task.cancel()
+    await first.election.release()
+    await clock.run(TIMING.retry * 1.2)
+    assert second.gate.is_open
+    await second.stop()
+
+
+async def test_a_lease_that_cannot_be_read_by_the_watch_wakes_nobody(api: FakeApi, clock: Clock) -> None:
+    """What does not fit the model is left to the looks, which say so."""
+    first, second = await taken(api, clock), Candidate(api, clock, "b")
+    await clock.run(5)
+    await api.put("leases", "lease", {"spec": {"holderIdentity": 7}})
+    await clock.run(0)
+    assert not second.gate.is_open
+    await first.stop()
     await second.stop()
 
 

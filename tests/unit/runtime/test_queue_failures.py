@@ -77,6 +77,25 @@ def test_what_is_held_back_comes_in_its_order_and_news_is_not_held() -> None:
     assert () == keys.take()
 
 
+def test_keys_that_rest_are_held_to_the_rate_too() -> None:
+    clock = Clock()
+    keys: queue.WorkQueue[int] = queue.WorkQueue(clock=clock, base=0.1, rng=Flat())
+    for key in range(queue.RETRY_BURST + 3):
+        keys.rest(key)
+    clock.now += 0.081
+    assert list(range(queue.RETRY_BURST)) == [key for _ in range(N) for key in keys.take()]
+
+
+def test_a_look_that_was_planned_is_no_retry_even_of_a_key_that_fails() -> None:
+    clock = Clock()
+    keys: queue.WorkQueue[int] = queue.WorkQueue(clock=clock, base=0.1, rng=Flat())
+    for key in range(-1, queue.RETRY_BURST + 1):
+        keys.retry(key)
+    keys.add_after(-1, 0.01)
+    clock.now += 0.081
+    assert {-1, *range(queue.RETRY_BURST)} == {key for _ in range(N) for key in keys.take()}
+
+
 def test_a_key_that_has_succeeded_meanwhile_is_not_held_back() -> None:
     clock = Clock()
     keys: queue.WorkQueue[int] = queue.WorkQueue(clock=clock, base=0.1, rng=Flat())

@@ -196,6 +196,23 @@ def _number(api: FakeApi, name: str) -> int:
     return shards.Shards(2, gate.Gate()).of(api.one("gadgets", name)["metadata"]["uid"]).number
 
 
+@pytest.mark.parametrize("both", [True, False])
+async def test_what_one_gives_back_is_taken_without_waiting_for_the_next_round(api: FakeApi, both: bool) -> None:
+    """By one that has shards of its own, and by one that has none; rounds are too far apart to see the end of one."""
+    seldom = election.Timing(duration=400, renew=300, retry=200)
+    async with fleet(api, 2) as it:
+        if both:  # p1 is what the second is called: it has been there before
+            spec = {"holderIdentity": "p1", "leaseDurationSeconds": 400}
+            await api.put("leases", "moorage-1", {"metadata": {"annotations": {election.SHARDS: "2"}}, "spec": spec})
+        first = it.start(timing=seldom)
+        await until(lambda: first.shards == ({0} if both else {0, 1}))
+        second = it.start(timing=seldom)
+        await until(lambda: second.manager._synced)
+        await until(lambda: second.shards == ({1} if both else set()))
+        assert await first.end() is True
+        await until(lambda: second.shards == {0, 1})
+
+
 async def test_one_that_holds_none_stands_by_and_stops_in_peace(api: FakeApi) -> None:
     async with fleet(api, 2) as it:
         for _ in range(3):
