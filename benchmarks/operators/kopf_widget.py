@@ -73,9 +73,8 @@ async def keep(
     text = spec.get("text", "")
     if text not in texts.get(names.child(name), ()):
         await KEEPER.apply(name, uid, text)
-    done = {"text": text, "observedGeneration": meta["generation"]}
-    if any(status.get(field) != value for field, value in done.items()):
-        patch.status.update(done)
+    if (status.get("text"), status.get("observedGeneration")) != (text, meta["generation"]):
+        patch.status.update(names.status(text, meta["generation"]))
 
 
 @kopf.on.event(*CHILDREN, labels={names.OWNER: kopf.PRESENT})

@@ -77,8 +77,8 @@ class Limit:
             it = widget.metadata
             body = names.body(self._namespace, it.name, it.uid, widget.spec.text)
             await self._client.apply(names.config_maps(self._namespace, names.child(it.name)), body, manager="limit")
-            status = {"status": {"text": widget.spec.text, "observedGeneration": it.generation}}
-            await self._client.merge(names.widgets(self._namespace, it.name, "status"), status)
+            status = names.status(widget.spec.text, it.generation)
+            await self._client.merge(names.widgets(self._namespace, it.name, "status"), {"status": status})
 
 
 async def _run() -> None:

@@ -5,6 +5,8 @@ import (
 
 	"go.uber.org/zap/zapcore"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	corev1apply "k8s.io/client-go/applyconfigurations/core/v1"
 	metav1apply "k8s.io/client-go/applyconfigurations/meta/v1"
@@ -32,12 +34,27 @@ func (k *keeper) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Resu
 	if err := k.keepChild(ctx, &widget); err != nil {
 		return ctrl.Result{}, err
 	}
-	wanted := WidgetStatus{ObservedGeneration: widget.Generation, Text: widget.Spec.Text}
-	if widget.Status == wanted {
+	if !settle(&widget) {
 		return ctrl.Result{}, nil
 	}
-	widget.Status = wanted
 	return ctrl.Result{}, k.Status().Update(ctx, &widget)
+}
+
+// settle says in the status that all is as wanted; whether that is news.
+func settle(widget *Widget) bool {
+	status := &widget.Status
+	news := status.ObservedGeneration != widget.Generation || status.Text != widget.Spec.Text
+	status.ObservedGeneration, status.Text = widget.Generation, widget.Spec.Text
+	for _, it := range []metav1.Condition{
+		{Type: "Available", Status: metav1.ConditionTrue, Reason: "Present"},
+		{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Ready", Message: "all steps are done"},
+		{Type: "Reconciling", Status: metav1.ConditionFalse, Reason: "Settled"},
+		{Type: "Stalled", Status: metav1.ConditionFalse, Reason: "Settled"},
+	} {
+		it.ObservedGeneration = widget.Generation
+		news = meta.SetStatusCondition(&status.Conditions, it) || news
+	}
+	return news
 }
 
 func (k *keeper) keepChild(ctx context.Context, widget *Widget) error {

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -23,8 +25,9 @@ type WidgetSpec struct {
 
 // WidgetStatus says what is in it.
 type WidgetStatus struct {
-	ObservedGeneration int64  `json:"observedGeneration,omitempty"`
-	Text               string `json:"text,omitempty"`
+	ObservedGeneration int64              `json:"observedGeneration,omitempty"`
+	Text               string             `json:"text,omitempty"`
+	Conditions         []metav1.Condition `json:"conditions,omitempty"`
 }
 
 // WidgetList is a list of them.
@@ -38,6 +41,7 @@ type WidgetList struct {
 func (w *Widget) DeepCopyInto(out *Widget) {
 	*out = *w
 	w.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
+	out.Status.Conditions = slices.Clone(w.Status.Conditions)
 }
 
 // DeepCopyObject copies the Widget.
