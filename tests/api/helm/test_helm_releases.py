@@ -78,7 +78,7 @@ async def test_an_upgrade_by_hand_is_seen_although_labels_are_inherited(api, hel
     (first, one), (second, two) = await revisions(api, namespace)
     assert first.labels == second.labels == {"d": "one"}
     assert one.manifest != two.manifest
-    assert first.description != second.description
+    assert one.description != two.description
 
 
 async def test_history_is_bounded(api, helm, namespace, make_chart):
