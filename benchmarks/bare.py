@@ -1,7 +1,7 @@
 """A bare client of the API server: requests and watches, and nothing in between.
 
-The harness, `limit` and the kopf operator speak through it, so that none of them depends on what is measured. Knows
-kubeconfigs with a client certificate or a token. What can go wrong: `RefusedError`, with the server's answer.
+The harness and the kopf operator speak through it, so that neither depends on what is measured. Knows kubeconfigs with
+a client certificate or a token. What can go wrong: `RefusedError`, with the server's answer.
 """
 
 from __future__ import annotations

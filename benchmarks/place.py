@@ -132,7 +132,7 @@ async def _account(place: Place, admin: bare.Client, runtime: str) -> None:
 
 
 def build() -> None:
-    """The Go operator, and an environment with pinned requirements for moorage, and one for kopf and `limit`."""
+    """The Go operator, and an environment with pinned requirements for moorage and `limit`, and one for kopf."""
     BUILD.mkdir(parents=True, exist_ok=True)
     building = f"go build -trimpath -mod=readonly -o {BUILD / 'controller-runtime'} -ldflags".split()
     subprocess.run(
@@ -184,7 +184,7 @@ def command(runtime: str) -> list[str]:
         case "kopf":
             return [python("kopf"), "-m", "benchmarks.operators.kopf_widget"]
         case "limit":
-            return [python("kopf"), "-m", "benchmarks.operators.limit"]
+            return [python("moorage"), "-m", "benchmarks.operators.limit"]
         case "moorage":
             return [python("moorage"), "-m", "benchmarks.operators.moorage_widget"]
     raise ValueError(f"no runtime {runtime}")
