@@ -122,8 +122,7 @@ def _options() -> argparse.Namespace:
 def main() -> None:
     """Run it; the full form writes docs/benchmarks.md and benchmarks/results/latest.json."""
     given = _options()
-    if not {"moorage", "limit"}.issuperset(given.runtimes):
-        places.build()
+    places.build(given.runtimes)
     place = places.up(given.index)
     began = os.getloadavg()[0], time.time()
     kept = results.Results(given.into)

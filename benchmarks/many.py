@@ -36,7 +36,7 @@ async def measure(count: int, rounds: int) -> dict[str, dict[str, list[float]]]:
     cases = ",".join(dict.fromkeys(case for _, case, _, _ in TAKEN))
     words = ["--objects", str(count), "--events", str(count), "--rounds", str(rounds), "--only", cases]
     reading = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "benchmarks.reading", *words, "--json", str(file)),
+        *(places.python("moorage"), "-m", "benchmarks.reading", *words, "--json", str(file)),
         stdout=sys.stderr,
         cwd=places.ROOT,
         env=places.environment(),

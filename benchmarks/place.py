@@ -10,7 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -131,17 +131,19 @@ async def _account(place: Place, admin: bare.Client, runtime: str) -> None:
 # --- the operators ---------------------------------------------------------------------------------------------------
 
 
-def build() -> None:
-    """The Go operator, and an environment with pinned requirements for moorage and `limit`, and one for kopf."""
+def build(runtimes: Collection[str]) -> None:
+    """The Go operator, and environments with pinned requirements for kopf, and for moorage and `limit`."""
     BUILD.mkdir(parents=True, exist_ok=True)
-    building = f"go build -trimpath -mod=readonly -o {BUILD / 'controller-runtime'} -ldflags".split()
-    subprocess.run(
-        [*building, "-s -w", "."],
-        cwd=ROOT / "benchmarks/operators/controller_runtime",
-        env={**os.environ, "CGO_ENABLED": "0"},
-        check=True,
-    )
-    _environment("kopf", "benchmarks.txt")
+    if not {"controller-runtime", "controller-runtime-ryw"}.isdisjoint(runtimes):
+        building = f"go build -trimpath -mod=readonly -o {BUILD / 'controller-runtime'} -ldflags".split()
+        subprocess.run(
+            [*building, "-s -w", "."],
+            cwd=ROOT / "benchmarks/operators/controller_runtime",
+            env={**os.environ, "CGO_ENABLED": "0"},
+            check=True,
+        )
+    if "kopf" in runtimes:
+        _environment("kopf", "benchmarks.txt")
     _environment("moorage", "runtime.txt")  # what the image has, and no tool of development that something might import
 
 

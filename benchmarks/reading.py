@@ -39,7 +39,7 @@ from benchmarks import pods
 from moorage.api import kinds, meta
 from moorage.kube import cache as kube_cache
 from moorage.kube import client as kube_client
-from moorage.kube import credentials, transport, watch
+from moorage.kube import credentials, heap, transport, watch
 
 SPACES = 50
 EVENTS_OF = 50_000  # distinct pods among the events
@@ -295,6 +295,8 @@ def read(case: str, loop: str, port: int, objects: int, events: int, certificate
         work = ingest(tier, where, objects, events)
     else:
         work = fill(tier, where, objects, events, paged=what == "pages")
+    if case != "kopf-style":
+        heap.settle()  # as `moorage run` does
     factory = None
     if loop == "uvloop":
         import uvloop
