@@ -1,6 +1,6 @@
 """Moorage beside its peers, on one API server, in one run. See docs/benchmarks.md.
 
-    python -m benchmarks [--full] [--rounds N] [--only CASE...] [--runtimes NAME...] [--index N]
+    python -m benchmarks [--full] [--rounds N] [--only CASE... [--keep]] [--runtimes NAME...] [--index N]
 
 Each round drives every runtime once, in an order that rotates from round to round, so that all meet the same machine.
 """
@@ -113,6 +113,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--runtimes", nargs="+", choices=places.RUNTIMES, default=places.RUNTIMES)
     parser.add_argument("--index", default="3", help="of the testbed")
     parser.add_argument("--into", type=Path, help="the file for the figures")
+    parser.add_argument("--keep", action="store_true", help="in that file, the cases that are not taken now")
     given = parser.parse_args()
     given.rounds = given.rounds or (7 if given.full else 2)
     given.into = given.into or (LATEST if given.full else places.BUILD / "latest.json")
@@ -125,7 +126,7 @@ def main() -> None:
     places.build(given.runtimes)
     place = places.up(given.index)
     began = os.getloadavg()[0], time.time()
-    kept = results.Results(given.into)
+    kept = results.Results(given.into, keep=given.keep)
     try:
         version, profiled = uvloop.run(_run(place, given, kept))
     finally:

@@ -13,19 +13,29 @@ Rounds = dict[str, dict[str, dict[str, list[float]]]]
 class Results:
     """Collects them, and writes them down after each round, so that a run that is cut leaves what it found."""
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Path, *, keep: bool = False) -> None:
+        """With `keep` what the file has stays, but for the cases that are taken anew."""
         self._file = file
+        self._taken: set[str] = set()
         self.figures: Rounds = {}
+        if keep and file.exists():
+            self.figures = msgspec.json.decode(file.read_bytes(), type=Rounds)
+
+    def _of(self, case: str, runtime: str) -> dict[str, list[float]]:
+        if case not in self._taken:
+            self._taken.add(case)
+            self.figures[case] = {}
+        return self.figures[case].setdefault(runtime, {})
 
     def add(self, case: str, runtime: str, figures: Mapping[str, float]) -> None:
         """One round of a case."""
-        of = self.figures.setdefault(case, {}).setdefault(runtime, {})
+        of = self._of(case, runtime)
         for name, value in figures.items():
             of.setdefault(name, []).append(round(float(value), 6))
 
     def set(self, case: str, runtime: str, figure: str, rounds: Sequence[float]) -> None:
         """All rounds of one figure."""
-        self.figures.setdefault(case, {}).setdefault(runtime, {})[figure] = [round(float(it), 6) for it in rounds]
+        self._of(case, runtime)[figure] = [round(float(it), 6) for it in rounds]
 
     def save(self) -> None:
         """Write the file."""
