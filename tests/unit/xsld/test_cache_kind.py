@@ -85,6 +85,47 @@ async def test_that_our_secret_is_not_made_yet_is_no_fault() -> None:
     assert "children_exist" == states.decided(found, control.STEPS)[0]
 
 
+# --- what another spec named ---------------------------------------------------------------------------------------
+
+
+async def test_a_script_of_another_spec_is_not_this_one_s() -> None:
+    api = fake_api.FakeApi()
+    for name in ("one", "two"):
+        await api.put("configmaps", name, {"data": {"entrypoint.sh": f"exec {name}"}})
+
+    def script(of: seen.Seen) -> str:
+        return of.wanted.entrypoint or ""
+
+    async with started(api, {**PLAIN, "entrypointConfigMap": "one"}) as made:
+        first = made.find("ns", "c")
+        assert first is not None
+        await fake_api.until(lambda: script(made.observe(first, states.NOW)) == "exec one")
+        second = msgspec.structs.replace(first, spec=msgspec.structs.replace(first.spec, entrypoint_config_map="two"))
+
+        assert isinstance(made.observe(second, states.NOW).entrypoint, observed.Failed)
+        await fake_api.until(lambda: script(made.observe(second, states.NOW)) == "exec two")
+
+
+OTHERS: dict[str, dict[str, Any]] = {
+    "another password": {**PLAIN, "adminPwd": "Abcdefg1-y"},
+    "a Secret": NAMED,
+    "another authority": {**PLAIN, **CA},
+    "certificates are checked": {**PLAIN, "tls": {"insecureSkipVerify": False}},
+}
+
+
+@pytest.mark.parametrize("other", OTHERS.values(), ids=OTHERS)
+async def test_credentials_of_another_spec_are_not_this_one_s(other: dict[str, Any]) -> None:
+    async with started(fake_api.FakeApi(), PLAIN) as made:
+        first = made.find("ns", "c")
+        assert first is not None
+        await fake_api.until(lambda: not isinstance(made.observe(first, states.NOW).credentials, observed.Failed))
+        spec = msgspec.convert({"license": "accept", "size": 1, **other}, types.XsldCacheSpec)
+        second = msgspec.structs.replace(first, spec=spec)
+
+        assert isinstance(made.observe(second, states.NOW).credentials, observed.Failed)
+
+
 # --- the image that is run ---------------------------------------------------------------------------------------
 
 BACK = {"image": "ibmcom/xsld:bad", "updateStrategy": {"rollback": True}}

@@ -321,3 +321,23 @@ async def test_a_template_is_uploaded_as_the_dialect_says(
 
     assert decision.Ok({"hash": "h", "refused": "", "refusedHash": ""}) == outcome
     assert [(expected[0], "/gridTemplate/g", expected[1])] == asked
+
+
+# --- documents
+
+
+async def test_documents_of_another_spec_are_not_this_one_s() -> None:
+    """Until they are read nothing is said of them, so that nobody takes the new spec for uploaded."""
+    place = Place(TEMPLATES)
+    await place.caches("c")
+    await place.put("x", status=TEMPLATES.in_c)
+    async with place.started():
+        before = observed.value_of((await place.seen()).documents)
+        inline = {"objectGridXml": "<new/>", "deploymentXml": "<b/>"}
+        changed = {"metadata": {"generation": 2}, "spec": {"source": {"inline": inline}}}
+        await place.api.put("gridtemplates", "x", changed)
+        await fake_api.until(lambda: place.kind.find("ns", "x").spec.source.inline.object_grid_xml == "<new/>")
+        first = place.kind.observe(place.kind.find("ns", "x"), states.NOW)
+
+        assert isinstance(first.documents, observed.Failed)
+        assert before != observed.value_of((await place.seen()).documents)

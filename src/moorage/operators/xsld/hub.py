@@ -62,6 +62,20 @@ class View(watches.View):
         return sorted(mine, key=lambda obj: (len(obj["metadata"]["name"]), obj["metadata"]["name"]))
 
 
+class Given(msgspec.Struct, frozen=True):
+    """Where a spec says that the credentials are. Another spec is another: nothing that was read for it holds here."""
+
+    place: Place
+    print: str  # of the fields, which may be the credentials themselves
+
+
+def given(obj: types.XsldCache) -> Given:
+    """What `Hub.credentials` is asked by."""
+    spec = obj.spec
+    fields = msgspec.json.encode((spec.admin_pwd, spec.secret_key, spec.credentials_secret_ref, spec.tls))
+    return Given(obj.metadata.key, hashlib.blake2b(fields, digest_size=16).hexdigest())
+
+
 Find = Callable[[str, str], types.XsldCache | None]
 
 
@@ -83,10 +97,10 @@ class Hub:
             concurrency=256,
             backoff=(1.0, 30.0),
         )
-        self.credentials = source.Source[Place, str](
+        self.credentials = source.Source[Given, str](
             "credentials", self._look_at_credentials, world.enqueue, every=SECRETS_EVERY, concurrency=32
         )
-        self.entrypoints = source.Source[Place, str](
+        self.entrypoints = source.Source[tuple[str, str], str](  # by namespace and ConfigMap
             "entrypoint", self._entrypoint, world.enqueue, every=SECRETS_EVERY, concurrency=32
         )
         self.classes = source.Source[str, bool](
@@ -120,8 +134,9 @@ class Hub:
 
     # --- credentials ---------------------------------------------------------------------------------------------
 
-    async def _look_at_credentials(self, place: Place) -> str:
+    async def _look_at_credentials(self, given: Given) -> str:
         """What is wrong with them, or an empty string. What is right is kept for requests."""
+        place = given.place
         obj = self._object(place)
         secret, admin_key, secret_key = build.Wanted(
             *place, obj.metadata.uid, obj.spec, self.settings.dialect
@@ -182,11 +197,11 @@ class Hub:
             raise source.SourceError("Gone", "the cache is gone")
         return found
 
-    async def _entrypoint(self, place: Place) -> str:
+    async def _entrypoint(self, key: tuple[str, str]) -> str:
         """The user's script, never empty. Raises SourceError for one that is not there."""
-        name = self._object(place).spec.entrypoint_config_map
+        namespace, name = key
         try:
-            found = await self.world.client.get(kinds.CONFIG_MAP, place[0], name)
+            found = await self.world.client.get(kinds.CONFIG_MAP, namespace, name)
         except errors.NotFound:
             raise source.SourceError("Missing", f"there is no ConfigMap {name}", transient=False) from None
         script = (found.get("data") or {}).get("entrypoint.sh")
@@ -218,7 +233,7 @@ class Hub:
         primary = obj.status.primary or names.pod(place[1], 0)
         polled = await asker.polled(targets, follow=follow, remembered=remembered, primary=primary)
         if polled.rejected:
-            self.credentials.refresh(place)
+            self.credentials.refresh(given(obj))
         return polled
 
     def _targets(self, place: Place) -> list[admin.Target]:

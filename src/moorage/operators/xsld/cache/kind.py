@@ -106,7 +106,9 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
         script = observed.value_of(entrypoint)
         spec = msgspec.structs.replace(_plain(obj.spec), image=types.image_to_run(obj))
         wanted = build.Wanted(*place, obj.metadata.uid, spec, self._settings.dialect, script or None)
-        told = self.hub.credentials.read(place, key) if bound else observed.not_yet("credentials")
+        given = hubs.given(obj)
+        self.hub.credentials.forget(key, keep=(given,))
+        told = self.hub.credentials.read(given, key) if bound else observed.not_yet("credentials")
         ours = obj.spec.credentials_secret_ref is None
         polled = self.hub.polls.read(place, key) if bound else observed.not_yet("group")
         seen = seen_.Seen(
@@ -130,14 +132,15 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
             polled=polled,
         )
         if bound:
-            moved = self._secret_moved(place, wanted.credentials[0])
+            moved = self._secret_moved(given, wanted.credentials[0])
             differs = ours and not moved and isinstance(told, observed.Fresh) and told.value == hubs.DIFFERS
             seen = msgspec.structs.replace(seen, objects=self._objects(seen, key, secret_differs=differs))
         self.hub.set_pace(place, _pace(obj, self._settings.poll))
         return seen
 
-    def _secret_moved(self, place: hubs.Place, name: str) -> bool:
+    def _secret_moved(self, given: hubs.Given, name: str) -> bool:
         """Whether the Secret that is ours has changed since it was last read; then it is read anew."""
+        place = given.place
         view = self.hub.watches.peek(place[0])
         found = view.secrets.get(place[0], name) if view else None
         version = found["metadata"]["resourceVersion"] if found else ""
@@ -145,7 +148,7 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
             self._secrets[place] = version
             return False
         self._secrets[place] = version
-        self.hub.credentials.outdate(place, "the Secret has changed")
+        self.hub.credentials.outdate(given, "the Secret has changed")
         return True
 
     def allowed(self, namespace: str) -> bool:
@@ -170,9 +173,9 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
         return found is not None and found.metadata.deleting
 
     def _entrypoint(self, obj: types.XsldCache, key: kind.Key) -> observed.Observed[str]:
-        if not obj.spec.entrypoint_config_map:
-            return observed.Fresh("")
-        return self.hub.entrypoints.read(obj.metadata.key, key)
+        wanted = (obj.metadata.namespace, obj.spec.entrypoint_config_map)
+        self.hub.entrypoints.forget(key, keep=(wanted,))
+        return self.hub.entrypoints.read(wanted, key) if obj.spec.entrypoint_config_map else observed.Fresh("")
 
     def _objects(self, seen: seen_.Seen, key: kind.Key, *, secret_differs: bool) -> observed.Observed[seen_.Objects]:
         view = self.hub.watches.enter(seen.meta.namespace, key)

@@ -8,7 +8,6 @@ import hashlib
 from typing import Any
 
 from moorage.api import kinds
-from moorage.kube import cache as kube_cache
 from moorage.kube import errors
 from moorage.operators.xsld import dependent, names
 from moorage.operators.xsld import hub as hubs
@@ -35,12 +34,10 @@ class TemplateKind(dependent.DependentKind[types.GridTemplate, control.Seen]):
     async def start(self, world: kind.World) -> None:
         """See `Kind.start`."""
         self.operations = {"upload": self._upload, "remove": self._remove}
-        self._documents = source.Source[tuple[str, str], control.Documents](
+        self._documents = source.Source[tuple[str, str, int], control.Documents](
             "template's documents", self._look, world.enqueue, every=hubs.SECRETS_EVERY, concurrency=16
         )
         await super().start(world)
-        for own in self.caches:
-            own.subscribe(self._on_template)
 
     async def stop(self) -> None:
         """See `Kind.stop`."""
@@ -54,13 +51,16 @@ class TemplateKind(dependent.DependentKind[types.GridTemplate, control.Seen]):
     def observe(self, obj: types.GridTemplate, now: float) -> control.Seen:
         """See `Kind.observe`."""
         caches, polled = self._told(obj)
+        # by generation: what another spec named is not the documents of this one, not even for a moment
+        documents, key = (*obj.metadata.key, obj.metadata.generation), self.key(*obj.metadata.key)
+        self._documents.forget(key, keep=(documents,))
         return control.Seen(
             meta=obj.metadata.without_last_applied(),
             spec=obj.spec,
             status=obj.status,
             busy=self._settings.poll.busy_seconds,
             template=obj.server_name,
-            documents=self._documents.read(obj.metadata.key, self.key(*obj.metadata.key)),
+            documents=self._documents.read(documents, key),
             caches=caches,
             elsewhere=self._elsewhere(obj),
             older=self._older(obj),
@@ -71,15 +71,10 @@ class TemplateKind(dependent.DependentKind[types.GridTemplate, control.Seen]):
         """See `Kind.report`."""
         return control.report(seen)
 
-    def _on_template(self, change: kube_cache.Change[types.GridTemplate]) -> None:
-        old, new = change.old, change.new
-        if old is not None and new is not None and old.spec != new.spec:
-            self._documents.outdate(new.metadata.key, "the spec has changed")
-
     # --- the documents ---------------------------------------------------------------------------------------------
 
-    async def _look(self, key: tuple[str, str]) -> control.Documents:
-        obj = self.find(*key)
+    async def _look(self, key: tuple[str, str, int]) -> control.Documents:
+        obj = self.find(*key[:2])
         if obj is None:
             raise source.SourceError("Gone", "the template is gone")
         try:
