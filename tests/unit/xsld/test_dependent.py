@@ -334,10 +334,13 @@ async def test_documents_of_another_spec_are_not_this_one_s() -> None:
     async with place.started():
         before = observed.value_of((await place.seen()).documents)
         inline = {"objectGridXml": "<new/>", "deploymentXml": "<b/>"}
-        changed = {"metadata": {"generation": 2}, "spec": {"source": {"inline": inline}}}
-        await place.api.put("gridtemplates", "x", changed)
+        await place.api.put("gridtemplates", "x", {"spec": {"source": {"inline": inline}}})
         await fake_api.until(lambda: place.kind.find("ns", "x").spec.source.inline.object_grid_xml == "<new/>")
         first = place.kind.observe(place.kind.find("ns", "x"), states.NOW)
 
         assert isinstance(first.documents, observed.Failed)
-        assert before != observed.value_of((await place.seen()).documents)
+        after = observed.value_of((await place.seen()).documents)
+        assert before != after
+        await place.api.mark_deleted("gridtemplates", "x")
+        await fake_api.until(lambda: place.kind.find("ns", "x").metadata.deleting)
+        assert after == observed.value_of(place.kind.observe(place.kind.find("ns", "x"), states.NOW).documents)

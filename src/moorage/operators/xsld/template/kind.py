@@ -7,6 +7,8 @@ import binascii
 import hashlib
 from typing import Any
 
+import msgspec
+
 from moorage.api import kinds
 from moorage.kube import errors
 from moorage.operators.xsld import dependent, names
@@ -34,7 +36,7 @@ class TemplateKind(dependent.DependentKind[types.GridTemplate, control.Seen]):
     async def start(self, world: kind.World) -> None:
         """See `Kind.start`."""
         self.operations = {"upload": self._upload, "remove": self._remove}
-        self._documents = source.Source[tuple[str, str, int], control.Documents](
+        self._documents = source.Source[tuple[str, str, str], control.Documents](
             "template's documents", self._look, world.enqueue, every=hubs.SECRETS_EVERY, concurrency=16
         )
         await super().start(world)
@@ -51,8 +53,8 @@ class TemplateKind(dependent.DependentKind[types.GridTemplate, control.Seen]):
     def observe(self, obj: types.GridTemplate, now: float) -> control.Seen:
         """See `Kind.observe`."""
         caches, polled = self._told(obj)
-        # by generation: what another spec named is not the documents of this one, not even for a moment
-        documents, key = (*obj.metadata.key, obj.metadata.generation), self.key(*obj.metadata.key)
+        # by the spec: what another one named is not the documents of this one, not even for a moment
+        documents, key = (*obj.metadata.key, _print(obj.spec)), self.key(*obj.metadata.key)
         self._documents.forget(key, keep=(documents,))
         return control.Seen(
             meta=obj.metadata.without_last_applied(),
@@ -73,7 +75,7 @@ class TemplateKind(dependent.DependentKind[types.GridTemplate, control.Seen]):
 
     # --- the documents ---------------------------------------------------------------------------------------------
 
-    async def _look(self, key: tuple[str, str, int]) -> control.Documents:
+    async def _look(self, key: tuple[str, str, str]) -> control.Documents:
         obj = self.find(*key[:2])
         if obj is None:
             raise source.SourceError("Gone", "the template is gone")
@@ -146,3 +148,7 @@ class TemplateKind(dependent.DependentKind[types.GridTemplate, control.Seen]):
             raise LookupError("the cache is not clear")
         path = self._settings.dialect.paths.template.format(name=obj.server_name)
         return await self._caches.hub.ask(cache.metadata.key, cache.status.primary, method, path, body)
+
+
+def _print(spec: types.GridTemplateSpec) -> str:
+    return hashlib.blake2b(msgspec.json.encode((spec.description, spec.source)), digest_size=16).hexdigest()
