@@ -36,7 +36,7 @@ def up(settings: Settings) -> None:
         link set lo up
         address add {settings.address}/30 dev {settings.inner_link}
         link set {settings.inner_link} up
-        link add {settings.bridge} type bridge
+        link add {settings.bridge} address {settings.bridge_hardware_address} type bridge
         address add {settings.node_address}/24 dev {settings.bridge}
         link set {settings.bridge} up
         route add {SERVICE_NETWORK} dev {settings.bridge}

@@ -63,6 +63,11 @@ class Settings:
         return f"lk{self.index}"
 
     @property
+    def bridge_hardware_address(self) -> str:
+        """Given, so that it stays: else it is the lowest of the pods', and when that pod goes others lose the node."""
+        return f"02:00:0a:{244 + self.index:02x}:00:01"
+
+    @property
     def pod_prefix(self) -> str:
         """The first three octets of the pod network."""
         return f"10.{244 + self.index}.0"

@@ -41,6 +41,11 @@ def kubectl(place: Settings, *words: str) -> str:
     return tool(place, "shell", "kubectl", *words)
 
 
+def ip(place: Settings, *words: str) -> str:
+    command = place.inside(["ip", *words])
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
 @pytest.fixture(scope="module")
 def place() -> Iterator[Settings]:
     with tempfile.TemporaryDirectory() as folder:
@@ -69,6 +74,20 @@ def test_a_pod_writes_to_its_volume_and_is_found_by_name(place: Settings) -> Non
     assert kubectl(place, "exec", "example", "--", "python3", "-c", IN_THE_POD).strip() == "200"
     (written,) = (place.data / "volumes").glob("*/written")
     assert written.stat().st_uid == 65532
+
+
+def test_pods_keep_the_node_s_address_whoever_comes_and_goes(place: Settings) -> None:
+    def address() -> str:
+        return ip(place, "link", "show", "dev", place.bridge).split("link/ether ")[1].split()[0]
+
+    before = address()
+    ip(place, "link", "add", "lowest", "address", "02:00:00:00:00:01", "type", "veth", "peer", "name", "other")
+    try:
+        ip(place, "link", "set", "lowest", "master", place.bridge)
+        assert address() == before
+    finally:
+        ip(place, "link", "delete", "lowest")
+    assert address() == before
 
 
 def test_a_volume_grows(place: Settings) -> None:
