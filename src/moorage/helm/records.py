@@ -6,7 +6,7 @@ helm that was killed leaves the status pending, after which it refuses every upg
 the label of such a record say failed, which helm takes as a base to go on from.
 
 Labels given to helm are inherited: an upgrade merges them into those of the revision before, and a rollback copies
-those of its target. So a label is no proof of who made a revision; its description is (`seen.ReleaseSeen`).
+those of its target. So a label is no proof of who made a revision; its description is (`seen.RecordSeen.mine`).
 """
 
 from __future__ import annotations

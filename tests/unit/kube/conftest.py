@@ -8,11 +8,12 @@ from collections.abc import AsyncIterator, Callable
 
 import kube_fakes
 import pytest
+import raw_server
 import uvloop
 
 from moorage.kube import cache as kube_cache
 from moorage.kube import client as kube_client
-from moorage.kube import watch
+from moorage.kube import credentials, transport, watch
 
 ON_BOTH_LOOPS = ("test_kube_http", "test_kube_pool", "test_kube_transport")
 
@@ -26,6 +27,14 @@ def pytest_asyncio_loop_factories(item: pytest.Item) -> dict[str, Callable[[], a
 @pytest.fixture
 def server() -> kube_fakes.FakeServer:
     return kube_fakes.FakeServer()
+
+
+@pytest.fixture
+async def wire(server: raw_server.Server) -> AsyncIterator[transport.HttpTransport]:
+    """To the server of a module that has a raw one of its own."""
+    made = transport.HttpTransport(credentials.Credentials(f"http://127.0.0.1:{server.port}"))
+    yield made
+    await made.close()
 
 
 @pytest.fixture

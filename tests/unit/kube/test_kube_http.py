@@ -18,13 +18,6 @@ async def server() -> AsyncIterator[Server]:
         yield made
 
 
-@pytest.fixture
-async def wire(server: Server) -> AsyncIterator[transport.HttpTransport]:
-    made = transport.HttpTransport(credentials.Credentials(f"http://127.0.0.1:{server.port}"))
-    yield made
-    await made.close()
-
-
 def answer(*lines: str, body: bytes = b"") -> bytes:
     return "\r\n".join(["HTTP/1.1 200 OK", *lines, "", ""]).encode() + body
 

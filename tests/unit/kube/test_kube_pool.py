@@ -23,13 +23,6 @@ async def server() -> AsyncIterator[Server]:
         yield made
 
 
-@pytest.fixture
-async def wire(server: Server) -> AsyncIterator[transport.HttpTransport]:
-    made = transport.HttpTransport(credentials.Credentials(f"http://127.0.0.1:{server.port}"))
-    yield made
-    await made.close()
-
-
 # --- kept connections -------------------------------------------------------------------------------------------------
 
 
