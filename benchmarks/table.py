@@ -79,12 +79,20 @@ def values(figures: Rounds, target: Target) -> list[float]:
     """What the target is judged by, round by round; empty when the run has no such figures."""
     ours = figures.get(target.case, {}).get("moorage", {}).get(target.figure, [])
     if target.peer:
-        theirs = figures.get(target.case, {}).get(target.peer, {}).get(target.figure, [])
-    elif target.own[0]:
-        theirs = figures.get(target.own[0], {}).get("moorage", {}).get(target.own[1], [])
-    else:
+        return paired(ours, figures.get(target.case, {}).get(target.peer, {}).get(target.figure, []))
+    if not target.own[0]:
         return list(ours)
+    theirs = figures.get(target.own[0], {}).get("moorage", {}).get(target.own[1], [])
     return stats.ratios(ours, theirs) if len(ours) == len(theirs) else []
+
+
+def paired(ours: Sequence[float], theirs: Sequence[float]) -> list[float]:
+    """Ours to a peer's in the same case, round by round, of those that both took: who leaves some out takes the first.
+
+    Figures of two cases do not pair so, as they may be of two runs.
+    """
+    both = min(len(ours), len(theirs))
+    return stats.ratios(ours[:both], theirs[:both])
 
 
 def targets(figures: Rounds) -> str:
@@ -127,9 +135,9 @@ def _cell(of: dict[str, dict[str, list[float]]], runtime: str, figure: str) -> s
         return ""
     median = number(statistics.median(theirs))
     ours = of.get("moorage", {}).get(figure)
-    if runtime == "moorage" or not ours or len(ours) != len(theirs):
+    if runtime == "moorage" or not ours:
         return median
-    it = stats.estimate(stats.ratios(ours, theirs))
+    it = stats.estimate(paired(ours, theirs))
     if not math.isfinite(it.high) or not it.most:
         return median
     return f"{median} ({number(it.median)}x, {number(it.low)} - {number(it.high)})"
