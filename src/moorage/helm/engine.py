@@ -155,10 +155,8 @@ class Engine:
         if known.pin is not None and known.pin.wanted == wanted:
             key = (wanted.source, known.pin.chart)
             sources.chosen.forget(request.key)
-            sources.pinned.forget(request.key, keep=(key,))
-            return sources.pinned.read(key, request.key)
-        sources.chosen.forget(request.key, keep=(wanted,))
-        return sources.chosen.read(wanted, request.key)
+            return sources.pinned.follow(key, request.key)
+        return sources.chosen.follow(wanted, request.key)
 
     def _render(
         self, request: Request, at_hand: observed.Observed[lookups.AtHand]
@@ -177,8 +175,7 @@ class Engine:
         key = lookups.RenderKey(
             at.chart.digest, values.digest(given), request.target, capabilities, given, at.archive, reads
         )
-        self._lookups.rendered.forget(request.key, keep=(key,))
-        return self._lookups.rendered.read(key, request.key)
+        return self._lookups.rendered.follow(key, request.key)
 
     # --- the record and its objects --------------------------------------------------------------
 
@@ -207,8 +204,7 @@ class Engine:
         if key is None:
             self._lookups.records.forget(request.key)
             return observed.Fresh(None)
-        self._lookups.records.forget(request.key, keep=(key,))
-        return self._lookups.records.read(key, request.key)
+        return self._lookups.records.follow(key, request.key)
 
     def _children(
         self,
@@ -306,8 +302,7 @@ class Engine:
         found = view.claims.get(request.target.namespace, claim.name(request.target.release))
         since = found.metadata.creation_timestamp if found else ""
         key = lookups.LeftoverKey(request.target, items, since)
-        self._lookups.leftovers.forget(request.key, keep=(key,))
-        return self._lookups.leftovers.read(key, request.key)
+        return self._lookups.leftovers.follow(key, request.key)
 
 
 class _Looks:

@@ -75,6 +75,11 @@ class Source(Generic[K, V]):
         self._read_by.setdefault(reader, set()).add(key)
         return entry.fact
 
+    def follow(self, key: K, reader: Hashable) -> observed.Observed[V]:
+        """As `read`, for a reader that needs this key alone: it no longer needs any other."""
+        self.forget(reader, keep=(key,))
+        return self.read(key, reader)
+
     def peek(self, key: K) -> observed.Observed[V]:
         """The fact as last seen, without interest in what becomes of it."""
         entry = self._entries.get(key)

@@ -121,6 +121,25 @@ async def test_a_reader_that_comes_back_at_once_gets_a_fetch_of_its_own(make: Ma
     await until(lambda: observed.value_of(it.read("k", "r")) == 1)
 
 
+async def test_who_follows_a_key_needs_no_other_and_others_keep_theirs(
+    make: Make, place: Place, woken: list[Any]
+) -> None:
+    it = make()
+    it.follow("old", "r1")
+    it.read("shared", "r1")
+    it.read("shared", "r2")
+    await until(lambda: place.running == 2)
+    assert it.follow("new", "r1") == observed.not_yet("place")
+    await until(lambda: place.asked == ["old", "shared", "new"] and place.running == 2)
+    place.answers.put_nowait(1)
+    place.answers.put_nowait(2)
+    await until(lambda: sorted(woken) == ["r1", "r2"])
+    assert observed.value_of(it.follow("new", "r1")) == 2
+    assert it.peek("old") == observed.not_yet("place")
+    assert observed.value_of(it.peek("shared")) == 1
+    assert place.asked == ["old", "shared", "new"]
+
+
 @pytest.mark.parametrize(
     ("error", "reason", "transient"),
     [

@@ -127,9 +127,7 @@ class DependentKind(kind.Kind[O, S]):
         if cache is None:
             return self._caches.seen(found), observed.not_yet("group")
         place = cache.metadata.key
-        polled = polls.read(place, key)
-        polls.forget(key, keep=(place,))
-        return self._caches.seen(found), polled
+        return self._caches.seen(found), polls.follow(place, key)
 
     def _on_own(self, change: kube_cache.Change[O]) -> None:
         """Who means the same may have to wait, or go on."""

@@ -107,8 +107,7 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
         spec = msgspec.structs.replace(_plain(obj.spec), image=types.image_to_run(obj))
         wanted = build.Wanted(*place, obj.metadata.uid, spec, self._settings.dialect, script or None)
         given = hubs.given(obj)
-        self.hub.credentials.forget(key, keep=(given,))
-        told = self.hub.credentials.read(given, key) if bound else observed.not_yet("credentials")
+        told = self.hub.credentials.follow(given, key) if bound else observed.not_yet("credentials")
         ours = obj.spec.credentials_secret_ref is None
         polled = self.hub.polls.read(place, key) if bound else observed.not_yet("group")
         seen = seen_.Seen(
@@ -173,9 +172,10 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
         return found is not None and found.metadata.deleting
 
     def _entrypoint(self, obj: types.XsldCache, key: kind.Key) -> observed.Observed[str]:
-        wanted = (obj.metadata.namespace, obj.spec.entrypoint_config_map)
-        self.hub.entrypoints.forget(key, keep=(wanted,))
-        return self.hub.entrypoints.read(wanted, key) if obj.spec.entrypoint_config_map else observed.Fresh("")
+        if not obj.spec.entrypoint_config_map:
+            self.hub.entrypoints.forget(key)
+            return observed.Fresh("")
+        return self.hub.entrypoints.follow((obj.metadata.namespace, obj.spec.entrypoint_config_map), key)
 
     def _objects(self, seen: seen_.Seen, key: kind.Key, *, secret_differs: bool) -> observed.Observed[seen_.Objects]:
         view = self.hub.watches.enter(seen.meta.namespace, key)

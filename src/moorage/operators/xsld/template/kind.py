@@ -55,14 +55,13 @@ class TemplateKind(dependent.DependentKind[types.GridTemplate, control.Seen]):
         caches, polled = self._told(obj)
         # by the spec: what another one named is not the documents of this one, not even for a moment
         documents, key = (*obj.metadata.key, _print(obj.spec)), self.key(*obj.metadata.key)
-        self._documents.forget(key, keep=(documents,))
         return control.Seen(
             meta=obj.metadata.without_last_applied(),
             spec=obj.spec,
             status=obj.status,
             busy=self._settings.poll.busy_seconds,
             template=obj.server_name,
-            documents=self._documents.read(documents, key),
+            documents=self._documents.follow(documents, key),
             caches=caches,
             elsewhere=self._elsewhere(obj),
             older=self._older(obj),
