@@ -21,6 +21,16 @@ class Flat(random.Random):
         return a
 
 
+class Looked(Clock):
+    """Counts how often one looks at it."""
+
+    looks = 0
+
+    def __call__(self) -> float:
+        self.looks += 1
+        return super().__call__()
+
+
 def _work(keys: queue.WorkQueue[int], clock: Clock, seconds: float, *, fail: bool) -> list[float]:
     """All that is handed out within so many seconds, by steps of 10 ms; when each key was."""
     tries = []
@@ -132,6 +142,30 @@ async def test_workers_wait_for_what_is_held_back() -> None:
             got.add(key)
             keys.done(key)
     assert set(range(queue.RETRY_BURST + 2)) == got
+
+
+async def test_a_worker_that_waits_for_the_rate_is_left_alone_until_it_allows_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """In a mass failure each look at what is due would cost CPU, and find nothing."""
+    monkeypatch.setattr(queue, "RETRY_RATE", 0.01)
+    monkeypatch.setattr(queue, "RETRY_BURST", 1)
+    clock = Looked()
+    keys: queue.WorkQueue[int] = queue.WorkQueue(clock=clock, base=0.1, rng=Flat())
+    for key in range(2):
+        keys.retry(key)
+    clock.now += 0.081
+    assert [(0,), ()] == [keys.take() for _ in range(2)]
+    worker = asyncio.create_task(keys.get())
+    await asyncio.sleep(0)
+    looks = clock.looks
+    for _ in range(50):
+        await asyncio.sleep(0)
+    assert looks == clock.looks
+    clock.now += 100.1
+    keys.add(2)
+    assert 2 == await worker
+    assert (1,) == keys.take()
 
 
 # --- the bucket --------------------------------------------------------------------------------------------------
