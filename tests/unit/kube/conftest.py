@@ -30,9 +30,16 @@ def server() -> kube_fakes.FakeServer:
 
 
 @pytest.fixture
-async def wire(server: raw_server.Server) -> AsyncIterator[transport.HttpTransport]:
-    """To the server of a module that has a raw one of its own."""
-    made = transport.HttpTransport(credentials.Credentials(f"http://127.0.0.1:{server.port}"))
+async def raw() -> AsyncIterator[raw_server.Server]:
+    """A server without TLS that says byte for byte what it is told."""
+    async with raw_server.Server().running() as made:
+        yield made
+
+
+@pytest.fixture
+async def wire(raw: raw_server.Server) -> AsyncIterator[transport.HttpTransport]:
+    """To the raw server."""
+    made = transport.HttpTransport(credentials.Credentials(f"http://127.0.0.1:{raw.port}"))
     yield made
     await made.close()
 

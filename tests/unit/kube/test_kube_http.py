@@ -4,18 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import pathlib
-from collections.abc import AsyncIterator
 
 import pytest
 from raw_server import OK, Peer, Server, saying
 
 from moorage.kube import credentials, errors, http1, transport
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[Server]:
-    async with Server().running() as made:
-        yield made
 
 
 def answer(*lines: str, body: bytes = b"") -> bytes:
@@ -37,20 +30,20 @@ WHOLE = {
 
 
 @pytest.mark.parametrize("name", WHOLE)
-async def test_a_whole_answer_and_what_follows(server: Server, wire: transport.HttpTransport, name: str) -> None:
+async def test_a_whole_answer_and_what_follows(raw: Server, wire: transport.HttpTransport, name: str) -> None:
     """The next request takes the same connection exactly when the answer allowed it."""
     said, status, body, kept = WHOLE[name]
-    server.scripts = [saying(said)]
+    raw.scripts = [saying(said)]
     first = await wire.request("GET", "/x", timeout=5)
     second = await wire.request("GET", "/x", timeout=5)
 
     assert (status, body) == (first.status, first.body)
     assert first == transport.Response(second.status, first.headers, second.body)
-    assert (1 if kept else 2) == len(server.peers)
+    assert (1 if kept else 2) == len(raw.peers)
 
 
 @pytest.mark.parametrize("name", WHOLE)
-async def test_an_answer_byte_by_byte(server: Server, wire: transport.HttpTransport, name: str) -> None:
+async def test_an_answer_byte_by_byte(raw: Server, wire: transport.HttpTransport, name: str) -> None:
     """Where the network cuts an answer makes no difference."""
     said, status, body, _ = WHOLE[name]
 
@@ -61,26 +54,24 @@ async def test_an_answer_byte_by_byte(server: Server, wire: transport.HttpTransp
             await asyncio.sleep(0)
         await peer.heard()
 
-    server.scripts = [drip]
+    raw.scripts = [drip]
     got = await wire.request("GET", "/x", timeout=5)
 
     assert (status, body) == (got.status, got.body)
 
 
-async def test_an_answer_without_a_length_ends_with_its_connection(
-    server: Server, wire: transport.HttpTransport
-) -> None:
+async def test_an_answer_without_a_length_ends_with_its_connection(raw: Server, wire: transport.HttpTransport) -> None:
     """Of such an answer nobody can tell more."""
-    server.scripts = [saying(answer("Content-Type: x", body=b"all of it"), then_close=True)]
+    raw.scripts = [saying(answer("Content-Type: x", body=b"all of it"), then_close=True)]
 
     assert b"all of it" == (await wire.request("GET", "/x", timeout=5)).body
     async with wire.stream("GET", "/x", timeout=5) as stream:
         assert [b"all of it"] == [chunk async for chunk in stream.chunks()]
 
 
-async def test_the_answer_to_head_has_no_body(server: Server, wire: transport.HttpTransport) -> None:
+async def test_the_answer_to_head_has_no_body(raw: Server, wire: transport.HttpTransport) -> None:
     """Its length is that of another answer."""
-    server.scripts = [saying(answer("Content-Length: 300"))]
+    raw.scripts = [saying(answer("Content-Length: 300"))]
     got = await wire.request("HEAD", "/x", timeout=5)
 
     assert (200, b"", "300") == (got.status, got.body, got.headers["content-length"])
@@ -102,23 +93,21 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-async def test_a_broken_answer_is_maybe_applied(server: Server, wire: transport.HttpTransport, name: str) -> None:
+async def test_a_broken_answer_is_maybe_applied(raw: Server, wire: transport.HttpTransport, name: str) -> None:
     """Never half an answer, never a silent repetition of a write, and the next request is not harmed."""
-    server.scripts = [saying(BROKEN[name], then_close=True), saying(OK)]
+    raw.scripts = [saying(BROKEN[name], then_close=True), saying(OK)]
     with pytest.raises(errors.TransportError, match=r"POST /x: the connection broke: .") as caught:
         await wire.request("POST", "/x", body=b"{}", timeout=5)
 
     assert caught.value.sent
     assert 200 == (await wire.request("POST", "/x", body=b"{}", timeout=5)).status
-    assert 2 == len(server.peers)
+    assert 2 == len(raw.peers)
 
 
 @pytest.mark.parametrize("name", ["less than its length", "no last chunk", "a chunk of no size"])
-async def test_a_stream_gives_what_came_before_it_broke(
-    server: Server, wire: transport.HttpTransport, name: str
-) -> None:
+async def test_a_stream_gives_what_came_before_it_broke(raw: Server, wire: transport.HttpTransport, name: str) -> None:
     """Complete lines of a watch count, though its connection is gone."""
-    server.scripts = [saying(BROKEN[name], then_close=True)]
+    raw.scripts = [saying(BROKEN[name], then_close=True)]
     read = b""
     async with wire.stream("GET", "/x", timeout=5) as stream:
         with pytest.raises(errors.TransportError, match="broke") as caught:
@@ -129,9 +118,9 @@ async def test_a_stream_gives_what_came_before_it_broke(
     assert read == (b"" if name == "a chunk of no size" else b"half")
 
 
-async def test_headers_are_found_whatever_their_case(server: Server, wire: transport.HttpTransport) -> None:
+async def test_headers_are_found_whatever_their_case(raw: Server, wire: transport.HttpTransport) -> None:
     """And told as the server spelt them."""
-    server.scripts = [saying(answer("retry-AFTER: 7", "X: 1", "x: 2", "Content-Length: 0"))]
+    raw.scripts = [saying(answer("retry-AFTER: 7", "X: 1", "x: 2", "Content-Length: 0"))]
     headers = (await wire.request("GET", "/x", timeout=5)).headers
 
     assert "7" == headers["Retry-After"]
@@ -144,16 +133,16 @@ async def test_headers_are_found_whatever_their_case(server: Server, wire: trans
 # --- what is asked ----------------------------------------------------------------------------------------------------
 
 
-async def test_a_request_byte_for_byte(server: Server) -> None:
+async def test_a_request_byte_for_byte(raw: Server) -> None:
     """Nothing is sent that is of no use."""
 
     class Token(credentials.Credentials):
         async def headers(self) -> dict[str, str]:
             return {"Authorization": "Bearer t"}
 
-    wire = transport.HttpTransport(Token(f"http://user@127.0.0.1:{server.port}/base/"), user_agent="me")
+    wire = transport.HttpTransport(Token(f"http://user@127.0.0.1:{raw.port}/base/"), user_agent="me")
     common = (
-        f"Host: 127.0.0.1:{server.port}\r\nUser-Agent: me\r\nAccept-Encoding: identity\r\nAccept: application/json\r\n"
+        f"Host: 127.0.0.1:{raw.port}\r\nUser-Agent: me\r\nAccept-Encoding: identity\r\nAccept: application/json\r\n"
     )
     await wire.request("GET", "/x", query={"a": ["1", "2"], "b": "ä&"}, timeout=5)
     await wire.request("PATCH", "/x", body=b"{}", content_type="t", timeout=5)
@@ -165,7 +154,7 @@ async def test_a_request_byte_for_byte(server: Server) -> None:
         f"PATCH /base/x HTTP/1.1\r\n{common}Content-Type: t\r\n".encode()
         + b"Authorization: Bearer t\r\nContent-Length: 2\r\n\r\n",
         f"POST /base/x HTTP/1.1\r\n{common}Authorization: Bearer t\r\nContent-Length: 0\r\n\r\n".encode(),
-    ] == server.peers[0].heads
+    ] == raw.peers[0].heads
 
 
 @pytest.mark.parametrize(
@@ -179,27 +168,27 @@ async def test_a_request_byte_for_byte(server: Server) -> None:
     ],
 )
 async def test_a_path_is_one_path_whatever_it_holds(
-    server: Server, wire: transport.HttpTransport, path: str, target: bytes
+    raw: Server, wire: transport.HttpTransport, path: str, target: bytes
 ) -> None:
     """No name can end the path, let alone the line."""
     await wire.request("GET", path, timeout=5)
 
-    assert b"GET " + target + b" HTTP/1.1" == server.peers[0].heads[0].split(b"\r\n")[0]
+    assert b"GET " + target + b" HTTP/1.1" == raw.peers[0].heads[0].split(b"\r\n")[0]
 
 
-async def test_a_token_with_a_line_break_is_not_sent(server: Server) -> None:
+async def test_a_token_with_a_line_break_is_not_sent(raw: Server) -> None:
     """It would be a header of its own."""
 
     class Token(credentials.Credentials):
         async def headers(self) -> dict[str, str]:
             return {"Authorization": "Bearer t\r\nX: y"}
 
-    wire = transport.HttpTransport(Token(f"http://127.0.0.1:{server.port}"))
+    wire = transport.HttpTransport(Token(f"http://127.0.0.1:{raw.port}"))
     with pytest.raises(errors.CredentialsError, match="Authorization"):
         await wire.request("GET", "/x", timeout=5)
     await wire.close()
 
-    assert not server.peers
+    assert not raw.peers
 
 
 @pytest.mark.parametrize("address", ["kubernetes.default", "ftp://x", "https://", "https://x:port", "http://[::1"])
@@ -212,9 +201,9 @@ async def test_an_address_that_is_none(address: str) -> None:
 # --- who is cancelled, what is too much -------------------------------------------------------------------------------
 
 
-async def test_a_request_that_is_given_up_closes_its_connection(server: Server) -> None:
+async def test_a_request_that_is_given_up_closes_its_connection(raw: Server) -> None:
     """Its answer must not meet the next request; its slot is free at once."""
-    wire = transport.HttpTransport(credentials.Credentials(f"http://127.0.0.1:{server.port}"), limit=1)
+    wire = transport.HttpTransport(credentials.Credentials(f"http://127.0.0.1:{raw.port}"), limit=1)
     asked = asyncio.Event()
 
     async def silent(peer: Peer) -> None:
@@ -222,20 +211,20 @@ async def test_a_request_that_is_given_up_closes_its_connection(server: Server) 
         asked.set()
         await peer.heard()
 
-    server.scripts = [silent, saying(OK)]
+    raw.scripts = [silent, saying(OK)]
     request = asyncio.create_task(wire.request("GET", "/x", timeout=60))
     await asked.wait()
     request.cancel()
     with pytest.raises(asyncio.CancelledError):
         await request
-    await asyncio.wait_for(server.peers[0].gone.wait(), 10)
+    await asyncio.wait_for(raw.peers[0].gone.wait(), 10)
 
     assert b"ok" == (await wire.request("GET", "/x", timeout=5)).body
-    assert 2 == len(server.peers)
+    assert 2 == len(raw.peers)
     await wire.close()
 
 
-async def test_an_answer_before_the_request_has_left(server: Server, wire: transport.HttpTransport) -> None:
+async def test_an_answer_before_the_request_has_left(raw: Server, wire: transport.HttpTransport) -> None:
     """A server that refuses a body does not read it; nothing else can be asked on that connection."""
 
     async def refuse(peer: Peer) -> None:
@@ -246,26 +235,26 @@ async def test_an_answer_before_the_request_has_left(server: Server, wire: trans
         await done.wait()
 
     refused, done = asyncio.Event(), asyncio.Event()
-    server.scripts = [refuse, saying(OK)]
+    raw.scripts = [refuse, saying(OK)]
 
     assert 413 == (await wire.request("POST", "/x", body=bytes(32 << 20), timeout=30)).status
     assert refused.is_set()
     assert 200 == (await wire.request("POST", "/x", body=b"{}", timeout=5)).status
-    assert 2 == len(server.peers)
+    assert 2 == len(raw.peers)
     done.set()
 
 
-async def test_a_very_large_answer(server: Server, wire: transport.HttpTransport) -> None:
+async def test_a_very_large_answer(raw: Server, wire: transport.HttpTransport) -> None:
     """A list of 40 MB comes whole, as a request and as a stream."""
     line = bytes(range(256)) * 4096
-    server.scripts = [saying(answer(f"Content-Length: {len(line) * 40}", body=line * 40))]
+    raw.scripts = [saying(answer(f"Content-Length: {len(line) * 40}", body=line * 40))]
 
     assert line * 40 == (await wire.request("GET", "/x", timeout=60)).body
     async with wire.stream("GET", "/x", timeout=60) as stream:
         assert line * 40 == b"".join([chunk async for chunk in stream.chunks()])
 
 
-async def test_a_slow_reader_stops_the_server(server: Server, wire: transport.HttpTransport) -> None:
+async def test_a_slow_reader_stops_the_server(raw: Server, wire: transport.HttpTransport) -> None:
     """What nobody reads yet is not read from the socket either, and nothing is lost of it."""
     piece, total = b"x" * (1 << 16), 1 << 10
     written = 0
@@ -279,7 +268,7 @@ async def test_a_slow_reader_stops_the_server(server: Server, wire: transport.Ht
             written += 1
         await peer.heard()
 
-    server.scripts = [pour, saying(OK)]
+    raw.scripts = [pour, saying(OK)]
     async with wire.stream("GET", "/x", timeout=5) as stream:
         seen = -1
         while seen != written:  # it has not moved while 200 other requests were served
@@ -295,10 +284,10 @@ async def test_a_slow_reader_stops_the_server(server: Server, wire: transport.Ht
     assert len(piece) * total == read
 
 
-async def test_chunks_that_have_come_are_read_at_once(server: Server, wire: transport.HttpTransport) -> None:
+async def test_chunks_that_have_come_are_read_at_once(raw: Server, wire: transport.HttpTransport) -> None:
     """A reader that was busy gets one piece, not a thousand."""
     body = b"".join(b"1\r\nx\r\n" for _ in range(1000)) + b"0\r\n\r\n"
-    server.scripts = [saying(answer("Transfer-Encoding: chunked", body=body))]
+    raw.scripts = [saying(answer("Transfer-Encoding: chunked", body=body))]
     async with wire.stream("GET", "/x", timeout=5) as stream:
         pieces = [chunk async for chunk in stream.chunks()]
 
@@ -306,7 +295,7 @@ async def test_chunks_that_have_come_are_read_at_once(server: Server, wire: tran
     assert 10 > len(pieces)
 
 
-async def test_closing_ends_what_is_under_way(server: Server, wire: transport.HttpTransport) -> None:
+async def test_closing_ends_what_is_under_way(raw: Server, wire: transport.HttpTransport) -> None:
     """Requests and streams fail as if the server had gone, and no socket is open when it returns."""
 
     async def hold(peer: Peer) -> None:
@@ -315,14 +304,14 @@ async def test_closing_ends_what_is_under_way(server: Server, wire: transport.Ht
             await peer.say(answer("Transfer-Encoding: chunked", body=b"1\r\nx\r\n"))
         await peer.heard()
 
-    server.scripts = [hold, hold, saying(OK)]
+    raw.scripts = [hold, hold, saying(OK)]
     async with wire.stream("GET", "/watch", timeout=5) as stream:
         reading = stream.chunks()
         assert b"x" == await anext(reading)
         request = asyncio.create_task(wire.request("POST", "/x", timeout=60))
-        await server.connections(2)
+        await raw.connections(2)
         await wire.request("GET", "/idle", timeout=5)
-        ports = [peer.writer.get_extra_info("peername")[1] for peer in server.peers]
+        ports = [peer.writer.get_extra_info("peername")[1] for peer in raw.peers]
         await wire.close()
         assert not established(ports)
         with pytest.raises(errors.TransportError, match="broke"):
@@ -330,13 +319,13 @@ async def test_closing_ends_what_is_under_way(server: Server, wire: transport.Ht
         with pytest.raises(errors.TransportError, match="broke") as caught:
             await request
     assert caught.value.sent
-    for peer in server.peers:
+    for peer in raw.peers:
         await asyncio.wait_for(peer.gone.wait(), 10)
     with pytest.raises(errors.TransportError, match="closed") as caught:
         await wire.request("POST", "/x", timeout=5)
 
     assert not caught.value.sent
-    assert 3 == len(server.peers)
+    assert 3 == len(raw.peers)
 
 
 def established(ports: list[int]) -> list[int]:

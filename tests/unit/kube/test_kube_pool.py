@@ -16,17 +16,10 @@ from raw_server import OK, Peer, Server, saying
 
 from moorage.kube import credentials, errors, pool, transport
 
-
-@pytest.fixture
-async def server() -> AsyncIterator[Server]:
-    async with Server().running() as made:
-        yield made
-
-
 # --- kept connections -------------------------------------------------------------------------------------------------
 
 
-async def test_the_connection_used_last_is_taken_first(server: Server, wire: transport.HttpTransport) -> None:
+async def test_the_connection_used_last_is_taken_first(raw: Server, wire: transport.HttpTransport) -> None:
     """So that the others run out."""
     release = asyncio.Event()
 
@@ -36,67 +29,67 @@ async def test_the_connection_used_last_is_taken_first(server: Server, wire: tra
         await peer.say(OK)
         await saying(OK)(peer)
 
-    server.scripts = [slow, saying(OK)]
+    raw.scripts = [slow, saying(OK)]
     first = asyncio.create_task(wire.request("GET", "/1", timeout=5))
-    await server.connections(1)
+    await raw.connections(1)
     await wire.request("GET", "/2", timeout=5)
     release.set()
     await first
     for _ in range(3):
         await wire.request("GET", "/3", timeout=5)
 
-    assert [4, 1] == [len(peer.heads) for peer in server.peers]
+    assert [4, 1] == [len(peer.heads) for peer in raw.peers]
 
 
 async def test_an_idle_connection_is_closed_in_time(
-    server: Server, wire: transport.HttpTransport, monkeypatch: pytest.MonkeyPatch
+    raw: Server, wire: transport.HttpTransport, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Before the server does it."""
     monkeypatch.setattr(pool, "IDLE", 0.05)
     await asyncio.gather(*(wire.request("GET", "/x", timeout=5) for _ in range(3)))
-    for peer in server.peers:
+    for peer in raw.peers:
         await asyncio.wait_for(peer.gone.wait(), 10)
     await wire.request("GET", "/x", timeout=5)
 
-    assert 4 == len(server.peers)
+    assert 4 == len(raw.peers)
 
 
 async def test_a_connection_that_was_idle_too_long_is_not_used(
-    server: Server, wire: transport.HttpTransport, monkeypatch: pytest.MonkeyPatch
+    raw: Server, wire: transport.HttpTransport, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The process may have been paused, and no timer has come in between."""
     await wire.request("GET", "/x", timeout=5)
     monkeypatch.setattr(pool, "IDLE", 0.0)
     await wire.request("GET", "/x", timeout=5)
 
-    assert 2 == len(server.peers)
+    assert 2 == len(raw.peers)
 
 
-async def test_a_connection_that_the_server_closed_is_not_used(server: Server, wire: transport.HttpTransport) -> None:
+async def test_a_connection_that_the_server_closed_is_not_used(raw: Server, wire: transport.HttpTransport) -> None:
     """A write is sent once, over a new one."""
-    server.scripts = [saying(OK, then_close=True), saying(OK)]
+    raw.scripts = [saying(OK, then_close=True), saying(OK)]
     await wire.request("POST", "/x", body=b"{}", timeout=5)
-    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)  # its end comes after the other's
-    await server.connections(2)
+    reader, writer = await asyncio.open_connection("127.0.0.1", raw.port)  # its end comes after the other's
+    await raw.connections(2)
     writer.close()
-    await asyncio.wait_for(server.peers[1].gone.wait(), 10)
+    await asyncio.wait_for(raw.peers[1].gone.wait(), 10)
     await asyncio.wait_for(reader.read(), 10)
 
     assert 200 == (await wire.request("POST", "/x", body=b"{}", timeout=5)).status
-    assert [1, 0, 1] == [len(peer.heads) for peer in server.peers]
+    assert [1, 0, 1] == [len(peer.heads) for peer in raw.peers]
 
 
-async def test_what_nobody_asked_for_ends_the_connection(server: Server, wire: transport.HttpTransport) -> None:
+async def test_what_nobody_asked_for_ends_the_connection(raw: Server, wire: transport.HttpTransport) -> None:
     """Neither a second answer in one go nor one between requests is taken for the next."""
-    server.scripts = [saying(OK + b"HTTP/1.1 408 Timeout\r\nContent-Length: 0\r\n\r\n"), saying(OK)]
+    raw.scripts = [saying(OK + b"HTTP/1.1 408 Timeout\r\nContent-Length: 0\r\n\r\n"), saying(OK)]
 
     assert 200 == (await wire.request("GET", "/x", timeout=5)).status
-    await asyncio.wait_for(server.peers[0].gone.wait(), 10)
+    await asyncio.wait_for(raw.peers[0].gone.wait(), 10)
     assert 200 == (await wire.request("GET", "/x", timeout=5)).status
-    await server.peers[1].say(b"HTTP/1.1 408 Timeout\r\nContent-Length: 0\r\n\r\n")
-    await asyncio.wait_for(server.peers[1].gone.wait(), 10)
+    await raw.peers[1].say(b"HTTP/1.1 408 Timeout\r\nContent-Length: 0\r\n\r\n")
+    await asyncio.wait_for(raw.peers[1].gone.wait(), 10)
     assert 200 == (await wire.request("GET", "/x", timeout=5)).status
-    assert 3 == len(server.peers)
+    assert 3 == len(raw.peers)
 
 
 async def _hang_up(peer: Peer) -> None:
@@ -108,63 +101,59 @@ async def _hang_up(peer: Peer) -> None:
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
 async def test_what_may_be_asked_twice_is_asked_again_when_a_kept_connection_ends(
-    server: Server, wire: transport.HttpTransport, method: str
+    raw: Server, wire: transport.HttpTransport, method: str
 ) -> None:
     """The server may close a connection just as a request is on its way. Other kept ones may be as dead."""
-    server.scripts = [_hang_up, _hang_up, saying(OK)]
+    raw.scripts = [_hang_up, _hang_up, saying(OK)]
     await asyncio.gather(wire.request("GET", "/0", timeout=5), wire.request("GET", "/0", timeout=5))
 
     assert 200 == (await wire.request(method, "/x", timeout=5)).status
-    assert [1, 1, 2] == sorted(len(peer.heads) for peer in server.peers)
+    assert [1, 1, 2] == sorted(len(peer.heads) for peer in raw.peers)
 
 
 @pytest.mark.parametrize("method", ["POST", "PATCH"])
 async def test_what_may_not_be_asked_twice_is_maybe_applied(
-    server: Server, wire: transport.HttpTransport, method: str
+    raw: Server, wire: transport.HttpTransport, method: str
 ) -> None:
     """Only the caller knows what to do."""
-    server.scripts = [_hang_up, saying(OK)]
+    raw.scripts = [_hang_up, saying(OK)]
     await wire.request("GET", "/0", timeout=5)
     with pytest.raises(errors.TransportError, match="without an answer") as caught:
         await wire.request(method, "/x", body=b"{}", timeout=5)
 
     assert caught.value.sent
-    assert 1 == len(server.peers)
+    assert 1 == len(raw.peers)
 
 
-async def test_a_new_connection_that_ends_is_no_reason_to_ask_again(
-    server: Server, wire: transport.HttpTransport
-) -> None:
+async def test_a_new_connection_that_ends_is_no_reason_to_ask_again(raw: Server, wire: transport.HttpTransport) -> None:
     """A server that hangs up always must not be asked for ever."""
-    server.scripts = [saying(b"", then_close=True)]
+    raw.scripts = [saying(b"", then_close=True)]
     with pytest.raises(errors.TransportError):
         await wire.request("GET", "/x", timeout=5)
 
-    assert 1 == len(server.peers)
+    assert 1 == len(raw.peers)
 
 
-async def test_half_an_answer_is_not_asked_for_again(server: Server, wire: transport.HttpTransport) -> None:
+async def test_half_an_answer_is_not_asked_for_again(raw: Server, wire: transport.HttpTransport) -> None:
     """The server has dealt with it."""
-    server.scripts = [saying(OK, b"HTTP/1.1 2", then_close=True), saying(OK)]
+    raw.scripts = [saying(OK, b"HTTP/1.1 2", then_close=True), saying(OK)]
     await wire.request("GET", "/0", timeout=5)
     with pytest.raises(errors.TransportError):
         await wire.request("DELETE", "/x", timeout=5)
 
-    assert 1 == len(server.peers)
+    assert 1 == len(raw.peers)
 
 
-async def test_sent_once_is_sent_though_the_second_try_finds_nobody(
-    server: Server, wire: transport.HttpTransport
-) -> None:
+async def test_sent_once_is_sent_though_the_second_try_finds_nobody(raw: Server, wire: transport.HttpTransport) -> None:
     """The first may have been carried out."""
 
     async def vanish(peer: Peer) -> None:
         await peer.heard()
         await peer.say(OK)
         await peer.heard()
-        server.stop_listening()
+        raw.stop_listening()
 
-    server.scripts = [vanish]
+    raw.scripts = [vanish]
     await wire.request("GET", "/0", timeout=5)
     with pytest.raises(errors.TransportError) as caught:
         await wire.request("DELETE", "/x", timeout=5)
@@ -173,21 +162,21 @@ async def test_sent_once_is_sent_though_the_second_try_finds_nobody(
     assert caught.value.sent
 
 
-async def test_a_stream_read_to_its_end_leaves_its_connection(server: Server, wire: transport.HttpTransport) -> None:
+async def test_a_stream_read_to_its_end_leaves_its_connection(raw: Server, wire: transport.HttpTransport) -> None:
     """One left before drops it."""
     async with wire.stream("GET", "/x", timeout=5) as stream:
         assert [b"ok"] == [chunk async for chunk in stream.chunks()]
     async with wire.stream("GET", "/x", timeout=5) as stream:
         pass
-    await asyncio.wait_for(server.peers[0].gone.wait(), 10)
+    await asyncio.wait_for(raw.peers[0].gone.wait(), 10)
     await wire.request("GET", "/x", timeout=5)
 
-    assert [2, 1] == [len(peer.heads) for peer in server.peers]
+    assert [2, 1] == [len(peer.heads) for peer in raw.peers]
 
 
-async def test_a_renewed_certificate_makes_new_connections(server: Server) -> None:
+async def test_a_renewed_certificate_makes_new_connections(raw: Server) -> None:
     """Over an old one the server would know the old certificate."""
-    known = credentials.Credentials(f"http://127.0.0.1:{server.port}")
+    known = credentials.Credentials(f"http://127.0.0.1:{raw.port}")
     wire = transport.HttpTransport(known)
     await wire.request("GET", "/x", timeout=5)
     known.generation += 1
@@ -195,7 +184,7 @@ async def test_a_renewed_certificate_makes_new_connections(server: Server) -> No
     await wire.request("GET", "/x", timeout=5)
     await wire.close()
 
-    assert [1, 2] == [len(peer.heads) for peer in server.peers]
+    assert [1, 2] == [len(peer.heads) for peer in raw.peers]
 
 
 # --- TLS --------------------------------------------------------------------------------------------------------------
@@ -281,7 +270,7 @@ async def test_over_tls_as_without(secure: Server, certificate: tuple[str, str])
     assert [2, 1, 1] == [len(peer.heads) for peer in secure.peers]
 
 
-async def test_a_server_that_does_not_shake_hands(server: Server, certificate: tuple[str, str]) -> None:
+async def test_a_server_that_does_not_shake_hands(raw: Server, certificate: tuple[str, str]) -> None:
     """Nothing was sent, and the socket is closed."""
 
     async def mute(peer: Peer) -> None:
@@ -289,11 +278,11 @@ async def test_a_server_that_does_not_shake_hands(server: Server, certificate: t
             pass
         peer.gone.set()
 
-    server.scripts = [mute]
-    wire = transport.HttpTransport(Trusting(f"https://127.0.0.1:{server.port}", certificate[0]))
+    raw.scripts = [mute]
+    wire = transport.HttpTransport(Trusting(f"https://127.0.0.1:{raw.port}", certificate[0]))
     with pytest.raises(errors.TransportError, match="no connection in time") as caught:
         await wire.request("POST", "/x", timeout=0.3)
-    await asyncio.wait_for(server.peers[0].gone.wait(), 10)
+    await asyncio.wait_for(raw.peers[0].gone.wait(), 10)
     await wire.close()
 
     assert not caught.value.sent
@@ -304,10 +293,10 @@ async def test_a_server_that_does_not_shake_hands(server: Server, certificate: t
 
 @pytest.mark.parametrize("secured", [False, True])
 async def test_through_the_proxy_of_the_kubeconfig(
-    server: Server, secure: Server, certificate: tuple[str, str], secured: bool
+    raw: Server, secure: Server, certificate: tuple[str, str], secured: bool
 ) -> None:
     """It is asked for a tunnel once per connection, and sees no more when there is TLS."""
-    target = secure if secured else server
+    target = secure if secured else raw
 
     async def forward(peer: Peer) -> None:
         await peer.heard()
@@ -350,11 +339,11 @@ async def test_through_the_proxy_of_the_kubeconfig(
         (b"\r\n\r\n", ""),
     ],
 )
-async def test_a_proxy_that_does_not_connect(server: Server, said: bytes, why: str) -> None:
+async def test_a_proxy_that_does_not_connect(raw: Server, said: bytes, why: str) -> None:
     """Certainly not sent."""
-    server.scripts = [saying(said, then_close=True)]
-    wire = transport.HttpTransport(credentials.Credentials("http://x.invalid", proxy=f"http://127.0.0.1:{server.port}"))
-    with pytest.raises(errors.TransportError, match=f"the proxy 127.0.0.1:{server.port} .*{why}") as caught:
+    raw.scripts = [saying(said, then_close=True)]
+    wire = transport.HttpTransport(credentials.Credentials("http://x.invalid", proxy=f"http://127.0.0.1:{raw.port}"))
+    with pytest.raises(errors.TransportError, match=f"the proxy 127.0.0.1:{raw.port} .*{why}") as caught:
         await wire.request("POST", "/x", timeout=5)
     await wire.close()
 
