@@ -18,11 +18,9 @@ import aiohttp
 import msgspec
 import yaml
 
-T = TypeVar("T")
+from benchmarks import protocol
 
-APPLY = "application/apply-patch+yaml"
-MERGE = "application/merge-patch+json"
-JSON = "application/json"
+T = TypeVar("T")
 
 
 class RefusedError(Exception):
@@ -31,27 +29,6 @@ class RefusedError(Exception):
     def __init__(self, status: int, text: str) -> None:
         super().__init__(f"{status}: {text[:300]}")
         self.status = status
-
-
-class ListMeta(msgspec.Struct, rename="camel"):
-    """Of a list."""
-
-    resource_version: str = ""
-    continue_: str = msgspec.field(name="continue", default="")
-
-
-class Page(msgspec.Struct):
-    """A list, or a part of one."""
-
-    metadata: ListMeta
-    items: list[msgspec.Raw] | None = None
-
-
-class Event(msgspec.Struct):
-    """One line of a watch."""
-
-    type: str
-    object: msgspec.Raw
 
 
 class Client:
@@ -69,7 +46,7 @@ class Client:
         await self._session.close()
         await self._watching.close()
 
-    async def send(self, method: str, path: str, body: Any = None, content: str = JSON, **query: str) -> bytes:
+    async def send(self, method: str, path: str, body: Any = None, content: str = protocol.JSON, **query: str) -> bytes:
         """One request; the answer as bytes. Raises RefusedError."""
         async with self._session.request(
             method,
@@ -85,11 +62,11 @@ class Client:
 
     async def apply(self, path: str, body: Any, *, manager: str) -> bytes:
         """Server-side apply."""
-        return await self.send("PATCH", path, body, APPLY, fieldManager=manager, force="true")
+        return await self.send("PATCH", path, body, protocol.APPLY, fieldManager=manager, force="true")
 
     async def merge(self, path: str, body: Any) -> bytes:
         """A merge patch."""
-        return await self.send("PATCH", path, body, MERGE)
+        return await self.send("PATCH", path, body, protocol.MERGE)
 
     async def list(self, path: str, model: type[T], **query: str) -> tuple[list[T], str]:
         """All objects, and the resourceVersion from which to watch."""
@@ -97,25 +74,22 @@ class Client:
         token = ""
         while True:
             more = {"continue": token} if token else {}
-            page = msgspec.json.decode(await self.send("GET", path, limit="500", **more, **query), type=Page)
+            found = await self.send("GET", path, limit="500", **more, **query)
+            page = msgspec.json.decode(found, type=protocol.Page[msgspec.Raw])
             objects += [msgspec.json.decode(item, type=model) for item in page.items or ()]
             token = page.metadata.continue_
             if not token:
                 return objects, page.metadata.resource_version
 
-    async def watch(self, path: str, version: str, **query: str) -> AsyncIterator[Event]:
+    async def watch(self, path: str, version: str, **query: str) -> AsyncIterator[protocol.Event]:
         """What happens from `version` on, until the server ends it."""
-        given = {"watch": "true", "resourceVersion": version, "allowWatchBookmarks": "true", **query}
+        given = protocol.watching(version, query)
         timeout = aiohttp.ClientTimeout(total=None)
         async with self._watching.get(self._server + path, params=given, timeout=timeout) as answer:
             if answer.status >= 400:
                 raise RefusedError(answer.status, await answer.text())
-            rest = b""
-            decoder = msgspec.json.Decoder(Event)
-            async for chunk in answer.content.iter_any():
-                *lines, rest = (rest + chunk).split(b"\n")
-                for line in lines:
-                    yield decoder.decode(line)
+            async for event in protocol.events(answer.content.iter_any()):
+                yield event
 
 
 @contextlib.asynccontextmanager

@@ -15,18 +15,17 @@ from typing import Any
 import msgspec
 import uvloop
 
+from benchmarks import protocol
 from benchmarks.operators import names
 from moorage.kube import credentials, transport
 
-APPLY, MERGE = "application/apply-patch+yaml", "application/merge-patch+json"
 TIMEOUT = 30.0
 
 
-class Meta(msgspec.Struct, rename="camel"):
+class Meta(msgspec.Struct):
     name: str = ""
     uid: str = ""
     generation: int = 0
-    resource_version: str = ""
 
 
 class Spec(msgspec.Struct):
@@ -41,16 +40,6 @@ class Widget(msgspec.Struct):
     metadata: Meta
     spec: Spec = msgspec.field(default_factory=Spec)
     status: Status = msgspec.field(default_factory=Status)
-
-
-class WidgetList(msgspec.Struct):
-    metadata: Meta
-    items: list[Widget]
-
-
-class Event(msgspec.Struct):
-    type: str
-    object: msgspec.Raw
 
 
 class Limit:
@@ -69,8 +58,8 @@ class Limit:
 
     async def _widgets(self) -> None:
         path = names.widgets(self._namespace)
-        found = msgspec.json.decode(await self._send("GET", path), type=WidgetList)
-        for widget in found.items:
+        found = msgspec.json.decode(await self._send("GET", path), type=protocol.Page[Widget])
+        for widget in found.items or ():
             self._take(widget)
         decoder = msgspec.json.Decoder(Widget)
         async for event in self._watch(path, found.metadata.resource_version):
@@ -91,9 +80,11 @@ class Limit:
             it = widget.metadata
             path = names.config_maps(self._namespace, names.child(it.name))
             body = names.body(self._namespace, it.name, it.uid, widget.spec.text)
-            await self._send("PATCH", path, body, APPLY, fieldManager="limit", force="true")
+            await self._send("PATCH", path, body, protocol.APPLY, fieldManager="limit", force="true")
             status = names.status(widget.spec.text, it.generation)
-            await self._send("PATCH", names.widgets(self._namespace, it.name, "status"), {"status": status}, MERGE)
+            await self._send(
+                "PATCH", names.widgets(self._namespace, it.name, "status"), {"status": status}, protocol.MERGE
+            )
 
     async def _send(self, method: str, path: str, body: Any = None, content_type: str = "", **query: str) -> bytes:
         given = None if body is None else msgspec.json.encode(body)
@@ -104,16 +95,13 @@ class Limit:
             raise RuntimeError(f"{method} {path}: {answer.status}: {answer.body[:300]!r}")
         return answer.body
 
-    async def _watch(self, path: str, version: str, **query: str) -> AsyncIterator[Event]:
-        given = {"watch": "true", "resourceVersion": version, "allowWatchBookmarks": "true", **query}
-        decoder, rest = msgspec.json.Decoder(Event), b""
+    async def _watch(self, path: str, version: str, **query: str) -> AsyncIterator[protocol.Event]:
+        given = protocol.watching(version, query)
         async with self._wire.stream("GET", path, query=given, timeout=TIMEOUT) as answer:
             if answer.status >= 400:
                 raise RuntimeError(f"watch {path}: {answer.status}")
-            async for chunk in answer.chunks():
-                *lines, rest = (rest + chunk).split(b"\n")
-                for line in lines:
-                    yield decoder.decode(line)
+            async for event in protocol.events(answer.chunks()):
+                yield event
 
 
 async def _run() -> None:
