@@ -3,7 +3,8 @@
     who goes first     news before the backlog (first lists, resyncs, what fails again and again), which never starves
     fairness           kinds take turns, and namespaces within a kind; see `turns`
     limits             a kind at its own limit holds no worker: its keys wait, others pass by; and the backlog never has
-                       all workers, as each of its requests is one that news would stand behind at the server
+                       all workers, and fewer amid news, as each of its requests is one that news would stand behind
+                       at the server
     failures           each key backs off by itself; all together are held to a rate, so that no mass failure is a storm
     pressure           while the API server sheds load nothing is handed out, and then one key on trial; see `pressure`
 
@@ -28,6 +29,9 @@ K = TypeVar("K", bound=Hashable)
 
 BACKLOG_TURN = 8
 """While there is news, every so manyth key is one of the backlog."""
+
+ATTENTION = 1.0
+"""Seconds after news for which the backlog gets but half of its limit, as more news is likely to follow."""
 
 REST = 30.0
 """Seconds for which a resting key is kept from news at most."""
@@ -55,7 +59,7 @@ class WorkQueue(Generic[K]):
     """Keys to look at: now, or after a delay. Failing keys back off from `base` to `cap` seconds, with jitter.
 
     `flow` gives the kind and the namespace of a key; `limits` how many keys of a kind may be worked on at once, for
-    kinds that have a limit; `backlog_limit` how many of the backlog (0: any number).
+    kinds that have a limit; `backlog_limit` how many of the backlog (0: any number), and half of them amid news.
     """
 
     def __init__(
@@ -79,6 +83,7 @@ class WorkQueue(Generic[K]):
         self._queued: dict[K, bool] = {}  # True: in the backlog
         self._since: dict[K, float] = {}
         self._news_in_row = 0
+        self._news_at = float("-inf")  # when news last went before the backlog
         self._working: dict[K, float] = {}  # when it was asked for
         self._busy: collections.Counter[Hashable] = collections.Counter()  # of kinds that have a limit
         self._late: set[K] = set()  # those that are worked on and came from the backlog
@@ -236,7 +241,7 @@ class WorkQueue(Generic[K]):
         if not self._queued or not self._pressure.room(len(self._working)):
             return ()
         sources: tuple[turns.Turns[K], ...] = (self._news, self._backlog)
-        if self._backlog_limit and len(self._late) >= self._backlog_limit:
+        if self._backlog_limit and len(self._late) >= self._backlog_share():
             sources = (self._news,)
         elif self._news_in_row >= BACKLOG_TURN - 1:
             sources = (self._backlog, self._news)
@@ -244,13 +249,22 @@ class WorkQueue(Generic[K]):
             for key in source.pop(self._is_full):
                 if source is self._backlog:
                     self._late.add(key)
-                self._news_in_row = self._news_in_row + 1 if source is self._news and self._backlog else 0
+                if source is self._news and self._backlog:
+                    self._news_in_row, self._news_at = self._news_in_row + 1, self._clock()
+                else:
+                    self._news_in_row = 0
                 del self._queued[key]
                 self._working[key] = self._since.pop(key)
                 if self._limits:
                     self._busy[self._flow(key)[0]] += 1
                 return (key,)
         return ()
+
+    def _backlog_share(self) -> int:
+        """How many keys of the backlog may be worked on now."""
+        if self._clock() - self._news_at >= ATTENTION:
+            return self._backlog_limit
+        return max(1, self._backlog_limit // 2)
 
     def _is_full(self, kind: Hashable) -> bool:
         limit = self._limits.get(kind)
@@ -312,6 +326,8 @@ class WorkQueue(Generic[K]):
             times.append(now + self._retries.wait())
         if self._queued and (opens := self._pressure.changes_at()) > now:
             times.append(opens)
+        if self._backlog_limit and self._backlog and (calm := self._news_at + ATTENTION) > now:
+            times.append(calm)
         if not times:
             return
         at = min(times)

@@ -7,6 +7,7 @@ import collections
 import random
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
@@ -158,7 +159,8 @@ def test_a_full_kind_in_the_backlog_does_not_stop_news() -> None:
 
 
 def test_the_backlog_leaves_workers_to_news() -> None:
-    keys = make(backlog_limit=2)
+    clock = [0.0]
+    keys = make(backlog_limit=2, clock=lambda: clock[0])
     for n in range(4):
         keys.add(("A", "old", n), backlog=True)
     taken = [key for _ in range(4) for key in keys.take()]
@@ -168,8 +170,50 @@ def test_the_backlog_leaves_workers_to_news() -> None:
     assert () == keys.take()
     keys.done(("A", "new", 0))
     assert () == keys.take()
+    clock[0] = queue.ATTENTION
+    assert () == keys.take()
     keys.done(("A", "old", 1))
     assert (("A", "old", 2),) == keys.take()
+
+
+def test_amid_news_the_backlog_gets_half_of_its_limit() -> None:
+    clock = [0.0]
+    keys: queue.WorkQueue[str] = queue.WorkQueue(backlog_limit=4, clock=lambda: clock[0])
+    for name in "abcdefgh":
+        keys.add(name, backlog=True)
+    keys.add("news")
+    assert ["news", "a", "b"] == [key for _ in range(9) for key in keys.take()]
+    clock[0] = queue.ATTENTION - 0.001
+    assert () == keys.take()
+    clock[0] = queue.ATTENTION
+    assert ["c", "d"] == [key for _ in range(9) for key in keys.take()]
+    keys.add("more")
+    assert ("more",) == keys.take()
+    for done in ("a", "b"):
+        keys.done(done)
+    assert () == keys.take(), "two are half of it"
+    keys.done("c")
+    assert ("e",) == keys.take()
+
+
+def test_the_news_that_meets_no_backlog_does_not_hold_up_one_that_comes_later() -> None:
+    keys: queue.WorkQueue[str] = queue.WorkQueue(backlog_limit=4, clock=lambda: 0.0)
+    keys.add("news")
+    assert ("news",) == keys.take()
+    for name in "abcdef":
+        keys.add(name, backlog=True)
+    assert ["a", "b", "c", "d"] == [key for _ in range(9) for key in keys.take()]
+
+
+async def test_workers_go_on_with_the_backlog_when_no_more_news_has_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queue, "ATTENTION", 0.05)
+    keys: queue.WorkQueue[str] = queue.WorkQueue(backlog_limit=4)
+    for name in "abcdef":
+        keys.add(name, backlog=True)
+    keys.add("news")
+    assert ["news", "a", "b"] == [key for _ in range(9) for key in keys.take()]
+    async with asyncio.timeout(10):
+        assert ["c", "d"] == await asyncio.gather(keys.get(), keys.get()), "though nobody has finished"
 
 
 def test_what_is_begun_of_the_backlog_is_the_next_of_it_and_still_counts_as_such() -> None:
