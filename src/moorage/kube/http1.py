@@ -16,7 +16,7 @@ import httptools
 __all__ = ["BUFFER", "BrokenError", "Connection", "Headers"]
 
 BUFFER = 1 << 18  # bytes of a stream that wait for their reader; with more the socket is not read
-_LEAST, _MOST = 1 << 14, 1 << 18  # bytes that are read at once: most answers fit into the least
+_LEAST, _MOST = 1 << 14, 1 << 16  # bytes that are parsed at once: most answers fit into the least
 _SWITCHING = 101
 
 
