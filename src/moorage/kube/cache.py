@@ -52,12 +52,13 @@ class Cache(Generic[T]):
         self._pace = pace or watch.Pace()
         self.stale_after = stale_after or 2 * self._pace.idle
         self._replica: replica.Replica[T] = replica.Replica(
-            self._notify,
+            self._tell,
             namespace=scope.namespace,
             labels=scope.labels,
             name=scope.name,
             entry=packed.Packer(model).entry if cold else store.Held,
         )
+        self.event = self._replica.event  # see `watch.Sink`
         self._objects = self._replica.objects
         if not cold:
             self._objects.index("owner", store.owner_uids)
@@ -103,7 +104,7 @@ class Cache(Generic[T]):
         """
         self._subscribers += (fn,)
         for obj in self._objects.objects():
-            self._tell(fn, Change(None, obj, initial=True))
+            self._tell(Change(None, obj, initial=True), (fn,))
         return functools.partial(self._unsubscribe, fn)
 
     def _unsubscribe(self, fn: Callable[[Change[T]], None]) -> None:
@@ -170,10 +171,6 @@ class Cache(Generic[T]):
         """See `watch.Sink`."""
         self._replica.listing()
 
-    def event(self, kind: str, obj: T | codec.Unreadable) -> None:
-        """See `watch.Sink`."""
-        self._replica.event(kind, obj)
-
     async def listed(self, version: str) -> None:
         """See `watch.Sink`."""
         self._replica.listed(version)
@@ -198,15 +195,12 @@ class Cache(Generic[T]):
             log.warning("watch in trouble", watch=str(self.scope), error=str(error))
         self.error = str(error)
 
-    def _notify(self, change: Change[T]) -> None:
-        for fn in self._subscribers:
-            self._tell(fn, change)
-
-    def _tell(self, fn: Callable[[Change[T]], None], change: Change[T]) -> None:
-        try:
-            fn(change)
-        except Exception:
-            log.exception("subscriber failed", watch=str(self.scope))
+    def _tell(self, change: Change[T], only: tuple[Callable[[Change[T]], None], ...] | None = None) -> None:
+        for fn in self._subscribers if only is None else only:
+            try:
+                fn(change)
+            except Exception:
+                log.exception("subscriber failed", watch=str(self.scope))
 
 
 class Own(Generic[T]):

@@ -16,6 +16,7 @@ import httptools
 __all__ = ["BUFFER", "BrokenError", "Connection", "Headers"]
 
 BUFFER = 1 << 18  # bytes of a stream that wait for their reader; with more the socket is not read
+_LEAST, _MOST = 1 << 14, 1 << 16  # bytes that are parsed at once: most answers fit into the least
 _SWITCHING = 101
 
 
@@ -46,11 +47,11 @@ class Headers(Mapping[str, str]):
         return len({key.lower() for key, _ in self._pairs})
 
 
-class Connection(asyncio.Protocol):
+class Connection(asyncio.BufferedProtocol):
     """A connection, and the answer that it reads. `on_lost` is told once when it is gone.
 
     `ask`; then `status`, `headers` and `take` for an answer as a whole, or `read` until it gives nothing for a stream.
-    The methods named on_… are called by the parser, within `data_received`.
+    The methods named on_… are called by the parser, within `buffer_updated`.
     """
 
     def __init__(self, generation: int, on_lost: Callable[[Connection], None]) -> None:
@@ -61,10 +62,12 @@ class Connection(asyncio.Protocol):
         self.heard = False  # of the present exchange something has arrived
         self._on_lost = on_lost
         self._transport: asyncio.Transport
-        self._parser = httptools.HttpResponseParser(self)
+        self._landing = memoryview(bytearray(_LEAST))  # what arrives, until it is parsed
         self._pairs: list[tuple[bytes, bytes]] = []
         self._parts: list[bytes] = []
-        self._size = 0  # of the parts of a stream
+        self.on_body = self._parts.append  # each event of a watch is one, so no more is done with it
+        self._parser = httptools.HttpResponseParser(self)
+        self._size = 0  # about that of the parts of a stream
         self._awaited = False  # an answer, or the rest of one
         self._whole = True
         self._bodiless = False
@@ -99,12 +102,13 @@ class Connection(asyncio.Protocol):
 
     def take(self) -> bytes:
         """What has arrived of the body and was not taken yet."""
-        parts, self._parts = self._parts, []
+        body = b"".join(self._parts)
+        self._parts.clear()
         if self._paused:
             self._paused = False
             self._transport.resume_reading()
         self._size = 0
-        return parts[0] if len(parts) == 1 else b"".join(parts)
+        return body
 
     async def read(self) -> bytes:
         """The next part of a stream's body as soon as there is one, b"" at its end. Raises BrokenError."""
@@ -148,16 +152,33 @@ class Connection(asyncio.Protocol):
         """See `asyncio.Protocol`."""
         self._transport = cast(asyncio.Transport, transport)
 
-    def data_received(self, data: bytes) -> None:
-        """See `asyncio.Protocol`."""
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """See `asyncio.BufferedProtocol`."""
+        return self._landing
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """See `asyncio.BufferedProtocol`."""
         self.heard = True
         try:
-            self._parser.feed_data(data)
+            self._parser.feed_data(self._landing[:nbytes])
         except httptools.HttpParserError as error:
             if self._awaited:
                 self._fail(f"what the server sent is not an HTTP answer: {error}")
             self._ends = True
             self.abort()
+            return
+        if not self._whole and self._parts:
+            self._arrived(nbytes)
+        if nbytes == len(self._landing) < _MOST:
+            self._landing = memoryview(bytearray(2 * nbytes))
+
+    def _arrived(self, nbytes: int) -> None:
+        """More of a stream is there."""
+        self._size += nbytes
+        if self._size >= BUFFER and not self._paused:
+            self._paused = True
+            self._transport.pause_reading()
+        self._wake()
 
     def eof_received(self) -> None:
         """See `asyncio.Protocol`."""
@@ -209,17 +230,6 @@ class Connection(asyncio.Protocol):
             self._awaited = False
         if not self._whole or self._bodiless:
             self._wake()
-
-    def on_body(self, data: bytes) -> None:
-        """A piece of the body."""
-        self._parts.append(data)
-        if self._whole:
-            return
-        self._size += len(data)
-        if self._size >= BUFFER and not self._paused:
-            self._paused = True
-            self._transport.pause_reading()
-        self._wake()
 
     def on_message_complete(self) -> None:
         """The end of the answer, or of a preliminary one."""

@@ -192,7 +192,7 @@ class Replica(Generic[T]):
         fresh.unreadable.pop(key, None)
         if kind == "DELETED":
             fresh.objects.drop(key)
-        elif isinstance(obj, codec.Unreadable):
+        elif type(obj) is codec.Unreadable:
             fresh.unreadable[key] = obj
         else:
             old = self.objects.get(key)
@@ -246,12 +246,10 @@ class Replica(Generic[T]):
     def _event(self, kind: str, key: Key, obj: T | codec.Unreadable, uid: str, version: int) -> None:
         if kind == "DELETED":
             self._deleted(key, uid)
-        elif isinstance(obj, codec.Unreadable):
+            return
+        if type(obj) is codec.Unreadable:
             self.unreadable[key] = obj.why
-        else:
-            self._seen(key, obj, uid, version)
-
-    def _seen(self, key: Key, obj: T, uid: str, version: int) -> None:
+            return
         held = self.objects.get(key)
         if held is None:
             if self._tombs and (tomb := self._tombs.get(key)) is not None and _precedes(obj, uid, version, tomb):
@@ -266,7 +264,7 @@ class Replica(Generic[T]):
         self._notify(Change(old, obj))
 
     def _listed(self, key: Key, entry: store.Entry[T]) -> None:
-        self._seen(key, entry.obj, entry.uid, entry.version)
+        self._event("ADDED", key, entry.obj, entry.uid, entry.version)
 
     def _absent(self, key: Key, version: int) -> None:
         held = self.objects.get(key)

@@ -272,9 +272,9 @@ class Reflector(Generic[T]):
         last: T | codec.Unreadable | None = None
         try:
             for event in events:
-                if isinstance(event, codec.Failed):
+                if type(event) is codec.Failed:
                     raise errors.from_status(f"watch {self._scope}", event.object)
-                if isinstance(event, codec.Bookmark):
+                if type(event) is codec.Bookmark:
                     last = None
                     await self._marked(event, fill)
                 else:
