@@ -31,7 +31,7 @@ BACKLOG_TURN = 8
 """While there is news, every so manyth key is one of the backlog."""
 
 ATTENTION = 1.0
-"""Seconds after news for which the backlog gets but half of its limit, as more news is likely to follow."""
+"""Seconds after news for which the backlog gets but a quarter of its limit, as more news is likely to follow."""
 
 REST = 30.0
 """Seconds for which a resting key is kept from news at most."""
@@ -59,7 +59,7 @@ class WorkQueue(Generic[K]):
     """Keys to look at: now, or after a delay. Failing keys back off from `base` to `cap` seconds, with jitter.
 
     `flow` gives the kind and the namespace of a key; `limits` how many keys of a kind may be worked on at once, for
-    kinds that have a limit; `backlog_limit` how many of the backlog (0: any number), and half of them amid news.
+    kinds that have a limit; `backlog_limit` how many of the backlog (0: any number), and a quarter of them amid news.
     """
 
     def __init__(
@@ -264,7 +264,7 @@ class WorkQueue(Generic[K]):
         """How many keys of the backlog may be worked on now."""
         if self._clock() - self._news_at >= ATTENTION:
             return self._backlog_limit
-        return max(1, self._backlog_limit // 2)
+        return min(self._backlog_limit, max(2, self._backlog_limit // 4))  # 2: one that takes long is passed by
 
     def _is_full(self, kind: Hashable) -> bool:
         limit = self._limits.get(kind)

@@ -159,8 +159,7 @@ def test_a_full_kind_in_the_backlog_does_not_stop_news() -> None:
 
 
 def test_the_backlog_leaves_workers_to_news() -> None:
-    clock = [0.0]
-    keys = make(backlog_limit=2, clock=lambda: clock[0])
+    keys = make(backlog_limit=2)
     for n in range(4):
         keys.add(("A", "old", n), backlog=True)
     taken = [key for _ in range(4) for key in keys.take()]
@@ -170,30 +169,37 @@ def test_the_backlog_leaves_workers_to_news() -> None:
     assert () == keys.take()
     keys.done(("A", "new", 0))
     assert () == keys.take()
-    clock[0] = queue.ATTENTION
-    assert () == keys.take()
     keys.done(("A", "old", 1))
     assert (("A", "old", 2),) == keys.take()
 
 
-def test_amid_news_the_backlog_gets_half_of_its_limit() -> None:
+def test_amid_news_the_backlog_gets_a_quarter_of_its_limit() -> None:
     clock = [0.0]
-    keys: queue.WorkQueue[str] = queue.WorkQueue(backlog_limit=4, clock=lambda: clock[0])
-    for name in "abcdefgh":
-        keys.add(name, backlog=True)
-    keys.add("news")
-    assert ["news", "a", "b"] == [key for _ in range(9) for key in keys.take()]
+    keys: queue.WorkQueue[int] = queue.WorkQueue(backlog_limit=12, clock=lambda: clock[0])
+    for number in range(20):
+        keys.add(number, backlog=True)
+    keys.add(100)
+    assert [100, 0, 1, 2] == [key for _ in range(20) for key in keys.take()]
     clock[0] = queue.ATTENTION - 0.001
     assert () == keys.take()
     clock[0] = queue.ATTENTION
-    assert ["c", "d"] == [key for _ in range(9) for key in keys.take()]
-    keys.add("more")
-    assert ("more",) == keys.take()
-    for done in ("a", "b"):
+    assert list(range(3, 12)) == [key for _ in range(20) for key in keys.take()]
+    keys.add(101)
+    assert (101,) == keys.take()
+    for done in range(9):
         keys.done(done)
-    assert () == keys.take(), "two are half of it"
-    keys.done("c")
-    assert ("e",) == keys.take()
+        assert () == keys.take(), "three are left, and are a quarter"
+    keys.done(9)
+    assert (12,) == keys.take()
+
+
+@pytest.mark.parametrize(("limit", "share"), [(1, 1), (2, 2), (4, 2), (8, 2), (12, 3)])
+def test_amid_news_one_of_the_backlog_that_takes_long_is_passed_by(limit: int, share: int) -> None:
+    keys: queue.WorkQueue[int] = queue.WorkQueue(backlog_limit=limit, clock=lambda: 0.0)
+    for number in range(20):
+        keys.add(number, backlog=True)
+    keys.add(100)
+    assert [100, *range(share)] == [key for _ in range(20) for key in keys.take()]
 
 
 def test_the_news_that_meets_no_backlog_does_not_hold_up_one_that_comes_later() -> None:
