@@ -43,37 +43,32 @@ class Run:
             for runtime in places.rotated(self._operators(), number):
                 if "backlog" in given.only and cases.takes("backlog", runtime, number):
                     await self._take(number, runtime, _as("backlog", bench.backlog(runtime)))
-        if "memory" in given.only:
-            await self._memory()
+        if {"memory", "handover"} & set(given.only):
+            async with world.world(bench.admin, cases.fresh("crowd")) as crowd:
+                await crowd.make_strangers(bench.size.strangers)
+                if "memory" in given.only:
+                    await self._memory(crowd.namespace)
+                if "handover" in given.only and "moorage" in given.runtimes:  # the others hand over to nobody
+                    await self._handover(crowd.namespace)
         if "pods" in given.only:
             for runtime, figures in (await many.measure(bench.size.pods, given.rounds)).items():
                 for figure, rounds in figures.items():
                     self._kept.set("pods", runtime, figure, rounds)
             self._kept.save()
-        if "handover" in given.only and "moorage" in given.runtimes:  # the others hand over to nobody
-            await self._handover()
         if "shards" in given.only and "moorage" in given.runtimes:
             for number in range(given.rounds):
                 await self._take(number, "moorage", _as("shards", handover.shards(bench)))
 
-    async def _handover(self) -> None:
+    async def _memory(self, crowd: str) -> None:
         bench = self._bench
-        async with world.world(bench.admin, cases.fresh("crowd")) as crowd:
-            await crowd.make_strangers(bench.size.strangers)
-            for number in range(self._given.rounds):
-                await self._take(number, "moorage", _as("handover", handover.one_lease(bench, crowd.namespace)))
-
-    async def _memory(self) -> None:
-        bench, count = self._bench, self._bench.size.strangers
-        async with (
-            world.world(bench.admin, cases.fresh("empty")) as empty,
-            world.world(bench.admin, cases.fresh("crowd")) as crowd,
-        ):
-            await crowd.make_strangers(count)
+        async with world.world(bench.admin, cases.fresh("empty")) as empty:
             for number in range(self._given.rounds):
                 for runtime in places.rotated(self._operators(), number):
-                    measured = bench.memory(runtime, empty.namespace, crowd.namespace)
-                    await self._take(number, runtime, _as("memory", measured))
+                    await self._take(number, runtime, _as("memory", bench.memory(runtime, empty.namespace, crowd)))
+
+    async def _handover(self, crowd: str) -> None:
+        for number in range(self._given.rounds):
+            await self._take(number, "moorage", _as("handover", handover.one_lease(self._bench, crowd)))
 
     def _operators(self) -> list[str]:
         return [each for each in self._given.runtimes if each != "limit"]

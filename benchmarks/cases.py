@@ -62,7 +62,7 @@ SHORT = Size(
 )
 
 
-ROUNDS = {("restart", "kopf"): 2, ("backlog", "kopf"): 0}
+ROUNDS = {("restart", "kopf"): 1, ("backlog", "kopf"): 0}
 """(Case, runtime) -> in how many rounds, the first ones, it takes part; what is not named: in all.
 
 Until it has seen all objects that are there kopf does nothing else, and the CPU for that grows faster than their
