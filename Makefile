@@ -3,7 +3,7 @@
 #            IMAGES=prefix where such a cluster pulls images from, if they can't be loaded (demo)
 #            SEED=number   the seed of random tests (test, campaign)
 #            TESTS=path    only these tests (test, campaign)
-#            FULL=1        all rounds at full size, into docs/benchmarks.md: over an hour (bench)
+#            FULL=1        all rounds at full size, into docs/benchmarks.md: about an hour (bench)
 .DEFAULT_GOAL := help
 .PHONY: help demo up down deploy env test unit api e2e campaign bench check vet format image crds docs lock venv clean
 MAKEFLAGS += --no-print-directory

@@ -38,7 +38,7 @@ class Run:
         for number in range(given.rounds):
             for runtime in places.rotated(given.runtimes, number):
                 if "life" in given.only:
-                    restarted = runtime != "limit" and cases.takes("restart", runtime, number)
+                    restarted = cases.takes("restart", runtime, number)
                     await self._take(number, runtime, bench.life(runtime, restarted=restarted))
             for runtime in places.rotated(self._operators(), number):
                 if "backlog" in given.only and cases.takes("backlog", runtime, number):
