@@ -2,7 +2,7 @@
 
     python -m benchmarks [--full] [--rounds N] [--only CASE... [--keep]] [--runtimes NAME...] [--index N]
 
-Each round drives every runtime once, in an order that rotates from round to round, so that all meet the same machine.
+Each round drives every runtime once, in an order that is another in each round, so that all meet the same machine.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ class Run:
         """Every case that is asked for."""
         given, bench = self._given, self._bench
         for number in range(given.rounds):
-            for runtime in places.rotated(given.runtimes, number):
+            for runtime in places.order(given.runtimes, number):
                 if "life" in given.only:
                     restarted = cases.takes("restart", runtime, number)
                     await self._take(number, runtime, bench.life(runtime, restarted=restarted))
-            for runtime in places.rotated(self._operators(), number):
+            for runtime in places.order(self._operators(), number):
                 if "backlog" in given.only and cases.takes("backlog", runtime, number):
                     await self._take(number, runtime, _as("backlog", bench.backlog(runtime)))
         if {"memory", "handover"} & set(given.only):
@@ -63,7 +63,7 @@ class Run:
         bench = self._bench
         async with world.world(bench.admin, cases.fresh("empty")) as empty:
             for number in range(self._given.rounds):
-                for runtime in places.rotated(self._operators(), number):
+                for runtime in places.order(self._operators(), number):
                     await self._take(number, runtime, _as("memory", bench.memory(runtime, empty.namespace, crowd)))
 
     async def _handover(self, crowd: str) -> None:

@@ -265,7 +265,12 @@ def _free_port() -> int:
         return int(it.getsockname()[1])
 
 
-def rotated(runtimes: Sequence[str], number: int) -> list[str]:
-    """The runtimes in the order of round `number`: each comes first equally often."""
-    turn = number % len(runtimes)
-    return [*runtimes[turn:], *runtimes[:turn]]
+def order(runtimes: Sequence[str], number: int) -> list[str]:
+    """The runtimes in the order of round `number`, a Williams design: each comes first equally often, and after each
+    of the others too, as it may find the API server and the machine as that one has left them.
+    """
+    count = len(runtimes)
+    zigzag = [(position + 1) // 2 if position % 2 else count - position // 2 for position in range(count)]
+    if count % 2 and number % 2:
+        zigzag.reverse()  # an odd number of them is balanced after twice as many rounds only
+    return [runtimes[(place + number) % count] for place in zigzag]

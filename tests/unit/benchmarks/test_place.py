@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import collections
+import itertools
+
+import pytest
+
 from benchmarks import place
 
 
-def test_each_runtime_is_first_equally_often_and_none_is_left_out():
-    """Who comes first meets a machine that has rested."""
-    orders = [place.rotated(place.RUNTIMES, number) for number in range(2 * len(place.RUNTIMES))]
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5])
+def test_each_runtime_is_first_equally_often_and_follows_each_other_equally_often(count: int):
+    """What comes before it may have left it a rested machine, or a full one."""
+    runtimes = place.RUNTIMES[:count]
+    orders = [place.order(runtimes, number) for number in range(2 * count)]
 
-    assert sorted([*place.RUNTIMES] * 2) == sorted(order[0] for order in orders)
-    assert all(sorted(place.RUNTIMES) == sorted(order) for order in orders)
+    followed = collections.Counter(pair for order in orders for pair in itertools.pairwise(order))
+
+    assert all(sorted(runtimes) == sorted(order) for order in orders)
+    assert collections.Counter(order[0] for order in orders) == dict.fromkeys(runtimes, 2)
+    assert followed == dict.fromkeys(itertools.permutations(runtimes, 2), 2)
 
 
 def test_every_runtime_has_a_command_of_its_own():
