@@ -120,6 +120,11 @@ class Executor(Generic[kind.O]):
         log.error("action failed", action=type(action).__name__, why=action.why, exc_info=error)
         return decision.Unknown(f"{action.why}: {failure.words(error)}")
 
+    def _though_done(self, error: Exception, action: decision.Action) -> decision.Unknown:
+        """What failed came after the act, which has happened: it must not count as refused."""
+        after = self._world.pressure.told(error) if isinstance(error, errors.KubeError) else 0.0
+        return decision.Unknown(f"{action.why}: done, but what came of it is not known: {error}", after)
+
     async def _do(self, action: decision.Action) -> decision.Outcome:
         match action:
             case decision.Remember():
@@ -267,6 +272,8 @@ class Executor(Generic[kind.O]):
                 own.took(await client.get(kinds.POD, ref.namespace, ref.name, as_=msgspec.Raw))
             except errors.NotFound:
                 own.gone()
+            except errors.KubeError as error:
+                return self._though_done(error, action)
         return decision.Ok()
 
     async def _set_pod_condition(self, action: decision.SetPodCondition) -> decision.Outcome:
@@ -291,7 +298,10 @@ class Executor(Generic[kind.O]):
     async def _call(self, action: decision.Call) -> decision.Outcome:
         outcome = await self._kind.operations[action.operation](self._obj, action.args)
         if action.keep and isinstance(outcome, decision.Ok):
-            await self.write_status(outcome.value)
+            try:
+                await self.write_status(outcome.value)
+            except (errors.KubeError, gate.NotLeading) as error:
+                return self._though_done(error, action)
         return outcome
 
     def _run(self, action: decision.Run) -> decision.Outcome:

@@ -335,12 +335,15 @@ async def undisturbed(stage: Stage, path: Path) -> tuple[Ending, list[str]]:
     return _UNDISTURBED[path]
 
 
-def deviations(played: scenario.Scenario, wanted: Ending, found: Ending) -> list[str]:
-    """How a disturbed run's counts differ from the undisturbed one's."""
+def deviations(played: scenario.Scenario, wanted: Ending, found: Ending, *, again: int = 1) -> list[str]:
+    """How a disturbed run's counts differ from the undisturbed one's.
+
+    `again` is how often what the scenario names so may have been made and removed once more: by each fault once.
+    """
     said = []
     for key in sorted(wanted.made.keys() | found.made.keys() | wanted.removed.keys() | found.removed.keys()):
         made, removed = found.made[key] - wanted.made[key], found.removed[key] - wanted.removed[key]
-        once_more = made == removed == 1 and key.split()[0] in played.again
+        once_more = 0 < made == removed <= again and key.split()[0] in played.again
         if (made or removed) and not once_more:
             said.append(f"{key}: made {made:+} and removed {removed:+} times against an undisturbed run")
     return said

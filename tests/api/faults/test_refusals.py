@@ -34,7 +34,8 @@ async def _campaign(stage: run.Stage, path: Path, count: int, told: report.Repor
         chaos = plans.Chaos(seed, RATE, words=WORDS)
         async with room, run.Run(stage, path, plan=lambda _: chaos, patience=PATIENCE).running() as it:
             try:
-                said = run.deviations(it.scenario, wanted, await it.play(wanted.scenes))
+                ending = await it.play(wanted.scenes)
+                said = run.deviations(it.scenario, wanted, ending, again=chaos.total)
             except run.Deviation as error:
                 said = [str(error)]
             return seed, chaos.total, it.requests, it.busiest, "; ".join(said) or GOOD

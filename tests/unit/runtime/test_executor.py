@@ -287,6 +287,31 @@ async def test_an_eviction_and_a_pod_condition_are_known_at_once(api: FakeApi) -
         assert pods.items()[0]["metadata"]["deletionTimestamp"]
 
 
+@pytest.mark.parametrize(
+    "fault",
+    [errors.TransportError("no", sent=False), Refusal(409, "Conflict"), Refusal(403), Refusal(429), Refusal(500)],
+)
+async def test_what_fails_after_an_act_does_not_make_it_undone(api: FakeApi, fault: Exception) -> None:
+    """The task was begun, the pod evicted: neither was refused, though what came of it could not be kept or read."""
+
+    async def fail(asked: Asked) -> None:
+        if asked.method == "GET" or asked.at.sub == "status":
+            raise fault
+
+    async def begin(*_: Any) -> decision.Outcome:
+        return decision.Ok({"intent": "task-7"})
+
+    await api.put("gadgets", "one")
+    pod = await api.put("pods", "p", {"metadata": {"finalizers": ["x/y"]}})
+    async with bench(api, GadgetKind(operations={"begin": begin})) as it:
+        api.before = fail
+        call = decision.Call(why="w", operation="begin", keep=True)
+        evict = decision.Evict(why="w", ref=kinds.POD.ref("ns", "p", pod["metadata"]["uid"]))
+        for act in (call, evict):
+            (outcome,) = await _carry_out(it, act)
+            assert isinstance(outcome, decision.Unknown)
+
+
 async def test_a_filler_completes_the_body_outside_the_decision(api: FakeApi) -> None:
     async def secret(_: Any, body: dict[str, Any]) -> dict[str, Any]:
         return {**body, "data": {"password": "hunter2"}}

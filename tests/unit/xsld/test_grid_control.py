@@ -33,6 +33,7 @@ class It(msgspec.Struct, frozen=True):
     )
     tasks: tuple[answers.Task, ...] = ()
     templates: tuple[str, ...] | None = ()
+    taken: bool = True  # status knows that the server has these settings
     grids_known: bool = True
     facts: dict[str, Any] = {}
 
@@ -87,10 +88,11 @@ class It(msgspec.Struct, frozen=True):
     @property
     def seen(self) -> control.Seen:
         spec = msgspec.convert(self.spec, types.DataGridSpec)
+        taken = settings.digest(spec) if self.taken else "of-others"
         whole = control.Seen(
             meta=self.meta,
             spec=spec,
-            status=self.status,
+            status=msgspec.structs.replace(self.status, last_applied_hash=taken),
             now=NOW,
             limits=config.Retry(),
             busy=BUSY,
@@ -334,7 +336,7 @@ ROWS: dict[str, Row] = {
     "it failed, and is online after all": row(
         It().failed(9),
         "grid_is_online",
-        acts("TaskDone", "remember no-attempts made"),
+        acts("TaskDone", "remember no-attempts made lastAppliedHash"),
         "grid g is online",
     ),
     # what it waits for
@@ -404,7 +406,10 @@ ROWS: dict[str, Row] = {
         It().server("Stopped"), "grid_is_online", Waits("GridCreating", "group", 300.0, again=BUSY), "grid g is Stopped"
     ),
     "it was there before, and is taken over": row(
-        It().says(made=False), "grid_is_online", acts("TaskDone", "remember no-attempts made")
+        It().says(made=False), "grid_is_online", acts("TaskDone", "remember no-attempts made lastAppliedHash")
+    ),
+    "it has the settings, though nobody saw it take them": row(
+        It().but(taken=False), "grid_is_online", acts("TaskDone", "remember no-attempts made lastAppliedHash")
     ),
 }
 

@@ -227,8 +227,10 @@ def grid_is_online(seen: Seen) -> Verdict:
     """In the end the grid can be used."""
     grid = seen.grid
     if grid is not None and grid.status == seen.said.grid_online:
-        if seen.status.attempts or not seen.status.made:
-            note = decision.Remember(why="it is well", fields={"attempts": 0, "made": True})
+        taken = settings.digest(seen.spec)  # also where what was asked had its effect unnoticed
+        if seen.status.attempts or not seen.status.made or seen.status.last_applied_hash != taken:
+            fields = {"attempts": 0, "made": True, "lastAppliedHash": taken}
+            note = decision.Remember(why="it is well", fields=fields)
             return Act(Reason.TASK_DONE, f"grid {seen.grid_name} is online", (note,))
         return DONE
     state = grid.status if grid else "missing"
