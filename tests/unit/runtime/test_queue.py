@@ -229,6 +229,19 @@ def test_a_long_back_off_is_kept_from_news_for_a_rest_only() -> None:
     assert keys.take() == ("a",)
 
 
+def test_news_within_a_long_back_off_comes_at_the_end_of_the_rest() -> None:
+    """Not when the key would have come by itself."""
+    clock = Clock()
+    keys: queue.WorkQueue[str] = queue.WorkQueue(clock=clock, base=100, rng=Flat())
+    keys.rest("a")
+    clock.now += 1
+    keys.add("a")
+    clock.now += queue.REST - 1.001
+    assert keys.take() == ()
+    clock.now += 0.002
+    assert keys.take() == ("a",)
+
+
 async def test_a_closed_queue_leaves_no_alarm_behind_and_takes_no_wish() -> None:
     keys: queue.WorkQueue[str] = queue.WorkQueue()
     waiting = asyncio.create_task(keys.get())
