@@ -48,7 +48,10 @@ async def _campaign(stage: run.Stage, path: Path, told: report.Report, *, whole:
 
     async def one(point: Point) -> tuple[str, str, int, int, str]:
         async with room:
-            return f"{point[0]}-{point[1]}", *await _killed(stage, path, point, wanted)
+            row = f"{point[0]}-{point[1]}", *await _killed(stage, path, point, wanted)
+        if row[-1] != GOOD:
+            told.say("  ".join(map(str, row)))  # at once: the table comes when all is over, perhaps in an hour
+        return row
 
     rows = await asyncio.gather(*map(one, _chosen(len(writes), whole=whole)))
     told.table(("point", "write", "requests", "most in a second", "outcome"), rows)
