@@ -19,11 +19,13 @@ class Report:
         self._began = time.monotonic()
         name = re.sub(r"\W+", "-", test.rpartition("/test_")[2].replace(".py::test_", "-")).strip("-")
         self._path = FOLDER / f"{name}.txt"
-        self._lines = [f"MOORAGE_TEST_SEED={SEED} .venv/bin/pytest '{test}' -s", ""]
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        self._path.write_text(f"MOORAGE_TEST_SEED={SEED} .venv/bin/pytest '{test}' -s\n\n")
 
     def say(self, text: str) -> None:
-        """One line."""
-        self._lines.append(text)
+        """One line, written at once: a campaign may be cut."""
+        with self._path.open("a") as file:
+            file.write(f"{text}\n")
 
     def table(self, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
         """Columns as wide as they need be; numbers to the right."""
@@ -38,9 +40,6 @@ class Report:
         self.say("")
 
     def close(self) -> str:
-        """Write it down, and return it."""
+        """All that was said."""
         self.say(f"{time.monotonic() - self._began:.0f} s")
-        text = "\n".join(self._lines) + "\n"
-        FOLDER.mkdir(parents=True, exist_ok=True)
-        self._path.write_text(text)
-        return text
+        return self._path.read_text()

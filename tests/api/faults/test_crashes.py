@@ -50,7 +50,7 @@ async def _campaign(stage: run.Stage, path: Path, told: report.Report, *, whole:
         async with room:
             row = f"{point[0]}-{point[1]}", *await _killed(stage, path, point, wanted)
         if row[-1] != GOOD:
-            told.say("  ".join(map(str, row)))  # at once: the table comes when all is over, perhaps in an hour
+            told.say("  ".join(map(str, row)))  # the table comes when all is over, perhaps in an hour
         return row
 
     rows = await asyncio.gather(*map(one, _chosen(len(writes), whole=whole)))
