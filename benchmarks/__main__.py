@@ -106,7 +106,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--full", action="store_true", help="the sizes and rounds of the table; else small ones")
     parser.add_argument("--rounds", type=int, help="default: 7 of the full form, else 2")
     parser.add_argument("--only", nargs="+", choices=CASES, default=CASES)
-    parser.add_argument("--runtimes", nargs="+", choices=places.RUNTIMES, default=places.RUNTIMES)
+    parser.add_argument("--runtimes", nargs="+", choices=results.RUNTIMES, default=results.RUNTIMES)
     parser.add_argument("--index", default="3", help="of the testbed")
     parser.add_argument("--into", type=Path, help="the file for the figures")
     parser.add_argument("--keep", action="store_true", help="in that file, the cases that are not taken now")

@@ -19,10 +19,10 @@ import yaml
 
 from benchmarks import bare, measure
 from benchmarks.operators import moorage_widget, names
+from benchmarks.results import RUNTIMES
 
 ROOT = Path(__file__).parents[1]
 BUILD = ROOT / "build" / "benchmarks"
-RUNTIMES = ("moorage", "controller-runtime", "controller-runtime-ryw", "kopf", "limit")
 MEMBERS = ("member-1", "member-2", "member-3", "member-4")
 """Accounts of processes that run beside each other."""
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+RUNTIMES = ("moorage", "controller-runtime", "controller-runtime-ryw", "kopf", "limit")
 Rounds = dict[str, dict[str, dict[str, list[float]]]]
 
 

@@ -9,9 +9,8 @@ from collections.abc import Sequence
 import msgspec
 
 from benchmarks import stats
-from benchmarks.results import Rounds
+from benchmarks.results import RUNTIMES, Rounds
 
-RUNTIMES = ("moorage", "controller-runtime", "controller-runtime-ryw", "kopf", "limit")
 CR, RYW = "controller-runtime", "controller-runtime-ryw"
 
 

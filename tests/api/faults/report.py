@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Coroutine, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 FOLDER = Path(__file__).parents[3] / "build" / "faults"
 SEED = int(os.environ.get("MOORAGE_TEST_SEED") or 20261128)
+
+Row = tuple[Any, ...]
 
 
 class Report:
@@ -26,6 +30,19 @@ class Report:
         """One line, written at once: a campaign may be cut."""
         with self._path.open("a") as file:
             file.write(f"{text}\n")
+
+    async def rows(self, header: Sequence[str], runs: Iterable[Coroutine[Any, Any, Row]], *, good: str) -> list[Row]:
+        """What runs give, a table of it in the end, and each row that doesn't end in `good` as soon as it is there."""
+
+        async def told(run: Coroutine[Any, Any, Row]) -> Row:
+            row = await run
+            if row[-1] != good:
+                self.say("  ".join(map(str, row)))
+            return row
+
+        rows = await asyncio.gather(*map(told, runs))
+        self.table(header, rows)
+        return rows
 
     def table(self, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
         """Columns as wide as they need be; numbers to the right."""

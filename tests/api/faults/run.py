@@ -26,6 +26,8 @@ from tests.api.runtime import operate
 
 from . import faulty, observer, proxy, scenario, surroundings, waiting
 
+GOOD = "as undisturbed"
+
 
 class Deviation(AssertionError):
     """A disturbed run did not come out as the undisturbed one."""
@@ -230,6 +232,23 @@ class Run:
         await self.seen.caught_up()
         ending.made, ending.removed = self.seen.made, self.seen.removed
         return ending
+
+    async def outcome(
+        self,
+        wanted: Ending,
+        *,
+        after: Callable[[int], Awaitable[None]] | None = None,
+        again: Callable[[], int] = lambda: 1,
+    ) -> str:
+        """`GOOD` when the story, played here, ends as an undisturbed one; else how it deviates.
+
+        `after` as in `play`; `again` as in `deviations`, asked when the story is over.
+        """
+        try:
+            found = await self.play(wanted.scenes, after=after)
+        except Deviation as error:
+            return str(error)
+        return "; ".join(deviations(self.scenario, wanted, found, again=again())) or GOOD
 
     async def _do(self, act: scenario.Act) -> None:
         if body := act.create:

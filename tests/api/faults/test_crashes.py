@@ -20,7 +20,6 @@ from . import report, run, scenario
 
 SLICE = 2
 TOGETHER = 4
-GOOD = "as undisturbed"
 Point = tuple[int, str]
 
 
@@ -35,11 +34,8 @@ async def _killed(stage: run.Stage, path: Path, point: Point, wanted: run.Ending
     """What was being written, requests in all and at most in a second, and what came out."""
     points = run.Points(point)
     async with run.Run(stage, path, points=points).running() as it:
-        try:
-            said = run.deviations(it.scenario, wanted, await it.play(wanted.scenes))
-        except run.Deviation as error:
-            said = [str(error)]
-        return points.killed or "not reached", it.requests, it.busiest, "; ".join(said) or GOOD
+        outcome = await it.outcome(wanted)
+        return points.killed or "not reached", it.requests, it.busiest, outcome
 
 
 async def _campaign(stage: run.Stage, path: Path, told: report.Report, *, whole: bool) -> None:
@@ -48,14 +44,11 @@ async def _campaign(stage: run.Stage, path: Path, told: report.Report, *, whole:
 
     async def one(point: Point) -> tuple[str, str, int, int, str]:
         async with room:
-            row = f"{point[0]}-{point[1]}", *await _killed(stage, path, point, wanted)
-        if row[-1] != GOOD:
-            told.say("  ".join(map(str, row)))  # the table comes when all is over, perhaps in an hour
-        return row
+            return f"{point[0]}-{point[1]}", *await _killed(stage, path, point, wanted)
 
-    rows = await asyncio.gather(*map(one, _chosen(len(writes), whole=whole)))
-    told.table(("point", "write", "requests", "most in a second", "outcome"), rows)
-    bad = [row for row in rows if row[4] != GOOD]
+    header = "point", "write", "requests", "most in a second", "outcome"
+    rows = await told.rows(header, map(one, _chosen(len(writes), whole=whole)), good=run.GOOD)
+    bad = [row for row in rows if row[4] != run.GOOD]
     missed = sum(row[1] == "not reached" for row in rows)
     told.say(f"{len(writes)} write points, {len(rows)} runs, {len(bad)} deviations, {missed} points not reached")
 

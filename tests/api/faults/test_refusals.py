@@ -21,7 +21,6 @@ TOGETHER = 3
 PATIENCE = 3.0
 """So many times an undisturbed run's: what was refused often rests for a while."""
 
-GOOD = "as undisturbed"
 WORDS = {**plans.ANYTHING, "event": tuple(word for word in plans.ANYTHING["event"] if word != "stall")}
 """Silence lasts too long at the pace of real life; it has its place in `test_thousands`."""
 
@@ -33,16 +32,12 @@ async def _campaign(stage: run.Stage, path: Path, count: int, told: report.Repor
     async def one(seed: int) -> tuple[int, int, int, int, str]:
         chaos = plans.Chaos(seed, RATE, words=WORDS)
         async with room, run.Run(stage, path, plan=lambda _: chaos, patience=PATIENCE).running() as it:
-            try:
-                ending = await it.play(wanted.scenes)
-                said = run.deviations(it.scenario, wanted, ending, again=chaos.total)
-            except run.Deviation as error:
-                said = [str(error)]
-            return seed, chaos.total, it.requests, it.busiest, "; ".join(said) or GOOD
+            outcome = await it.outcome(wanted, again=lambda: chaos.total)
+            return seed, chaos.total, it.requests, it.busiest, outcome
 
-    rows = await asyncio.gather(*(one(report.SEED + number) for number in range(count)))
-    told.table(("seed", "faults", "requests", "most in a second", "outcome"), rows)
-    bad = [row for row in rows if row[4] != GOOD]
+    header = "seed", "faults", "requests", "most in a second", "outcome"
+    rows = await told.rows(header, (one(report.SEED + number) for number in range(count)), good=run.GOOD)
+    bad = [row for row in rows if row[4] != run.GOOD]
     told.say(f"{sum(row[1] for row in rows)} faults in {len(rows)} runs, {len(bad)} deviations")
 
     assert [] == bad

@@ -27,18 +27,17 @@ EVERYDAY = scenario.everyday()
 
 async def _events(stage: run.Stage, path: Path, words: Sequence[str], told: report.Report) -> None:
     wanted, _ = await run.undisturbed(stage, path)
-    rows = []
-    for word in words:
-        plan = plans.Every(word)
-        async with run.Run(stage, path, plan=lambda _, plan=plan: plan).running() as it:
-            try:
-                bad = run.deviations(it.scenario, wanted, await it.play(wanted.scenes))
-            except run.Deviation as error:
-                bad = [str(error)]
-        rows.append((word, plan.events, plan.dropped, "; ".join(bad) or "as undisturbed"))
-    told.table(("every event", "events", "never seen", "outcome"), rows)
+    alone = asyncio.Semaphore()
 
-    assert {"as undisturbed"} == {row[3] for row in rows}
+    async def one(word: str) -> tuple[str, int, int, str]:
+        plan = plans.Every(word)
+        async with alone, run.Run(stage, path, plan=lambda _: plan).running() as it:
+            outcome = await it.outcome(wanted)
+        return word, plan.events, plan.dropped, outcome
+
+    rows = await told.rows(("every event", "events", "never seen", "outcome"), map(one, words), good=run.GOOD)
+
+    assert {run.GOOD} == {row[3] for row in rows}
     assert all(row[1] for row in rows)
 
 
@@ -69,7 +68,7 @@ class Album(past.Listener):
 
 async def _stale(
     stage: run.Stage, path: Path, wanted: run.Ending, act: int, draw: random.Random
-) -> tuple[int, int, list[str]]:
+) -> tuple[int, int, str]:
     """Killed after that act, it starts in a moment of the past: lists served, writes tried on them, what came out."""
     album, lives = Album(stage), []
 
@@ -87,11 +86,8 @@ async def _stale(
             await waiting.until(lambda: it.actor.manager._synced and it.actor.idle)
             then.go_on()
 
-        try:
-            bad = run.deviations(it.scenario, wanted, await it.play(wanted.scenes, after=after))
-        except run.Deviation as error:
-            bad = [str(error)]
-        return lives[0].stale if lives else 0, len(it.actor.wire.writes), bad
+        outcome = await it.outcome(wanted, after=after)
+        return lives[0].stale if lives else 0, len(it.actor.wire.writes), outcome
 
 
 async def _campaign(stage: run.Stage, path: Path, count: int, told: report.Report) -> None:
@@ -99,19 +95,17 @@ async def _campaign(stage: run.Stage, path: Path, count: int, told: report.Repor
     draw, room = random.Random(report.SEED), asyncio.Semaphore(TOGETHER)
     acts = [number for number, act in enumerate(scenario.load(path, "none").story) if act.settle]
 
-    async def one(number: int, seed: float) -> tuple[object, ...]:
+    async def one(number: int, seed: float) -> tuple[int, int, int, str]:
         async with room:
             act = acts[number % len(acts)]
             return act, *await _stale(stage, path, wanted, act, random.Random(seed))
 
-    rows = await asyncio.gather(*(one(number, draw.random()) for number in range(count)))
-    told.table(
-        ("killed after act", "stale lists", "writes since", "outcome"),
-        [(*row[:3], row[3] or "as undisturbed") for row in rows],
-    )
-    told.say(f"{len(rows)} restarts into the past, {sum(bool(row[3]) for row in rows)} deviations")
+    header = "killed after act", "stale lists", "writes since", "outcome"
+    rows = await told.rows(header, (one(number, draw.random()) for number in range(count)), good=run.GOOD)
+    bad = [row for row in rows if row[3] != run.GOOD]
+    told.say(f"{len(rows)} restarts into the past, {len(bad)} deviations")
 
-    assert [] == [row for row in rows if row[3]]
+    assert [] == bad
     assert all(row[1] for row in rows)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks import cases, place, table
+from benchmarks import cases, results, table
 
 
 def test_a_runtime_takes_part_in_every_round_unless_it_is_said_otherwise():
@@ -16,5 +16,5 @@ def test_no_target_hangs_on_a_case_that_a_runtime_takes_less_often():
     less = {(case, runtime) for case, runtime in cases.ROUNDS}
     less |= {(case, runtime) for of, runtime in less if of == "restart" for case in ("idle", "steady")}
 
-    assert {runtime for _, runtime in less} <= set(place.RUNTIMES)
+    assert {runtime for _, runtime in less} <= set(results.RUNTIMES)
     assert less.isdisjoint((target.case, target.peer or "moorage") for target in table.TARGETS)

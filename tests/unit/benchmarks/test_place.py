@@ -7,13 +7,13 @@ import itertools
 
 import pytest
 
-from benchmarks import place
+from benchmarks import place, results
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 5])
 def test_each_runtime_is_first_equally_often_and_follows_each_other_equally_often(count: int):
     """What comes before it may have left it a rested machine, or a full one."""
-    runtimes = place.RUNTIMES[:count]
+    runtimes = results.RUNTIMES[:count]
     orders = [place.order(runtimes, number) for number in range(2 * count)]
 
     followed = collections.Counter(pair for order in orders for pair in itertools.pairwise(order))
@@ -25,6 +25,6 @@ def test_each_runtime_is_first_equally_often_and_follows_each_other_equally_ofte
 
 def test_every_runtime_has_a_command_of_its_own():
     """Or two columns of the table would show the same."""
-    commands = {tuple(place.command(runtime)) for runtime in place.RUNTIMES}
+    commands = {tuple(place.command(runtime)) for runtime in results.RUNTIMES}
 
-    assert len(place.RUNTIMES) == len(commands)
+    assert len(results.RUNTIMES) == len(commands)

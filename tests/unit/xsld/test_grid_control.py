@@ -33,7 +33,6 @@ class It(msgspec.Struct, frozen=True):
     )
     tasks: tuple[answers.Task, ...] = ()
     templates: tuple[str, ...] | None = ()
-    taken: bool = True  # status knows that the server has these settings
     grids_known: bool = True
     facts: dict[str, Any] = {}
 
@@ -87,12 +86,10 @@ class It(msgspec.Struct, frozen=True):
 
     @property
     def seen(self) -> control.Seen:
-        spec = msgspec.convert(self.spec, types.DataGridSpec)
-        taken = settings.digest(spec) if self.taken else "of-others"
         whole = control.Seen(
             meta=self.meta,
-            spec=spec,
-            status=msgspec.structs.replace(self.status, last_applied_hash=taken),
+            spec=msgspec.convert(self.spec, types.DataGridSpec),
+            status=self.status,
             now=NOW,
             limits=config.Retry(),
             busy=BUSY,
@@ -110,7 +107,7 @@ NO_RECOVERY = {"recovery": {"policy": "None"}}
 SHOWS = "what_was_asked_shows"
 WANTED = "grid_is_as_wanted"
 SPACED = "failures_are_spaced"
-ENDED = "remember no-asked no-attempts lastAppliedHash made"
+ENDED = "remember no-asked no-attempts made"
 FAILURE = "remember no-asked no-taskId attempts failedAt failedGeneration"
 UNBEGUN = "remember no-asked no-taskId no-attempts failedAt failedGeneration"
 
@@ -336,7 +333,7 @@ ROWS: dict[str, Row] = {
     "it failed, and is online after all": row(
         It().failed(9),
         "grid_is_online",
-        acts("TaskDone", "remember no-attempts made lastAppliedHash"),
+        acts("TaskDone", "remember no-attempts made"),
         "grid g is online",
     ),
     # what it waits for
@@ -406,10 +403,7 @@ ROWS: dict[str, Row] = {
         It().server("Stopped"), "grid_is_online", Waits("GridCreating", "group", 300.0, again=BUSY), "grid g is Stopped"
     ),
     "it was there before, and is taken over": row(
-        It().says(made=False), "grid_is_online", acts("TaskDone", "remember no-attempts made lastAppliedHash")
-    ),
-    "it has the settings, though nobody saw it take them": row(
-        It().but(taken=False), "grid_is_online", acts("TaskDone", "remember no-attempts made lastAppliedHash")
+        It().says(made=False), "grid_is_online", acts("TaskDone", "remember no-attempts made")
     ),
 }
 
@@ -539,15 +533,8 @@ def test_a_failure_counts_for_the_spec_that_was_asked_for() -> None:
         assert (1, 2) == (fields["attempts"], fields["failedGeneration"])
 
 
-def test_a_success_is_remembered_with_its_settings() -> None:
-    it = NEW.server().asked("Create", attempts=2)
-
-    assert {
-        "asked": "",
-        "attempts": 0,
-        "lastAppliedHash": settings.digest(it.seen.spec),
-        "made": True,
-    } == remembered(it)
+def test_a_success_is_remembered() -> None:
+    assert {"asked": "", "attempts": 0, "made": True} == remembered(NEW.server().asked("Create", attempts=2))
 
 
 def test_a_step_that_is_asked_without_a_cache_waits() -> None:
@@ -599,12 +586,15 @@ def test_facts(it: It, type_: str, status: bool, reason: str, says: str) -> None
     assert says in found.message
 
 
+TAKEN = {"lastAppliedHash": settings.digest(It().seen.spec)}
 REPORTS: dict[str, tuple[It, dict[str, Any]]] = {
-    "well": (It(), {"cache": "c", "status": "Online"}),
+    "well": (It(), {"cache": "c", "status": "Online", **TAKEN}),
+    "it differs": (It().wants(lockTimeout=9).server(lockTimeout="15"), {"cache": "c", "status": "Online"}),
+    "it is an older one's": (It().fact(older="h"), {"cache": "c", "status": "Online"}),
     "missing": (It().missing(), {"cache": "c", "status": ""}),
     "nobody tells of grids": (It().but(grids_known=False), {"cache": "c"}),
     "the group is not known": (It().fact(polled=DOWN), {"cache": "c"}),
-    "which cache is not clear": (It().caches(), {"status": "Online"}),
+    "which cache is not clear": (It().caches(), {"status": "Online", **TAKEN}),
     "it was made in another": (It().fact(elsewhere="d", polled=NOT_YET), {}),
     "nothing is known": (It().fact(caches=DOWN, polled=DOWN), {}),
 }

@@ -98,8 +98,7 @@ def what_was_asked_shows(seen: Seen) -> Verdict:
     if shows and settled:
         fields: dict[str, Any] = {"asked": ""}
         if asked != DELETE:
-            applied = {} if _superseded(seen) else {"lastAppliedHash": settings.digest(seen.spec)}
-            fields |= {"attempts": 0, **applied, "made": True}
+            fields |= {"attempts": 0, "made": True}
         elif seen.meta.deleting:  # of one that is made anew its failures count on, or it would be for ever
             fields["attempts"] = 0
         note = decision.Remember(why="it has ended well", fields=fields, ended=_ended(seen, "succeeded"))
@@ -227,10 +226,8 @@ def grid_is_online(seen: Seen) -> Verdict:
     """In the end the grid can be used."""
     grid = seen.grid
     if grid is not None and grid.status == seen.said.grid_online:
-        taken = settings.digest(seen.spec)  # also where what was asked had its effect unnoticed
-        if seen.status.attempts or not seen.status.made or seen.status.last_applied_hash != taken:
-            fields = {"attempts": 0, "made": True, "lastAppliedHash": taken}
-            note = decision.Remember(why="it is well", fields=fields)
+        if seen.status.attempts or not seen.status.made:  # also where what was asked had its effect unnoticed
+            note = decision.Remember(why="it is well", fields={"attempts": 0, "made": True})
             return Act(Reason.TASK_DONE, f"grid {seen.grid_name} is online", (note,))
         return DONE
     state = grid.status if grid else "missing"
@@ -350,4 +347,6 @@ def report(seen: Seen) -> dict[str, Any]:
         said["cache"] = seen.cache.name
     if _known(seen):
         said["status"] = seen.grid.status if seen.grid else ""
+    if seen.grid is not None and not seen.older and not settings.differences(seen.spec, seen.grid):
+        said["lastAppliedHash"] = settings.digest(seen.spec)
     return said
