@@ -5,6 +5,7 @@ Its transport is never harmed. What differs from run to run (uids, versions, tim
 
 from __future__ import annotations
 
+import copy
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -101,12 +102,24 @@ async def state(
                     continue
                 where = f"{number}/" if number else ""
                 key = f"{resource.kind} {where}{body['metadata']['name']}"
-                for path in ignore:
-                    kind, _, field = path.partition(".")
-                    if kind == resource.kind:
-                        _drop(body, field.split("."))
+                _ignore(resource.kind, body, ignore)
                 found[key] = mask(body, names, masked)
     return found
+
+
+def without(found: State, ignore: Iterable[str]) -> State:
+    """The same state without these fields."""
+    rest = copy.deepcopy(found)
+    for key, body in rest.items():
+        _ignore(key.split()[0], body, ignore)
+    return mask(rest, ())
+
+
+def _ignore(kind: str, body: dict[str, Any], paths: Iterable[str]) -> None:
+    for path in paths:
+        of, _, field = path.partition(".")
+        if of == kind:
+            _drop(body, field.split("."))
 
 
 def _drop(body: Any, path: list[str]) -> None:

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import uuid
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -114,7 +114,7 @@ class Actor(operate.Operator):
 class Run:
     """A scenario in a namespace of its own. `plan` gives the faults of each life, by its number from 0 on.
 
-    `patience` is a factor to the scenario's own.
+    `patience` is a factor to the scenario's own. With `stale` what the scenario calls so is allowed.
     """
 
     def __init__(
@@ -125,10 +125,14 @@ class Run:
         points: Points | None = None,
         plan: Callable[[int], faulty.Plan | None] = lambda _: None,
         patience: float = 1.0,
+        stale: bool = False,
     ) -> None:
         self.namespace = f"run-{uuid.uuid4().hex[:10]}"
         self.scenario = scenario.load(path, self.namespace)
         self.points = points or Points()
+        allowed = self.scenario.stale if stale else ()
+        self._once_more = {each for each in allowed if "." not in each}
+        self._spared = [each for each in allowed if "." in each]
         self._patience = patience * self.scenario.patience
         self._stage, self._plan, self._client = stage, plan, stage.client
         self.lives: list[Actor] = []
@@ -245,10 +249,12 @@ class Run:
         `after` as in `play`; `again` as in `deviations`, asked when the story is over.
         """
         try:
-            found = await self.play(wanted.scenes, after=after)
+            scenes = [observer.without(scene, self._spared) for scene in wanted.scenes]
+            found = await self.play(scenes, after=after)
         except Deviation as error:
             return str(error)
-        return "; ".join(deviations(self.scenario, wanted, found, again=again())) or GOOD
+        said = deviations(self.scenario, wanted, found, again=again(), once_more=self._once_more)
+        return "; ".join(said) or GOOD
 
     async def _do(self, act: scenario.Act) -> None:
         if body := act.create:
@@ -281,7 +287,8 @@ class Run:
         """All that is looked at, masked."""
         told = self.scenario
         looked = [told.resource(each) for each in told.look]
-        return await observer.state(self._client, looked, told.namespaces, ignore=told.ignore, masked=told.mask)
+        ignore = (*told.ignore, *self._spared)
+        return await observer.state(self._client, looked, told.namespaces, ignore=ignore, masked=told.mask)
 
     async def _equal(self, wanted: observer.State) -> bool:
         return wanted == await self.state()
@@ -354,15 +361,21 @@ async def undisturbed(stage: Stage, path: Path) -> tuple[Ending, list[str]]:
     return _UNDISTURBED[path]
 
 
-def deviations(played: scenario.Scenario, wanted: Ending, found: Ending, *, again: int = 1) -> list[str]:
+def deviations(
+    played: scenario.Scenario, wanted: Ending, found: Ending, *, again: int = 1, once_more: Collection[str] = ()
+) -> list[str]:
     """How a disturbed run's counts differ from the undisturbed one's.
 
     `again` is how often what the scenario names so may have been made and removed once more: by each fault once.
+    One of each kind of `once_more` may have been made besides, and left or removed.
     """
     said = []
     for key in sorted(wanted.made.keys() | found.made.keys() | wanted.removed.keys() | found.removed.keys()):
         made, removed = found.made[key] - wanted.made[key], found.removed[key] - wanted.removed[key]
-        once_more = 0 < made == removed <= again and key.split()[0] in played.again
-        if (made or removed) and not once_more:
+        kind = key.split()[0]
+        allowed = (0 < made == removed <= again and kind in played.again) or (
+            0 <= removed <= made <= 1 and kind in once_more
+        )
+        if (made or removed) and not allowed:
             said.append(f"{key}: made {made:+} and removed {removed:+} times against an undisturbed run")
     return said

@@ -91,6 +91,11 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     again: tuple[str, ...] = ()
     """Counted kinds whose objects a disturbed operator may make, and then also remove, once more."""
 
+    stale: tuple[str, ...] = ()
+    """What an operator that starts with lists of the past may do: counted kinds of which it may make one once more,
+    and fields that may differ.
+    """
+
     everyday: bool = True
     """False: played in campaigns alone, as a run takes long."""
 
