@@ -254,12 +254,17 @@ async def test_a_shard_whose_task_runs_is_given_when_it_has_ended(
     async with fleet(client, user.namespace, 2) as it:
         first = it.start()
         first.kind.work = work
-        for name in ("one", "two", "three", "four"):
-            await user.create(name, text="a", task="t1")
+        names: list[str] = []
+        busy: set[int] = set()
+        while busy != {0, 1}:  # a uid is chance, and a shard without a task is given at once
+            names.append(f"w{len(names)}")
+            await user.create(names[-1], text="a", task="t1")
+            made = await user.look(names[-1])
+            assert made is not None
+            busy.add(first.manager._shards.of(made.metadata.uid).number)
         await begun.wait()
         await operate.until(lambda: held(first) == {0, 1})
-        while first.manager._world.tasks.running < 4:
-            await asyncio.sleep(0.01)
+        await operate.until(lambda: first.manager._world.tasks.running == len(names))
         second = it.start()
         await operate.until(lambda: any(shard.giving for shard in first.manager._shards.all))
         renewals = len(first.wire.other)
@@ -267,7 +272,7 @@ async def test_a_shard_whose_task_runs_is_given_when_it_has_ended(
         assert (set(), []) == (held(second), second.wrote)
         end.set()
         await operate.until(it.is_even)
-        for name in ("one", "two", "three", "four"):
+        for name in names:
             found = await user.ready(name)
             assert ("t1", "t1") == (found.status.begun, found.status.finished)
         assert [] == it.wrong
