@@ -44,7 +44,11 @@ def _pinned(file: str, before: str) -> str:
 
 
 def _commit() -> str:
-    return _said("git", "-C", str(places.ROOT), "describe", "--always", "--dirty")
+    """Of the code: what the benchmark itself writes while it runs is no change of that."""
+    git = ("git", "-C", str(places.ROOT))
+    compared = (*git, "diff", "--quiet", "HEAD", "--", ".", ":!benchmarks/results", ":!docs/benchmarks.md")
+    changed = subprocess.run(compared, check=False).returncode == 1
+    return _said(*git, "describe", "--always") + ("-dirty" if changed else "")
 
 
 def _go() -> str:
