@@ -302,6 +302,9 @@ class Run:
         if not (all(map(_is_settled, self._own(found))) and self._expected(act, found) and self.actor.idle):
             return None
         await asyncio.sleep(0.3)  # the distance of the two looks
+        await self.seen.caught_up()
+        if self.seen.orphans:
+            return None
         same = found == await self.state()
         return (found,) if same and self.actor.idle and written == len(self.actor.wire.writes) else None
 
