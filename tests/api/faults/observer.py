@@ -67,16 +67,12 @@ class Observer:
             self.removed[f"{kind} {old.metadata.name}"] += 1
 
     @property
-    def orphans(self) -> list[str]:
-        """What the garbage collector is still to remove: its owner is of a counted kind, and gone."""
+    def has_orphans(self) -> bool:
+        """Whether the garbage collector is still to remove something: its owner is of a counted kind, and gone."""
         kinds = {cache.scope.resource.kind for cache in self._watched}
-        there = {it.metadata.uid for cache in self._watched for it in cache.items()}
-        return [
-            f"{cache.scope.resource.kind} {it.metadata.name}"
-            for cache in self._watched
-            for it in cache.items()
-            if any(owner.kind in kinds and owner.uid not in there for owner in it.metadata.owner_references)
-        ]
+        there = [it.metadata for cache in self._watched for it in cache.items()]
+        uids = {it.uid for it in there}
+        return any(owner.kind in kinds and owner.uid not in uids for it in there for owner in it.owner_references)
 
     async def caught_up(self) -> None:
         """Return when its watches have all that the server has, so that its counts are whole."""

@@ -13,7 +13,11 @@ from typing import Any
 FOLDER = Path(__file__).parents[3] / "build" / "faults"
 SEED = int(os.environ.get("MOORAGE_TEST_SEED") or 20261128)
 
+GOOD = "as undisturbed"
+"""The outcome of a run in which nothing deviates."""
+
 Row = tuple[Any, ...]
+"""What is told of a run; its outcome comes last."""
 
 
 class Report:
@@ -31,18 +35,22 @@ class Report:
         with self._path.open("a") as file:
             file.write(f"{text}\n")
 
-    async def rows(self, header: Sequence[str], runs: Iterable[Coroutine[Any, Any, Row]], *, good: str) -> list[Row]:
-        """What runs give, a table of it in the end, and each row that doesn't end in `good` as soon as it is there."""
+    async def collect(
+        self, header: Sequence[str], runs: Iterable[Coroutine[Any, Any, Row]], *, together: int
+    ) -> tuple[list[Row], list[Row]]:
+        """Rows of all runs, so many `together`, and those that deviate, which are told at once; in the end a table."""
+        room = asyncio.Semaphore(together)
 
         async def told(run: Coroutine[Any, Any, Row]) -> Row:
-            row = await run
-            if row[-1] != good:
+            async with room:
+                row = await run
+            if row[-1] != GOOD:
                 self.say("  ".join(map(str, row)))
             return row
 
         rows = await asyncio.gather(*map(told, runs))
         self.table(header, rows)
-        return rows
+        return rows, [row for row in rows if row[-1] != GOOD]
 
     def table(self, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
         """Columns as wide as they need be; numbers to the right."""

@@ -24,9 +24,7 @@ from moorage.operators import system
 from moorage.runtime import kind
 from tests.api.runtime import operate
 
-from . import faulty, observer, proxy, scenario, surroundings, waiting
-
-GOOD = "as undisturbed"
+from . import faulty, observer, proxy, report, scenario, surroundings, waiting
 
 
 class Deviation(AssertionError):
@@ -244,7 +242,7 @@ class Run:
         after: Callable[[int], Awaitable[None]] | None = None,
         again: Callable[[], int] = lambda: 1,
     ) -> str:
-        """`GOOD` when the story, played here, ends as an undisturbed one; else how it deviates.
+        """`report.GOOD` when the story, played here, ends as an undisturbed one; else how it deviates.
 
         `after` as in `play`; `again` as in `deviations`, asked when the story is over.
         """
@@ -254,7 +252,7 @@ class Run:
         except Deviation as error:
             return str(error)
         said = deviations(self.scenario, wanted, found, again=again(), once_more=self._once_more)
-        return "; ".join(said) or GOOD
+        return "; ".join(said) or report.GOOD
 
     async def _do(self, act: scenario.Act) -> None:
         if body := act.create:
@@ -303,7 +301,7 @@ class Run:
             return None
         await asyncio.sleep(0.3)  # the distance of the two looks
         await self.seen.caught_up()
-        if self.seen.orphans:
+        if self.seen.has_orphans:
             return None
         same = found == await self.state()
         return (found,) if same and self.actor.idle and written == len(self.actor.wire.writes) else None

@@ -9,7 +9,6 @@ after it has carried it out. The state after each act, and how often each object
 
 from __future__ import annotations
 
-import asyncio
 import os
 import random
 from pathlib import Path
@@ -40,15 +39,12 @@ async def _killed(stage: run.Stage, path: Path, point: Point, wanted: run.Ending
 
 async def _campaign(stage: run.Stage, path: Path, told: report.Report, *, whole: bool) -> None:
     wanted, writes = await run.undisturbed(stage, path)
-    room = asyncio.Semaphore(TOGETHER)
 
     async def one(point: Point) -> tuple[str, str, int, int, str]:
-        async with room:
-            return f"{point[0]}-{point[1]}", *await _killed(stage, path, point, wanted)
+        return f"{point[0]}-{point[1]}", *await _killed(stage, path, point, wanted)
 
     header = "point", "write", "requests", "most in a second", "outcome"
-    rows = await told.rows(header, map(one, _chosen(len(writes), whole=whole)), good=run.GOOD)
-    bad = [row for row in rows if row[4] != run.GOOD]
+    rows, bad = await told.collect(header, map(one, _chosen(len(writes), whole=whole)), together=TOGETHER)
     missed = sum(row[1] == "not reached" for row in rows)
     told.say(f"{len(writes)} write points, {len(rows)} runs, {len(bad)} deviations, {missed} points not reached")
 

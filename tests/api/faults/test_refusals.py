@@ -8,7 +8,6 @@ object must have been made and removed as often. Its helm is spared: what a fail
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import pytest
@@ -27,17 +26,16 @@ WORDS = {**plans.ANYTHING, "event": tuple(word for word in plans.ANYTHING["event
 
 async def _campaign(stage: run.Stage, path: Path, count: int, told: report.Report) -> None:
     wanted, _ = await run.undisturbed(stage, path)
-    room = asyncio.Semaphore(TOGETHER)
 
     async def one(seed: int) -> tuple[int, int, int, int, str]:
         chaos = plans.Chaos(seed, RATE, words=WORDS)
-        async with room, run.Run(stage, path, plan=lambda _: chaos, patience=PATIENCE).running() as it:
+        async with run.Run(stage, path, plan=lambda _: chaos, patience=PATIENCE).running() as it:
             outcome = await it.outcome(wanted, again=lambda: chaos.total)
             return seed, chaos.total, it.requests, it.busiest, outcome
 
     header = "seed", "faults", "requests", "most in a second", "outcome"
-    rows = await told.rows(header, (one(report.SEED + number) for number in range(count)), good=run.GOOD)
-    bad = [row for row in rows if row[4] != run.GOOD]
+    runs = (one(report.SEED + number) for number in range(count))
+    rows, bad = await told.collect(header, runs, together=TOGETHER)
     told.say(f"{sum(row[1] for row in rows)} faults in {len(rows)} runs, {len(bad)} deviations")
 
     assert [] == bad

@@ -10,7 +10,6 @@ but that what a scenario calls stale may have been made once more by one that st
 
 from __future__ import annotations
 
-import asyncio
 import random
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,17 +27,16 @@ EVERYDAY = scenario.everyday()
 
 async def _events(stage: run.Stage, path: Path, words: Sequence[str], told: report.Report) -> None:
     wanted, _ = await run.undisturbed(stage, path)
-    alone = asyncio.Semaphore()
 
     async def one(word: str) -> tuple[str, int, int, str]:
         plan = plans.Every(word)
-        async with alone, run.Run(stage, path, plan=lambda _: plan).running() as it:
+        async with run.Run(stage, path, plan=lambda _: plan).running() as it:
             outcome = await it.outcome(wanted)
         return word, plan.events, plan.dropped, outcome
 
-    rows = await told.rows(("every event", "events", "never seen", "outcome"), map(one, words), good=run.GOOD)
+    rows, _ = await told.collect(("every event", "events", "never seen", "outcome"), map(one, words), together=1)
 
-    assert {run.GOOD} == {row[3] for row in rows}
+    assert {report.GOOD} == {row[3] for row in rows}
     assert all(row[1] for row in rows)
 
 
@@ -97,17 +95,16 @@ async def _stale(
 
 async def _campaign(stage: run.Stage, path: Path, count: int, told: report.Report) -> None:
     wanted, _ = await run.undisturbed(stage, path)
-    draw, room = random.Random(report.SEED), asyncio.Semaphore(TOGETHER)
+    draw = random.Random(report.SEED)
     acts = [number for number, act in enumerate(scenario.load(path, "none").story) if act.settle]
 
     async def one(number: int, seed: float) -> tuple[int, int, int, int, str]:
-        async with room:
-            act = acts[number % len(acts)]
-            return act, *await _stale(stage, path, wanted, act, random.Random(seed))
+        act = acts[number % len(acts)]
+        return act, *await _stale(stage, path, wanted, act, random.Random(seed))
 
     header = "killed after act", "stale lists", "writes since", "made once more", "outcome"
-    rows = await told.rows(header, (one(number, draw.random()) for number in range(count)), good=run.GOOD)
-    bad = [row for row in rows if row[-1] != run.GOOD]
+    runs = (one(number, draw.random()) for number in range(count))
+    rows, bad = await told.collect(header, runs, together=TOGETHER)
     more = sum(row[3] for row in rows)
     told.say(f"{len(rows)} restarts into the past, {more} objects made once more, {len(bad)} deviations")
 
