@@ -32,16 +32,19 @@ FIELD_MANAGER = "moorage"
 class Reason(str, enum.Enum):  # noqa: UP042 - a member carries its documentation too
     """Base of each system's reasons. Reasons are API: documented, stable, CamelCase.
 
-    A member is declared as `NAME = "CamelCase", "what it means and what to do"`.
+    A member is declared as `NAME = "CamelCase", "what it means", "what comes next"`: who must do what, or
+    what is awaited and from whom.
     """
 
     help: str
+    next: str
 
-    def __new__(cls, value: str, text: str = "") -> Reason:
+    def __new__(cls, value: str, text: str = "", next_: str = "") -> Reason:
         """Keep the documentation beside the value, for the generated reasons page."""
         member = str.__new__(cls, value)
         member._value_ = value
         member.help = text
+        member.next = next_
         return member
 
     def __str__(self) -> str:
@@ -215,7 +218,8 @@ class Wait(msgspec.Struct, frozen=True, tag=True):
     """Something will happen by itself. `on` names the event, `within` (seconds) is when the wait becomes overdue.
 
     `again` asks for another look after that many seconds, for events that nothing announces. `unseen` says that this
-    process has only not looked yet, as after a restart: status then keeps what the last look wrote, for a while.
+    process has only not looked yet, as after a restart: status then keeps what the last look wrote, for a while. `next`
+    says what is awaited and from whom, where it is more than the reason's own `next`.
     """
 
     reason: str
@@ -224,6 +228,7 @@ class Wait(msgspec.Struct, frozen=True, tag=True):
     within: float
     again: float = 0.0
     unseen: bool = False
+    next: str = ""
 
 
 class Blocked(msgspec.Struct, frozen=True, tag=True):
