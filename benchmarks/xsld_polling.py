@@ -48,7 +48,7 @@ PASSWORD = "Bench-Mark-2020"  # noqa: S105 - of test members
 CONFIG = {
     "systems": {
         "xsld": {
-            "serviceAccount": {"name": "moorage", "namespace": "moorage-system"},
+            "accounts": "moorage-accounts",
             "clusterRole": "moorage-xsld-namespace",
             "poll": {"taskSeconds": IDLE, "busySeconds": IDLE, "idleSeconds": IDLE},
         }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import subprocess
 import uuid
@@ -9,6 +10,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 from moorage.api import kinds
 from moorage.kube import client as kube_client
@@ -33,6 +35,21 @@ def cluster() -> str:
     if not path.exists():
         subprocess.run([str(ROOT / "testbed" / "testbed"), "up", "--level", "api"], check=True)
     return str(path)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def account_roles(cluster: str) -> None:
+    """What the accounts may do by which moorage reaches a namespace: the chart's roles, under the tests' own names."""
+    tools = {**os.environ, "PATH": os.pathsep.join([str(ROOT / ".testbed" / "bin"), os.environ["PATH"]])}
+    command = ["helm", "template", "test-moorage", "charts/moorage"]
+    command += [f"--show-only=templates/{system}/rbac.yaml" for system in ("collector", "xsld")]
+    run = functools.partial(subprocess.run, check=True, capture_output=True, text=True, env=tools, cwd=ROOT)
+    rendered = yaml.safe_load_all(run(command).stdout)
+    names = ("test-moorage-collector-tenant", "test-moorage-xsld-namespace")
+    roles = [body for body in rendered if body["kind"] == "ClusterRole" and body["metadata"]["name"] in names]
+    assert len(roles) == len(names)
+    apply = ["kubectl", "--kubeconfig", cluster, "apply", "--server-side", "--force-conflicts", "-f", "-"]
+    run(apply, input=yaml.safe_dump_all(roles))
 
 
 @pytest.fixture

@@ -1,8 +1,11 @@
 {{/*
-A policy for what the operator writes, up to its validations, with its binding. Of a dict:
+A policy up to its validations, with its binding. Of a dict:
   root, name          the chart's values, and the policy's name after the release's
   group, resources, operations
+  who                 optional: a CEL expression of whose requests it is about; the operator's, where it is left out
   binding             optional: the policy is about the RoleBinding of this name alone
+  namespace           optional: the policy is about objects in this namespace alone
+  except              optional: groups that it is not about
 */}}
 {{- define "moorage.policy" -}}
 {{- $name := printf "%s-%s" (include "moorage.fullname" .root) .name -}}
@@ -25,14 +28,26 @@ metadata:
 spec:
   failurePolicy: Fail
   matchConstraints:
+    {{- with .namespace }}
+    namespaceSelector:
+      matchLabels:
+        kubernetes.io/metadata.name: {{ . }}
+    {{- end }}
     resourceRules:
       - apiGroups: [{{ .group | quote }}]
         apiVersions: ["*"]
         resources: {{ .resources | toJson }}
         operations: {{ .operations | toJson }}
+    {{- with .except }}
+    excludeResourceRules:
+      - apiGroups: {{ . | toJson }}
+        apiVersions: ["*"]
+        resources: ["*/*"]
+        operations: ["*"]
+    {{- end }}
   matchConditions:
-    - name: the-operator
-      expression: request.userInfo.username == '{{ include "moorage.user" .root }}'
+    - name: whose
+      expression: {{ .who | default (include "moorage.isOperator" .root) }}
     {{- with .binding }}
     - name: the-binding
       expression: >-
@@ -40,8 +55,16 @@ spec:
     {{- end }}
 {{- end -}}
 
+{{/* CEL: a request of the operator itself, and one of an account by which it reaches a namespace. */}}
+{{- define "moorage.isOperator" -}}
+request.userInfo.username == '{{ include "moorage.user" . }}'
+{{- end -}}
+{{- define "moorage.isAccount" -}}
+request.userInfo.username.startsWith('{{ include "moorage.accountUser" . }}')
+{{- end -}}
+
 {{/*
-A policy for the RoleBinding moorage-SYSTEM, by which the operator gets one ClusterRole in a namespace. It holds what is so for
+A policy for the RoleBinding moorage-SYSTEM, by which the account of a namespace gets one ClusterRole there. It holds what is so for
 every system; a system's own rules are further validations behind it. Of a dict: root, system, role.
 */}}
 {{- define "moorage.bindingPolicy" -}}
@@ -56,15 +79,16 @@ every system; a system's own rules are further validations behind it. Of a dict:
     - expression: >-
         request.operation == 'DELETE' || (has(object.subjects) && object.subjects.size() == 1
         && object.subjects[0].kind == 'ServiceAccount'
-        && object.subjects[0].name == '{{ include "moorage.serviceAccount" .root }}'
-        && object.subjects[0].namespace == '{{ .root.Release.Namespace }}')
-      message: moorage may bind nobody but itself.
+        && object.subjects[0].name == '{{ .system }}.' + request.namespace
+        && object.subjects[0].namespace == '{{ include "moorage.accounts" .root }}')
+      messageExpression: >-
+        'moorage may bind nobody in namespace ' + request.namespace + ' but the account of that namespace, {{ .system }}.' + request.namespace + '.'
       reason: Forbidden
     - expression: >-
         request.operation == 'DELETE'
-        || !(request.namespace.startsWith('kube-') || request.namespace == '{{ .root.Release.Namespace }}')
+        || !(request.namespace.startsWith('kube-') || request.namespace in ['{{ .root.Release.Namespace }}', '{{ include "moorage.accounts" .root }}'])
       messageExpression: >-
-        'moorage may not bind itself in namespace ' + request.namespace + ': it belongs to the cluster or to moorage itself.'
+        'moorage may have no rights in namespace ' + request.namespace + ': it belongs to the cluster or to moorage itself.'
         + ' Make the resource that asks for it in another namespace.'
       reason: Forbidden
 {{- end -}}

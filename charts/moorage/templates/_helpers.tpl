@@ -39,12 +39,22 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 system:serviceaccount:{{ .Release.Namespace }}:{{ include "moorage.serviceAccount" . }}
 {{- end -}}
 
-{{/* The role that a RoleBinding gives the operator in a tenant's namespace. */}}
+{{/* The namespace of the accounts by which moorage reaches other namespaces, one account for each. Nothing else is in it. */}}
+{{- define "moorage.accounts" -}}
+{{ include "moorage.fullname" . }}-accounts
+{{- end -}}
+
+{{/* How each account's name begins, as the API server has it; the system, a dot, and the namespace that it reaches follow. */}}
+{{- define "moorage.accountUser" -}}
+system:serviceaccount:{{ include "moorage.accounts" . }}:
+{{- end -}}
+
+{{/* The role that a RoleBinding gives the account of a tenant's namespace there. */}}
 {{- define "moorage.collector.tenantRole" -}}
 {{ include "moorage.fullname" . }}-collector-tenant
 {{- end -}}
 
-{{/* The role that a RoleBinding gives the operator in a namespace that holds caches. */}}
+{{/* The role that a RoleBinding gives the account of a namespace that holds caches there. */}}
 {{- define "moorage.xsld.namespaceRole" -}}
 {{ include "moorage.fullname" . }}-xsld-namespace
 {{- end -}}
@@ -83,10 +93,10 @@ system:serviceaccount:{{ .Release.Namespace }}:{{ include "moorage.serviceAccoun
 {{/* What `moorage run` reads. */}}
 {{- define "moorage.config" -}}
 {{- $systems := dict -}}
-{{- $account := dict "name" (include "moorage.serviceAccount" $) "namespace" $.Release.Namespace -}}
+{{- $accounts := include "moorage.accounts" $ -}}
 {{- with .Values.systems.collector -}}
 {{- if .enabled -}}
-{{- $own := dict "serviceAccount" $account "tenantClusterRole" (include "moorage.collector.tenantRole" $) -}}
+{{- $own := dict "accounts" $accounts "tenantClusterRole" (include "moorage.collector.tenantRole" $) -}}
 {{- $clusters := dict -}}
 {{- range $name, $source := .charts.clusters -}}
 {{- $_ := set $clusters $name (include "moorage.chartSource" $source | fromJson) -}}
@@ -97,7 +107,7 @@ system:serviceaccount:{{ .Release.Namespace }}:{{ include "moorage.serviceAccoun
 {{- end -}}
 {{- with .Values.systems.xsld -}}
 {{- if .enabled -}}
-{{- $own := dict "serviceAccount" $account "clusterRole" (include "moorage.xsld.namespaceRole" $) -}}
+{{- $own := dict "accounts" $accounts "clusterRole" (include "moorage.xsld.namespaceRole" $) -}}
 {{- $_ := set $systems "xsld" (merge $own (omit . "enabled")) -}}
 {{- end -}}
 {{- end -}}

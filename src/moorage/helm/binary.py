@@ -65,7 +65,10 @@ class Pulled(msgspec.Struct, frozen=True):
 
 
 class Helm:
-    """Runs helm. One instance may run any number of calls at once; how many is for the caller to bound."""
+    """Runs helm. One instance may run any number of calls at once; how many is for the caller to bound.
+
+    `as_user`: with whose rights helm reads and writes, by impersonation; empty is its own.
+    """
 
     def __init__(self, path: str | Path, kube: KubeAccess, scratch: Path, *, grace: float = 5.0) -> None:
         """`scratch` is made private and is ours alone; `grace` is in seconds, from SIGTERM to SIGKILL."""
@@ -96,6 +99,7 @@ class Helm:
         timeout: float = 300,
         take_ownership: bool = False,
         crds: bool = False,
+        as_user: str = "",
     ) -> Done:
         """Installs the release or upgrades it to exactly these values (never to merged earlier ones).
 
@@ -114,11 +118,18 @@ class Helm:
             if digest_labels
             else []
         )
-        ended = await self._run("upgrade", args, timeout, given=values, keep=(release, namespace))
+        ended = await self._run("upgrade", args, timeout, given=values, keep=(release, namespace), as_user=as_user)
         return _done(ended)
 
     async def rollback(
-        self, release: str, namespace: str, revision: int, *, history_max: int = 5, timeout: float = 300
+        self,
+        release: str,
+        namespace: str,
+        revision: int,
+        *,
+        history_max: int = 5,
+        timeout: float = 300,
+        as_user: str = "",
     ) -> Done:
         """Makes a new revision out of an earlier one, with that one's labels."""
         args = [
@@ -129,15 +140,23 @@ class Helm:
             "--force-conflicts",
             f"--history-max={history_max}",
         ]
-        return _done(await self._run("rollback", [*args, *_in(namespace), *_timeout(timeout)], timeout))
+        args += [*_in(namespace), *_timeout(timeout)]
+        return _done(await self._run("rollback", args, timeout, as_user=as_user))
 
     async def uninstall(
-        self, release: str, namespace: str, *, timeout: float = 300, cascade: str = "background", hooks: bool = True
+        self,
+        release: str,
+        namespace: str,
+        *,
+        timeout: float = 300,
+        cascade: str = "background",
+        hooks: bool = True,
+        as_user: str = "",
     ) -> Done:
         """Deletes the release's objects and records; a release that is not there counts as success. Doesn't wait."""
         args = ["uninstall", release, "--ignore-not-found", f"--cascade={cascade}", *_in(namespace), *_timeout(timeout)]
         args += [] if hooks else ["--no-hooks"]
-        return _done(await self._run("uninstall", args, timeout))
+        return _done(await self._run("uninstall", args, timeout, as_user=as_user))
 
     async def template(
         self,
@@ -193,11 +212,12 @@ class Helm:
         given: Mapping[str, Any] | None = None,
         keep: Sequence[str] = (),
         offline: bool = False,
+        as_user: str = "",
     ) -> process.Ended:
         work = Path(tempfile.mkdtemp(dir=self._home / "tmp"))
         try:
             stdin = json.dumps(given).encode() if given is not None else b""
-            env = self._environment(work, offline)
+            env = self._environment(work, offline) | ({"HELM_KUBEASUSER": as_user} if as_user else {})
             ended = await process.run([self.path, *args], stdin=stdin, env=env, timeout=timeout, grace=self._grace)
         except OSError as error:
             missing = isinstance(error, FileNotFoundError | PermissionError)

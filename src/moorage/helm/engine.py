@@ -67,12 +67,16 @@ class Engine:
         store: charts.Charts,
         chart_source: Callable[[str], Awaitable[charts.ChartSource]],
         request: Callable[[Any], Request],
+        user: Callable[[str], str],
     ) -> None:
+        """`user`: with whose rights all in a namespace is read and written, helm's doings included."""
         self._world, self._request = world, request
-        self._watches = runtime_watches.Watches(lambda namespace: watches.NamespaceView(world, namespace))
+        self._watches = runtime_watches.Watches(
+            lambda namespace: watches.NamespaceView(world, namespace, user(namespace))
+        )
         served = discovery.Discovery(world.client)
-        self._lookups = lookups.Lookups(world.client, served, helm, store, chart_source, world.enqueue)
-        self._runs = runs.Runs(world, served, helm, self.job)
+        self._lookups = lookups.Lookups(world.client, served, helm, store, chart_source, world.enqueue, user)
+        self._runs = runs.Runs(world, served, helm, self.job, user)
         self.operations, self.guards = self._runs.operations, self._runs.guards
         self._compared: dict[meta.ObjectRef, tuple[str, str, tuple[str, ...]]] = {}
 

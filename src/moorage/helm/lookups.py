@@ -103,8 +103,10 @@ class Lookups:
         store: charts.Charts,
         chart_source: Callable[[str], Awaitable[charts.ChartSource]],
         enqueue: Callable[[Hashable], None],
+        user: Callable[[str], str],
     ) -> None:
         self._client, self._helm, self._store, self._chart_source = client, helm, store, chart_source
+        self._user = user
         self._discovery = served
         self.chosen = source.Source("chart", self._choose, enqueue, deadline=120)
         self.pinned = source.Source("chart", self._fetch, enqueue, deadline=120)
@@ -134,6 +136,10 @@ class Lookups:
             self.capabilities,
             self.last_words,
         )
+
+    def _within(self, namespace: str) -> kube_client.Client:
+        """What reads in a release's namespace and nowhere else, wherever a record or a claim may point to."""
+        return self._client.as_(self._user(namespace))
 
     # --- charts ----------------------------------------------------------------------------------
 
@@ -219,7 +225,7 @@ class Lookups:
     # --- records and live objects ----------------------------------------------------------------
 
     async def _record(self, key: RecordKey) -> Loaded:
-        secret = await self._client.get(kinds.SECRET, key.namespace, key.secret, as_=SecretView)
+        secret = await self._within(key.namespace).get(kinds.SECRET, key.namespace, key.secret, as_=SecretView)
         revision = records.Revision.from_metadata(secret.metadata)
         record = records.decode(secret.data.get("release", ""))
         parsed = manifest.parse(record.manifest)
@@ -246,7 +252,7 @@ class Lookups:
     async def _drift(self, key: DriftKey) -> tuple[str, ...]:
         """By a live read: the watch may not have seen yet what helm wrote, and shows no Secret's data at all."""
         try:
-            live = await self._client.get(key.resource, key.ref.namespace, key.ref.name)
+            live = await self._within(key.record.namespace).get(key.resource, key.ref.namespace, key.ref.name)
         except errors.NotFound:
             return ()  # the watch will tell
         return drift.differing(key.wanted, live)
@@ -254,7 +260,7 @@ class Lookups:
     async def _unseen(self, key: DriftKey) -> tuple[str, ...]:
         """What is wrong with an object that the watch doesn't have: it is gone, or has lost the label it is seen by."""
         try:
-            live = await self._client.get(key.resource, key.ref.namespace, key.ref.name)
+            live = await self._within(key.record.namespace).get(key.resource, key.ref.namespace, key.ref.name)
         except errors.NotFound:
             return (comparison.THE_OBJECT,)
         return drift.differing(key.wanted, live)
@@ -264,7 +270,7 @@ class Lookups:
         for item in key.items:
             try:
                 resource = await self._discovery.resource(item.ref.api_version, item.ref.kind)
-                live = await self._client.get(
+                live = await self._within(key.target.namespace).get(
                     resource, item.ref.namespace, item.ref.name, as_=meta.Partial, metadata_only=True
                 )
             except errors.NotFound:
@@ -279,7 +285,9 @@ class Lookups:
         namespace, pod, container, _restarts = key
         for previous in (True, False):
             try:
-                text = await self._client.logs(namespace, pod, container=container, previous=previous, tail=1)
+                text = await self._within(namespace).logs(
+                    namespace, pod, container=container, previous=previous, tail=1
+                )
             except errors.ApiError:
                 continue
             if text.strip() and not text.startswith(_NO_LOG):

@@ -48,10 +48,14 @@ class Runs:
     """Operations and guards over one helm binary. `job` gives what is known of an object now."""
 
     def __init__(
-        self, world: kind.World, served: discovery.Discovery, helm: binary.Helm, job: Callable[[Any], Job]
+        self,
+        world: kind.World,
+        served: discovery.Discovery,
+        helm: binary.Helm,
+        job: Callable[[Any], Job],
+        user: Callable[[str], str],
     ) -> None:
-        self._world, self._helm, self._job = world, helm, job
-        self._client: kube_client.Client = world.client
+        self._world, self._helm, self._job, self._user = world, helm, job, user
         self._discovery = served
         self.settled: dict[meta.ObjectRef, frozenset[str]] = {}
         """Field paths that a repair did not change: a webhook has the last word there."""
@@ -68,6 +72,10 @@ class Runs:
             "claim_is_not_mine": self.claim_is_not_mine,
             "release_is_gone": self.release_is_gone,
         }
+
+    def _within(self, namespace: str) -> kube_client.Client:
+        """What acts in a release's namespace and nowhere else."""
+        return self._world.client.as_(self._user(namespace))
 
     # --- long runs -------------------------------------------------------------------------------
 
@@ -88,6 +96,7 @@ class Runs:
                 history_max=job.policy.history_limit,
                 timeout=HELM_TIMEOUT,
                 take_ownership=bool(args.get("adopt")),
+                as_user=self._user(job.target.namespace),
             )
         )
 
@@ -101,6 +110,7 @@ class Runs:
                 int(args["to"]),
                 history_max=job.policy.history_limit,
                 timeout=HELM_TIMEOUT,
+                as_user=self._user(job.target.namespace),
             )
         )
 
@@ -108,7 +118,12 @@ class Runs:
         """Remove what the record names, and the record."""
         job = self._job(obj)
         return await self._helm_run(
-            self._helm.uninstall(job.target.release, job.target.namespace, timeout=HELM_TIMEOUT)
+            self._helm.uninstall(
+                job.target.release,
+                job.target.namespace,
+                timeout=HELM_TIMEOUT,
+                as_user=self._user(job.target.namespace),
+            )
         )
 
     async def _helm_run(self, run: Any) -> decision.Outcome:
@@ -124,7 +139,8 @@ class Runs:
         """Set a pending record to failed, exactly in the state in which it was seen."""
         namespace = self._job(obj).target.namespace
         name, version = str(args["secret"]), str(args["resourceVersion"])
-        live = await self._client.get(kinds.SECRET, namespace, name, as_=lookups.SecretView)
+        client = self._within(namespace)
+        live = await client.get(kinds.SECRET, namespace, name, as_=lookups.SecretView)
         if live.metadata.uid != args["uid"] or live.metadata.resource_version != version:
             return decision.Conflict(f"record {name} moved")
         data, labels = records.with_status(
@@ -136,7 +152,7 @@ class Runs:
             {"op": "replace", "path": "/data/release", "value": data},
         ]
         ops += [{"op": "add", "path": f"/metadata/labels/{k}", "value": v} for k, v in labels.items()]
-        await self._client.patch_json(
+        await client.patch_json(
             kinds.SECRET, namespace, name, ops, field_manager="moorage", timeout=self._world.gate.timeout(15.0)
         )
         return decision.Ok()
@@ -149,9 +165,10 @@ class Runs:
         if job.record is None or job.record.seen.revision != args["revision"] or ref not in job.record.objects:
             return decision.Conflict("the release moved")
         body = job.record.objects[ref]
+        client = self._within(job.target.namespace)
         resource = await self._discovery.resource(ref.api_version, ref.kind)
         try:
-            live = await self._client.get(resource, ref.namespace, ref.name)
+            live = await client.get(resource, ref.namespace, ref.name)
         except errors.NotFound:
             live = None
         wanted = drift.desired(body, job.target.release, job.target.namespace)
@@ -159,16 +176,16 @@ class Runs:
             return decision.Ok()  # put right meanwhile
         again = drift.restore_body(body, job.target.release, job.target.namespace, live=live)
         if live is not None and (edited := comparison.renamed(wanted, live, manager=drift.MANAGER)):
-            live = await self._take_over(resource, ref, live, edited) or live
+            live = await self._take_over(client, resource, ref, live, edited) or live
         try:
-            made = await self._apply(resource, ref, again)
+            made = await self._apply(client, resource, ref, again)
         except errors.Invalid as refusal:
             # what somebody has put beside it can't be there with it
-            taken = await self._take_over(resource, ref, live, (takeover.SPEC,)) if live else None
+            taken = await self._take_over(client, resource, ref, live, (takeover.SPEC,)) if live else None
             if taken is None:
                 return self._given_up(ref, live, job.record, refusal)
             try:
-                made = await self._apply(resource, ref, again)
+                made = await self._apply(client, resource, ref, again)
             except errors.Invalid as still:
                 return self._given_up(ref, taken, job.record, still)
         self.given_up.pop(ref, None)
@@ -184,18 +201,25 @@ class Runs:
         return decision.Refused("Invalid", str(refusal))
 
     async def _take_over(
-        self, resource: meta.Resource, ref: meta.ObjectRef, live: dict[str, Any], places: tuple[fieldsets.Path, ...]
+        self,
+        client: kube_client.Client,
+        resource: meta.Resource,
+        ref: meta.ObjectRef,
+        live: dict[str, Any],
+        places: tuple[fieldsets.Path, ...],
     ) -> dict[str, Any] | None:
         """Make it helm's what others have set there, so that the next apply takes it away; None if there is none."""
         taking = takeover.ops(live, drift.MANAGER, places)
         if not taking:
             return None
         ops = [{"op": "test", "path": "/metadata/uid", "value": live["metadata"]["uid"]}, *taking]
-        write = functools.partial(self._client.patch_json, resource, ref.namespace, ref.name, ops)
+        write = functools.partial(client.patch_json, resource, ref.namespace, ref.name, ops)
         return await self._write(resource, ref, write)
 
-    async def _apply(self, resource: meta.Resource, ref: meta.ObjectRef, body: dict[str, Any]) -> dict[str, Any]:
-        write = functools.partial(self._client.apply, resource, ref.namespace, ref.name, body)
+    async def _apply(
+        self, client: kube_client.Client, resource: meta.Resource, ref: meta.ObjectRef, body: dict[str, Any]
+    ) -> dict[str, Any]:
+        write = functools.partial(client.apply, resource, ref.namespace, ref.name, body)
         return await self._write(resource, ref, write)
 
     async def _write(
@@ -227,7 +251,7 @@ class Runs:
         if refusal := await self.claim_is_mine(obj, args):
             return refusal
         target = self._job(obj).target
-        left = await self._client.list(
+        left = await self._within(target.namespace).list(
             kinds.SECRET,
             target.namespace,
             labels=f"{records.SELECTOR},name={target.release}",
@@ -238,7 +262,7 @@ class Runs:
 
     async def _live_claim(self, target: seen.Target) -> seen.ClaimSeen | None:
         try:
-            found = await self._client.get(
+            found = await self._within(target.namespace).get(
                 kinds.CONFIG_MAP, target.namespace, claim.name(target.release), as_=claim.ClaimObject
             )
         except errors.NotFound:

@@ -20,8 +20,8 @@ CHILDREN = "app.kubernetes.io/managed-by=Helm"
 class NamespaceView(watches.View):
     """The watches of one namespace."""
 
-    def __init__(self, world: kind.World, namespace: str) -> None:
-        super().__init__(world, namespace)
+    def __init__(self, world: kind.World, namespace: str, user: str) -> None:
+        super().__init__(world, namespace, user)
         self._kinds: dict[meta.Resource, kube_cache.Cache[Any]] = {}
         self.claims = self.open(kinds.CONFIG_MAP, claim.ClaimObject, labels=claim.SELECTOR)
         self.records = self.open(kinds.SECRET, meta.Partial, labels=records.SELECTOR, metadata_only=True)

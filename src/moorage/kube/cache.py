@@ -238,7 +238,7 @@ class Own(Generic[T]):
 
 
 class Caches:
-    """All watches of a process: one per resource, namespace, selector, model and tier, shared by who asks alike."""
+    """All watches of a process: one per resource, namespace, selector, model, tier and user, shared by who asks so."""
 
     def __init__(self, client: kube_client.Client, *, pace: watch.Pace | None = None) -> None:
         self._client = client
@@ -256,13 +256,17 @@ class Caches:
         name: str = "",
         metadata_only: bool = False,
         cold: bool = False,
+        user: str = "",
     ) -> Cache[T]:
-        """A running cache; `release` it when done. Raises ValueError for a malformed selector."""
+        """A running cache, read with the rights of `user`, or one's own; `release` it when done.
+
+        Raises ValueError for a malformed selector.
+        """
         selectors.matches(labels, {})
-        scope = watch.Scope(resource, namespace, labels, name, metadata_only)
+        scope = watch.Scope(resource, namespace, labels, name, metadata_only, user)
         cache: Cache[T] | None = self._caches.get((scope, model, cold))
         if cache is None:
-            cache = Cache(self._client, scope, model, pace=self._pace, cold=cold)
+            cache = Cache(self._client.as_(user), scope, model, pace=self._pace, cold=cold)
             self._caches[scope, model, cold] = cache
             cache.start()
         self._users[cache] = self._users.get(cache, 0) + 1

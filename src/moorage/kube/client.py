@@ -73,9 +73,16 @@ class _Kinded(msgspec.Struct):
 class Client:
     """One API server. Safe for concurrent use; keeps no state but its transport, and what the server can't do."""
 
-    def __init__(self, wire: transport.Transport) -> None:
-        self.transport = wire
+    def __init__(self, wire: transport.Transport, *, user: str = "") -> None:
+        """`user`: whom all requests act as, by impersonation; empty is oneself."""
+        self.transport, self.user = wire, user
         self.only_pages: set[Resource] = set()  # what the server does not list as a stream; see `watch`
+
+    def as_(self, user: str) -> Client:
+        """The same server, reached with another's rights. An empty name is oneself."""
+        other = Client(self.transport, user=user)
+        other.only_pages = self.only_pages
+        return other
 
     async def get(
         self,
@@ -329,7 +336,9 @@ class Client:
         try:
             async with (
                 asyncio.timeout(timeout),
-                self.transport.socket(path, query=query, protocols=channels.PROTOCOLS, timeout=timeout) as socket,
+                self.transport.socket(
+                    path, query=query, protocols=channels.PROTOCOLS, user=self.user, timeout=timeout
+                ) as socket,
             ):
                 return await channels.collect(socket, what)
         except TimeoutError as error:
@@ -418,6 +427,7 @@ class Client:
                 body=data,
                 content_type=content_type if data is not None else "",
                 accept=accept,
+                user=self.user,
                 timeout=deadline - loop.time(),
             )
             if answer.status < 400:

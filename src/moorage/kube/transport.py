@@ -22,7 +22,7 @@ import msgspec
 from . import errors, http1, pool
 from .credentials import Credentials
 
-__all__ = ["JSON", "HttpTransport", "Query", "Response", "Socket", "Stream", "Transport"]
+__all__ = ["IMPERSONATE", "JSON", "HttpTransport", "Query", "Response", "Socket", "Stream", "Transport", "acting_as"]
 
 JSON = "application/json"
 Query = Mapping[str, str | Sequence[str]]  # a sequence repeats its key
@@ -31,6 +31,8 @@ _REPEATABLE = frozenset({"GET", "HEAD", "PUT", "DELETE"})  # twice is as good as
 _EMPTY = frozenset({"GET", "HEAD", "DELETE"})  # without a body no length is told
 _PLAIN = re.compile(r"[A-Za-z0-9/._~!$&'()*+,;=:@%-]*")  # what a path may hold as it is; % as it is encoded already
 _VALUE = re.compile(r"[\t -~\x80-\xff]*")
+_USER = re.compile(r"[!-~]+")
+IMPERSONATE = "Impersonate-User"
 
 
 class Response(msgspec.Struct, frozen=True):
@@ -68,7 +70,7 @@ class Socket(Protocol):
 
 
 class Transport(Protocol):
-    """Six things a request needs, three ways of being answered."""
+    """What a request needs, three ways of being answered. `user`: whom to act as, by impersonation; empty: oneself."""
 
     async def request(
         self,
@@ -79,17 +81,18 @@ class Transport(Protocol):
         body: bytes | None = None,
         content_type: str = "",
         accept: str = JSON,
+        user: str = "",
         timeout: float,
     ) -> Response:
         """One exchange within `timeout` seconds, waiting for a free slot included."""
 
     def stream(
-        self, method: str, path: str, *, query: Query = _NOTHING, accept: str = JSON, timeout: float
+        self, method: str, path: str, *, query: Query = _NOTHING, accept: str = JSON, user: str = "", timeout: float
     ) -> AbstractAsyncContextManager[Stream]:
         """An answer read piecemeal. `timeout` seconds hold until its headers are there."""
 
     def socket(
-        self, path: str, *, query: Query = _NOTHING, protocols: Sequence[str], timeout: float
+        self, path: str, *, query: Query = _NOTHING, protocols: Sequence[str], user: str = "", timeout: float
     ) -> AbstractAsyncContextManager[Socket]:
         """A websocket. `timeout` seconds hold for the handshake."""
 
@@ -113,6 +116,7 @@ class _Request(msgspec.Struct, frozen=True):
     accept: str
     content_type: str = ""
     body: bytes | None = None
+    user: str = ""
 
 
 class HttpTransport:
@@ -135,11 +139,12 @@ class HttpTransport:
         body: bytes | None = None,
         content_type: str = "",
         accept: str = JSON,
+        user: str = "",
         timeout: float,
     ) -> Response:
         """See `Transport.request`."""
         progress = _Progress()
-        asked = _Request(method, path, query, accept, content_type, body)
+        asked = _Request(method, path, query, accept, content_type, body, user)
         try:
             async with asyncio.timeout(timeout), self._slots:
                 connection = await self._ask(progress, asked, whole=True)
@@ -151,13 +156,13 @@ class HttpTransport:
 
     @contextlib.asynccontextmanager
     async def stream(
-        self, method: str, path: str, *, query: Query = _NOTHING, accept: str = JSON, timeout: float
+        self, method: str, path: str, *, query: Query = _NOTHING, accept: str = JSON, user: str = "", timeout: float
     ) -> AsyncIterator[Stream]:
         """See `Transport.stream`."""
         progress = _Progress()
         try:
             async with asyncio.timeout(timeout):
-                connection = await self._ask(progress, _Request(method, path, query, accept), whole=False)
+                connection = await self._ask(progress, _Request(method, path, query, accept, user=user), whole=False)
         except (OSError, UnicodeError) as error:
             raise _failure(method, path, error, progress) from error
         try:
@@ -167,12 +172,14 @@ class HttpTransport:
 
     @contextlib.asynccontextmanager
     async def socket(
-        self, path: str, *, query: Query = _NOTHING, protocols: Sequence[str], timeout: float
+        self, path: str, *, query: Query = _NOTHING, protocols: Sequence[str], user: str = "", timeout: float
     ) -> AsyncIterator[Socket]:
         """See `Transport.socket`."""
         from . import websocket  # see there
 
-        opening = websocket.opened(self._credentials, _target(path, query), protocols, self._agent, timeout)
+        opening = websocket.opened(
+            self._credentials, _target(path, query), protocols, self._agent, timeout, headers=acting_as(user)
+        )
         async with opening as ws:
             yield ws
 
@@ -218,7 +225,8 @@ class HttpTransport:
     def _message(self, asked: _Request, credentials: Mapping[str, str]) -> bytes:
         target = _target(self._pool.server.path + asked.path, asked.query)
         fields = _fields(asked.accept, asked.content_type, tuple(credentials.items()))
-        start = f"{asked.method} {target} HTTP/1.1\r\n{self._common}{fields}"
+        user = f"{IMPERSONATE}: {_header(asked.user)}\r\n" if asked.user else ""
+        start = f"{asked.method} {target} HTTP/1.1\r\n{self._common}{user}{fields}"
         if asked.body is None:
             length = "" if asked.method in _EMPTY else "Content-Length: 0\r\n"
             return f"{start}{length}\r\n".encode("latin-1")
@@ -239,6 +247,17 @@ class _Stream:
         except http1.BrokenError as error:
             method, path = self._what
             raise errors.TransportError(f"{method} {path}: the connection broke: {error}", sent=True) from error
+
+
+def acting_as(user: str) -> dict[str, str]:
+    """The header by which a request is another's; the server puts in the groups of a service account by itself."""
+    return {IMPERSONATE: _header(user)} if user else {}
+
+
+def _header(user: str) -> str:
+    if not _USER.fullmatch(user):
+        raise ValueError(f"{user!r} is no name to act as")
+    return user
 
 
 def _target(path: str, query: Query) -> str:

@@ -40,6 +40,7 @@ class Scope(msgspec.Struct, frozen=True):
     labels: str = ""
     name: str = ""  # only objects of this name, in whichever namespace
     metadata_only: bool = False
+    user: str = ""  # whose rights are used; "" = one's own
 
     @property
     def fields(self) -> str:
@@ -217,6 +218,7 @@ class Reflector(Generic[T]):
             scope.resource.path(scope.namespace),
             query=query,
             accept=_META_WATCH if scope.metadata_only else transport.JSON,
+            user=self._client.user,
             timeout=pace.connect,
         )
         async with opening as stream:

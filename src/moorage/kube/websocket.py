@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 
 import aiohttp
 import yarl
@@ -51,9 +51,17 @@ class Websocket:
 
 @contextlib.asynccontextmanager
 async def opened(
-    credentials: Credentials, target: str, protocols: Sequence[str], agent: str, timeout: float
+    credentials: Credentials,
+    target: str,
+    protocols: Sequence[str],
+    agent: str,
+    timeout: float,
+    headers: Mapping[str, str],
 ) -> AsyncIterator[Websocket]:
-    """A websocket to `target`, path and query as they go over the wire; `timeout` seconds hold for the handshake."""
+    """A websocket to `target`, path and query as they go over the wire; `timeout` seconds hold for the handshake.
+
+    `headers` are sent beside those of the credentials.
+    """
     path = target.partition("?")[0]
     tls = credentials.tls()
     connector = _Connector(limit=0, ssl=True if tls is None else tls)
@@ -65,7 +73,7 @@ async def opened(
                 ws = await session.ws_connect(
                     yarl.URL(f"{credentials.server}{target}", encoded=True),
                     protocols=tuple(protocols),
-                    headers={**await credentials.headers()},
+                    headers={**headers, **await credentials.headers()},
                     proxy=credentials.proxy or None,
                     server_hostname=credentials.server_name or None,
                     max_msg_size=0,

@@ -1,6 +1,9 @@
-"""What the operator may do in a namespace: one RoleBinding there, of a name per system, to the system's ClusterRole.
+"""What a system may do in a namespace: an account for that namespace alone, bound there to the system's ClusterRole.
 
-Pure. Admission holds the operator to it: `charts/moorage/templates/<system>/admission.yaml`.
+All that moorage reads and writes in a namespace goes by that account, by impersonation, so that whatever it was led to
+believe, the API server lets it reach nothing outside. An account is a name in a namespace of moorage's own in which
+nothing else lives: no ServiceAccount is made of it, so that there is no token that anybody could take. Pure. Admission
+holds the operator to it: `charts/moorage/templates/<system>/admission.yaml`.
 """
 
 from __future__ import annotations
@@ -15,12 +18,29 @@ from moorage.runtime.decision import DONE, Act, Verdict
 
 
 class Rights(msgspec.Struct, frozen=True, rename="camel"):
-    """Who the operator is, and the one ClusterRole that it binds itself to, by a RoleBinding of this name."""
+    """Whose accounts those are, where they are, and the one ClusterRole that each is bound to in its namespace."""
 
-    service_account: str
-    namespace: str
+    system: str
+    namespace: str  # the operator's own
+    accounts: str  # the namespace of all accounts
     cluster_role: str
-    binding: str
+
+    @property
+    def binding(self) -> str:
+        """The name of the RoleBinding in each namespace."""
+        return f"moorage-{self.system}"
+
+    def account(self, namespace: str) -> str:
+        """The account that reaches that namespace."""
+        return f"{self.system}.{namespace}"
+
+    def user(self, namespace: str) -> str:
+        """Who that account is to the API server."""
+        return f"system:serviceaccount:{self.accounts}:{self.account(namespace)}"
+
+    def is_moorages_own(self, namespace: str) -> bool:
+        """Nobody's release or cache may live there."""
+        return namespace.startswith("kube-") or namespace in (self.namespace, self.accounts)
 
 
 class RoleRef(msgspec.Struct, frozen=True, rename="camel"):
@@ -47,23 +67,34 @@ class RoleBinding(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class BindingSeen(msgspec.Struct, frozen=True):
-    """The operator's RoleBinding as an observation has it."""
+    """The RoleBinding of a namespace's account as an observation has it."""
 
     uid: str
     resource_version: str
-    right: bool  # it gives what it should
+    role: bool  # it is to the right role, which can't be changed
+    subject: bool  # it is for the right account, and for nobody else
+
+    @property
+    def right(self) -> bool:
+        """It gives what it should."""
+        return self.role and self.subject
 
 
 def look(found: RoleBinding | None, rights: Rights) -> BindingSeen | None:
     """What is to be known of the binding that was found."""
     if found is None:
         return None
-    right = binds(found.role_ref, found.subjects, rights)
-    return BindingSeen(found.metadata.uid, found.metadata.resource_version, right)
+    wanted = Subject("ServiceAccount", rights.account(found.metadata.namespace), rights.accounts)
+    return BindingSeen(
+        found.metadata.uid,
+        found.metadata.resource_version,
+        (found.role_ref.kind, found.role_ref.name) == ("ClusterRole", rights.cluster_role),
+        found.subjects == (wanted,),
+    )
 
 
 def binding(namespace: str, rights: Rights) -> dict[str, Any]:
-    """The RoleBinding by which the operator works in the namespace."""
+    """The RoleBinding by which the namespace's account works in it."""
     return {
         "apiVersion": kinds.ROLE_BINDING.api_version,
         "kind": kinds.ROLE_BINDING.kind,
@@ -73,26 +104,23 @@ def binding(namespace: str, rights: Rights) -> dict[str, Any]:
             "labels": {"app.kubernetes.io/managed-by": "moorage"},
         },
         "roleRef": {"apiGroup": kinds.ROLE_BINDING.group, "kind": "ClusterRole", "name": rights.cluster_role},
-        "subjects": [{"kind": "ServiceAccount", "name": rights.service_account, "namespace": rights.namespace}],
+        "subjects": [{"kind": "ServiceAccount", "name": rights.account(namespace), "namespace": rights.accounts}],
     }
-
-
-def binds(role: RoleRef, subjects: tuple[Subject, ...], rights: Rights) -> bool:
-    """Whether a RoleBinding gives exactly these rights."""
-    wanted = Subject("ServiceAccount", rights.service_account, rights.namespace)
-    return (role.kind, role.name) == ("ClusterRole", rights.cluster_role) and subjects == (wanted,)
 
 
 def is_bound(
     seen: observed.Observed[BindingSeen | None], namespace: str, rights: Rights, reason: decision.Reason, why: str
 ) -> Verdict:
-    """The operator binds itself to its one role in the namespace."""
+    """The namespace's account is bound to its one role there. A binding to another role is made anew."""
     if isinstance(seen, observed.Failed):
         return decision.unknown(reason, seen, "binding")
-    if seen.value is not None and seen.value.right:
+    found = seen.value
+    if found is not None and found.right:
         return DONE
-    bind = decision.Apply(why=why, resource=kinds.ROLE_BINDING, body=binding(namespace, rights))
-    return Act(reason, f"the operator's rights in {namespace} are bound", (bind,))
+    bind = decision.Apply(why=why, resource=kinds.ROLE_BINDING, body=binding(namespace, rights), as_operator=True)
+    stale = found is not None and not found.role
+    first = (unbind(found, namespace, rights, "it is to another role"),) if found is not None and stale else ()
+    return Act(reason, f"rights in {namespace} are bound", (*first, bind))
 
 
 def unbind(
@@ -105,4 +133,5 @@ def unbind(
         ref=kinds.ROLE_BINDING.ref(namespace, rights.binding, found.uid),
         resource_version=found.resource_version,
         require=require,
+        as_operator=True,
     )

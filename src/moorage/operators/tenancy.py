@@ -13,7 +13,7 @@ from . import access
 
 
 class Bindings:
-    """The operator's RoleBindings of one name, everywhere. `wake` is told of the namespace whose binding changed."""
+    """A system's RoleBindings, everywhere. `wake` is told of the namespace whose binding changed."""
 
     def __init__(self, world: kind.World, rights: access.Rights, wake: Callable[[str], None]) -> None:
         self._rights, self._wake = rights, wake

@@ -62,10 +62,14 @@ class Guard(msgspec.Struct, frozen=True):
 
 
 class Action(msgspec.Struct, frozen=True, kw_only=True, tag=True, tag_field="action"):
-    """One effect on the world, as data, with one sentence why."""
+    """One effect on the world, as data, with one sentence why.
+
+    Objects beside the reconciled one are written as `Kind.user` says; `as_operator`: by the operator's own rights.
+    """
 
     why: str
     require: tuple[Guard, ...] = ()
+    as_operator: bool = False
 
 
 class Create(Action, frozen=True, kw_only=True):

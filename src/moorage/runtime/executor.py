@@ -15,6 +15,7 @@ import msgspec
 import structlog
 
 from moorage.api import conditions, kinds, meta
+from moorage.kube import client as kube_client
 from moorage.kube import errors
 
 from . import decision, failure, gate, kind, status
@@ -33,6 +34,7 @@ class Executor(Generic[kind.O]):
 
     def __init__(self, of: kind.Kind[kind.O, Any], world: kind.World, obj: kind.O) -> None:
         self._kind, self._world, self._obj = of, world, obj
+        self._other = world.client.as_(user) if (user := of.user(obj)) else world.client
         self._version = obj.metadata.resource_version
         """What the decision is based on: as observed, or as this pass itself has written it since."""
 
@@ -193,10 +195,14 @@ class Executor(Generic[kind.O]):
 
     # --- other objects -------------------------------------------------------------------------------------------
 
+    def _client(self, action: decision.Action) -> kube_client.Client:
+        """With whose rights the action is carried out."""
+        return self._world.client if action.as_operator else self._other
+
     async def _create(self, action: decision.Create) -> decision.Outcome:
         namespace, name = _where(action.body)
         async with self._world.own_write(action.resource, namespace, name) as own:
-            made = await self._world.client.create(
+            made = await self._client(action).create(
                 action.resource,
                 namespace,
                 action.body,
@@ -209,15 +215,20 @@ class Executor(Generic[kind.O]):
 
     async def _apply(self, action: decision.Apply) -> decision.Outcome:
         body = await self._kind.fillers[action.fill](self._obj, action.body) if action.fill else action.body
-        await self._server_side_apply(action.resource, body, decision.FIELD_MANAGER)
+        await self._server_side_apply(action, action.resource, body, decision.FIELD_MANAGER)
         return decision.Ok()
 
     async def _server_side_apply(
-        self, resource: meta.Resource, body: dict[str, Any], manager: str, subresource: str = ""
+        self,
+        action: decision.Action,
+        resource: meta.Resource,
+        body: dict[str, Any],
+        manager: str,
+        subresource: str = "",
     ) -> None:
         namespace, name = _where(body)
         async with self._world.own_write(resource, namespace, name) as own:
-            made = await self._world.client.apply(
+            made = await self._client(action).apply(
                 resource,
                 namespace,
                 name,
@@ -234,7 +245,7 @@ class Executor(Generic[kind.O]):
         ref = action.ref
         tests: list[dict[str, Any]] = [{"op": "test", "path": "/metadata/uid", "value": ref.uid}] if ref.uid else []
         async with self._world.own_write(action.resource, ref.namespace, ref.name) as own:
-            made = await self._world.client.patch_json(
+            made = await self._client(action).patch_json(
                 action.resource,
                 ref.namespace,
                 ref.name,
@@ -251,7 +262,7 @@ class Executor(Generic[kind.O]):
         if not ref.uid:
             raise ValueError(f"a deletion must name the incarnation it saw: {ref}")
         async with self._world.own_write(action.resource, ref.namespace, ref.name) as own:
-            deletion = await self._world.client.delete(
+            deletion = await self._client(action).delete(
                 action.resource,
                 ref.namespace,
                 ref.name,
@@ -265,7 +276,7 @@ class Executor(Generic[kind.O]):
 
     async def _evict(self, action: decision.Evict) -> decision.Outcome:
         """The answer to an eviction shows no pod, so it is read: the next look must not take it for untouched."""
-        ref, client = action.ref, self._world.client
+        ref, client = action.ref, self._client(action)
         async with self._world.own_write(kinds.POD, ref.namespace, ref.name) as own:
             await client.evict(ref.namespace, ref.name, uid=ref.uid, timeout=self._world.gate.timeout(15.0))
             try:
@@ -290,7 +301,8 @@ class Executor(Generic[kind.O]):
             "metadata": {"name": action.ref.name, "namespace": action.ref.namespace, "uid": action.ref.uid},
             "status": {"conditions": [condition]},
         }
-        await self._server_side_apply(kinds.POD, body, f"{decision.FIELD_MANAGER}-{action.type}"[:128], "status")
+        manager = f"{decision.FIELD_MANAGER}-{action.type}"[:128]
+        await self._server_side_apply(action, kinds.POD, body, manager, "status")
         return decision.Ok()
 
     # --- the system's own operations -----------------------------------------------------------------------------

@@ -210,6 +210,10 @@ class Kind(Generic[O, S]):
         """Status fields that are recomputed on each pass (names as on the wire); `standing` is where steps stopped."""
         return {}
 
+    def user(self, obj: O) -> str:
+        """With whose rights objects beside this one are written, by impersonation; empty: with the operator's own."""
+        return ""
+
     def lane(self, obj: O) -> str:
         """The shared thing whose users are reconciled one at a time, or an empty string."""
         return ""

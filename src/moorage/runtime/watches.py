@@ -18,15 +18,16 @@ from . import kind
 class View:
     """What is watched in one namespace, and for whom. Every change there enqueues all readers."""
 
-    def __init__(self, world: kind.World, namespace: str) -> None:
-        self._world, self.namespace = world, namespace
+    def __init__(self, world: kind.World, namespace: str, user: str = "") -> None:
+        """`user`: whose rights all is read with; empty is the operator's own."""
+        self._world, self.namespace, self._user = world, namespace, user
         self.readers: set[Hashable] = set()
         self._opened: list[kube_cache.Cache[Any]] = []
         self._waiting: set[asyncio.Task[None]] = set()
 
     def open(self, resource: meta.Resource, model: type[Any], **scope: Any) -> kube_cache.Cache[Any]:
         """One more watch in this namespace; `scope` as for `Caches.watch`."""
-        cache = self._world.caches.watch(resource, model, namespace=self.namespace, **scope)
+        cache = self._world.caches.watch(resource, model, namespace=self.namespace, user=self._user, **scope)
         cache.subscribe(self._on_change)
         self._opened.append(cache)
         task = asyncio.get_running_loop().create_task(self._announce(cache))

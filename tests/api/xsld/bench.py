@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import aiohttp
 import msgspec
 
 from moorage.api import conditions, kinds, meta
+from moorage.helm import binary
 from moorage.kube import client as kube_client
 from moorage.kube import errors
-from moorage.operators import xsld
+from moorage.operators import system, xsld
 from moorage.operators.xsld import config, names
 from moorage.operators.xsld.cache import types as cache_types
 from moorage.operators.xsld.group import dialect
@@ -33,8 +35,8 @@ ENVIRONMENT = {
     "XSLD_SELF_HEAL": "true",
 }
 CONFIG = config.Config(
-    service_account=config.ServiceAccount("moorage", "moorage-system"),
-    cluster_role="moorage-xsld-namespace",
+    accounts="test-moorage-accounts",
+    cluster_role="test-moorage-xsld-namespace",
     poll=config.Poll(task_seconds=0.2, busy_seconds=0.2, idle_seconds=0.4),
     retry=config.Retry(attempts=5, base_seconds=0.2, cap_seconds=2.0),
     dialect=dialect.Dialect(join_host="{address}"),
@@ -48,7 +50,8 @@ class Operator(operate.Operator):
 
     def make(self, namespace: str, **more: Any) -> list[kind.Kind[Any, Any]]:
         settings = msgspec.structs.replace(CONFIG, namespaces=(namespace,), **more)
-        made = list(xsld.SYSTEM.kinds(settings, None))  # type: ignore[arg-type]
+        around = system.Environment("moorage-system", Path(), Path(), binary.KubeAccess(), 0.0)
+        made = list(xsld.SYSTEM.kinds(settings, around))
         for each in made:
             each.namespaces = (namespace,)
         return made

@@ -15,9 +15,9 @@ from moorage.operators.collector import build, control, types
 from moorage.runtime import decision, observed
 from tests.unit.helm import release_states as states
 
-RIGHTS = access.Rights("moorage", "moorage-system", "moorage-collector-tenant", build.BINDING)
+RIGHTS = access.Rights("collector", "moorage-system", "moorage-accounts", "moorage-collector-tenant")
 TENANT = control.TenantSeen("ns-uid", False, ("default",))
-BINDING = access.BindingSeen("rb-uid", "5", True)
+BINDING = access.BindingSeen("rb-uid", "5", role=True, subject=True)
 FACTS = ("tenant", "binding")
 
 
@@ -97,7 +97,7 @@ def test_nothing_is_made_in_a_namespace_that_is_ending() -> None:
     assert ("tenant_admits", "NamespaceEnding", []) == (step, reason, actions)
 
 
-@pytest.mark.parametrize("binding", [None, access.BindingSeen("rb-uid", "5", False)])
+@pytest.mark.parametrize("binding", [None, access.BindingSeen("rb-uid", "5", role=True, subject=False)])
 def test_missing_or_altered_rights_are_bound(binding: access.BindingSeen | None) -> None:
     step, _, (apply,) = outcome(seen(binding=binding))
 

@@ -153,6 +153,7 @@ class FakeServer:
         body: bytes | None = None,
         content_type: str = "",
         accept: str = transport.JSON,
+        user: str = "",
         timeout: float,
     ) -> transport.Response:
         self.calls["list" if method == "GET" else method] += 1
@@ -180,7 +181,14 @@ class FakeServer:
 
     @contextlib.asynccontextmanager
     async def stream(
-        self, method: str, path: str, *, query: transport.Query = NOTHING, accept: str = transport.JSON, timeout: float
+        self,
+        method: str,
+        path: str,
+        *,
+        query: transport.Query = NOTHING,
+        accept: str = transport.JSON,
+        user: str = "",
+        timeout: float,
     ) -> AsyncIterator[transport.Stream]:
         initial = "sendInitialEvents" in query
         if initial:

@@ -60,6 +60,7 @@ class Asked(msgspec.Struct, frozen=True):
     at: Place
     body: Any = None
     query: dict[str, Any] = {}
+    user: str = ""
 
 
 class FakeApi:
@@ -118,9 +119,10 @@ class FakeApi:
         body: bytes | None = None,
         content_type: str = "",
         accept: str = transport.JSON,
+        user: str = "",
         timeout: float,
     ) -> transport.Response:
-        asked = Asked(method, Place.of(path), msgspec.json.decode(body) if body else None, dict(query))
+        asked = Asked(method, Place.of(path), msgspec.json.decode(body) if body else None, dict(query), user)
         self.requests.append(asked)
         await asyncio.sleep(0)
         try:
@@ -208,7 +210,14 @@ class FakeApi:
 
     @contextlib.asynccontextmanager
     async def stream(
-        self, method: str, path: str, *, query: transport.Query = NOTHING, accept: str = transport.JSON, timeout: float
+        self,
+        method: str,
+        path: str,
+        *,
+        query: transport.Query = NOTHING,
+        accept: str = transport.JSON,
+        user: str = "",
+        timeout: float,
     ) -> AsyncIterator[transport.Stream]:
         if "sendInitialEvents" in query:  # a server that lists in pages only
             yield _Stream(_nothing(), status=422)

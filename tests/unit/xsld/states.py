@@ -17,8 +17,8 @@ from moorage.runtime import apply, decision, observed
 NOW = 1_800_000_000.0
 BUSY = 10.0
 LIMITS = config.Retry()
-RIGHTS = access.Rights("moorage", "moorage-system", "moorage-xsld-tenant", names.BINDING)
-BOUND = access.BindingSeen("rb-uid", "5", right=True)
+RIGHTS = access.Rights("xsld", "moorage-system", "moorage-accounts", "moorage-xsld-tenant")
+BOUND = access.BindingSeen("rb-uid", "5", role=True, subject=True)
 CAP = 2 * LIMITS.cap_seconds
 RUNNING, DONE, FAILED = answers.Phase.RUNNING, answers.Phase.DONE, answers.Phase.FAILED
 

@@ -20,7 +20,7 @@ from moorage.runtime import kind as runtime_kind
 from tests.unit.runtime import fake_api
 from tests.unit.xsld import states
 
-SETTINGS = config.Config(config.ServiceAccount("moorage", "moorage-system"), "moorage-xsld-tenant")
+SETTINGS = config.Config("moorage-accounts", "moorage-xsld-tenant")
 PLAIN = {"adminPwd": "Abcdefg1-x", "secretKey": "Abcdefg1-x"}
 NAMED = {"credentialsSecretRef": {"name": "given"}}
 
@@ -28,12 +28,12 @@ NAMED = {"credentialsSecretRef": {"name": "given"}}
 @contextlib.asynccontextmanager
 async def started(api: fake_api.FakeApi, spec: dict[str, Any]) -> AsyncIterator[kind.CacheKind]:
     """The kind on a server that has one cache, with all rights bound."""
-    await api.put("rolebindings", names.BINDING, access.binding("ns", states.RIGHTS))
+    await api.put("rolebindings", states.RIGHTS.binding, access.binding("ns", states.RIGHTS))
     content = {"metadata": {"finalizers": [names.CACHE_FINALIZER]}, "spec": {"license": "accept", "size": 1, **spec}}
     await api.put("xsldcaches", "c", content)
     client = kube_client.Client(api)
     caches = kube_cache.Caches(client)
-    made = kind.CacheKind(SETTINGS)
+    made = kind.CacheKind(SETTINGS, "moorage-system")
     made.caches = [caches.watch(names.CACHE, types.XsldCache)]
     await made.start(runtime_kind.World(client, caches, gate.Gate(), lambda *_, **__: None))
     try:

@@ -59,7 +59,7 @@ ROWS: dict[str, Row] = {
         acts("Binding", "apply RoleBinding/moorage-xsld new"),
     ),
     "altered rights": row(
-        cache().fact(binding=observed.Fresh(access.BindingSeen("u", "1", right=False))),
+        cache().fact(binding=observed.Fresh(access.BindingSeen("u", "1", role=True, subject=False))),
         "rights_are_bound",
         acts("Binding", "apply RoleBinding/moorage-xsld new"),
     ),

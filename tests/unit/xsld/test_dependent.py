@@ -26,7 +26,7 @@ from moorage.runtime import kind as runtime_kind
 from tests.unit.runtime import fake_api
 from tests.unit.xsld import states
 
-SETTINGS = config.Config(config.ServiceAccount("moorage", "moorage-system"), "moorage-xsld-tenant")
+SETTINGS = config.Config("moorage-accounts", "moorage-xsld-tenant")
 CACHE = {"spec": {"license": "accept", "size": 1, "adminPwd": "Abcdefg1-x", "secretKey": "Abcdefg1-x"}}
 INLINE = {"source": {"inline": {"objectGridXml": "<a/>", "deploymentXml": "<b/>"}}}
 D = {"cacheRef": {"name": "d"}}
@@ -83,7 +83,7 @@ class Place:
         client = kube_client.Client(self.api)
         caches = kube_cache.Caches(client)
         world = runtime_kind.World(client, caches, gate.Gate(), lambda key, **_: self.woken.append(key))
-        first = cache_kind.CacheKind(self.settings)
+        first = cache_kind.CacheKind(self.settings, "moorage-system")
         first.caches = [caches.watch(names.CACHE, cache_types.XsldCache)]
         self.kind = self.of.kind(self.settings, first)
         self.kind.caches = [caches.watch(self.of.kind.resource, self.of.kind.model)]

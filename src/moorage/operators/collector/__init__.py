@@ -16,11 +16,12 @@ from . import build, config, control, kind, reasons, types
 
 
 def _kinds(settings: config.Config, environment: system.Environment) -> Sequence[runtime_kind.Kind[Any, Any]]:
-    account = settings.service_account
     return (
         kind.CollectorKind(
             kind.Settings(
-                rights=access.Rights(account.name, account.namespace, settings.tenant_cluster_role, build.BINDING),
+                rights=access.Rights(
+                    build.SYSTEM, environment.namespace, settings.accounts, settings.tenant_cluster_role
+                ),
                 charts=settings.charts,
                 namespace_labels=settings.namespace_labels,
                 image_repository=settings.image_repository,
@@ -33,7 +34,7 @@ def _kinds(settings: config.Config, environment: system.Environment) -> Sequence
 
 
 SYSTEM = system.System(
-    name="collector",
+    name=build.SYSTEM,
     title="Collector",
     config=config.Config,
     definitions=lambda: (types.definition(),),

@@ -17,7 +17,7 @@ ADMITS = "moorage.dev/collectors-from"
 """Annotation of a tenant's namespace: the namespaces whose Collectors it admits, with commas between."""
 
 TENANT = "moorage.dev/tenant"
-BINDING = "moorage-collector"
+SYSTEM = "collector"
 
 
 def chart_values(spec: types.CollectorSpec, contents: chart.Contents, image_repository: str) -> dict[str, Any]:

@@ -25,19 +25,12 @@ class Charts(msgspec.Struct, frozen=True):
     clusters: dict[str, ChartPlace] = {}
 
 
-class ServiceAccount(msgspec.Struct, frozen=True):
-    """Who the operator is."""
-
-    name: str
-    namespace: str
-
-
 class Config(msgspec.Struct, frozen=True, rename="camel"):
     """`systems.collector`."""
 
     charts: Charts
-    service_account: ServiceAccount
-    tenant_cluster_role: str
+    accounts: str  # the namespace of the accounts, of which each tenant's namespace has one
+    tenant_cluster_role: str  # what such an account may do in its namespace
     namespaces: tuple[str, ...] = ()
     namespace_labels: dict[str, str] = {}
     image_repository: str = ""

@@ -70,7 +70,7 @@ def finalizer_is_set(seen: Seen) -> Verdict:
 def tenant_admits(seen: Seen) -> Verdict:
     """The tenant's namespace is created when absent; an existing one decides for itself whose Collectors it admits."""
     name = seen.spec.namespace
-    if name.startswith("kube-") or name == seen.rights.namespace:
+    if seen.rights.is_moorages_own(name):
         return Blocked(
             Reason.FORBIDDEN_NAMESPACE,
             f"namespace {name} is no tenant's",
@@ -81,7 +81,9 @@ def tenant_admits(seen: Seen) -> Verdict:
     tenant = seen.tenant.value
     if tenant is None:
         body = build.namespace(seen.spec, seen.meta.namespace, seen.namespace_labels)
-        create = decision.Create(why="the tenant has no namespace", resource=kinds.NAMESPACE, body=body)
+        create = decision.Create(
+            why="the tenant has no namespace", resource=kinds.NAMESPACE, body=body, as_operator=True
+        )
         return Act(Reason.CREATING_NAMESPACE, f"namespace {name} is created", (create,))
     if tenant.terminating:
         return Wait(Reason.NAMESPACE_ENDING, f"namespace {name} is being deleted", on="namespace", within=10 * MINUTE)
@@ -95,8 +97,8 @@ def tenant_admits(seen: Seen) -> Verdict:
 
 
 def rights_are_bound(seen: Seen) -> Verdict:
-    """The operator binds itself to its one role in the tenant's namespace."""
-    why = "helm works with the operator's rights"
+    """The account of the tenant's namespace is bound to its one role there."""
+    why = "all that is done in the namespace is done with these rights"
     return access.is_bound(seen.binding, seen.spec.namespace, seen.rights, Reason.BINDING, why)
 
 
@@ -125,8 +127,9 @@ def never_admitted_may_go(seen: Seen) -> Verdict:
     """A Collector that was never let into the namespace has made nothing there."""
     name = seen.spec.namespace
     binding = observed.value_of(seen.binding)
-    forbidden = name.startswith("kube-") or name == seen.rights.namespace
-    if forbidden or (not seen.release.status.release.name and not _admitted(seen) and binding is None):
+    if seen.rights.is_moorages_own(name) or (
+        not seen.release.status.release.name and not _admitted(seen) and binding is None
+    ):
         action = decision.EditFinalizer(why="nothing was made", present=False)
         return Act(Reason.LEAVING, f"nothing was made in namespace {name}", (action,))
     return DONE

@@ -81,6 +81,7 @@ class CollectorKind(kind.Kind[types.Collector, control.Seen]):
             store=charts.Charts(helm, around.scratch / "charts"),
             chart_source=self._places.source,
             request=self._request,
+            user=self._settings.rights.user,
         )
         self.operations = self._engine.operations
         self.guards = {
@@ -94,6 +95,10 @@ class CollectorKind(kind.Kind[types.Collector, control.Seen]):
         """See `Kind.stop`."""
         self._synced.cancel()
         await self._engine.stop()
+
+    def user(self, obj: types.Collector) -> str:
+        """The account of the tenant's namespace."""
+        return self._settings.rights.user(obj.spec.namespace)
 
     def lane(self, obj: types.Collector) -> str:
         """All who want the same release."""

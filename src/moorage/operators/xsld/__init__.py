@@ -24,14 +24,14 @@ from .template import kind as template_kind
 from .template import types as template_types
 
 
-def _kinds(settings: config.Config, _: system.Environment) -> Sequence[runtime_kind.Kind[Any, Any]]:
+def _kinds(settings: config.Config, environment: system.Environment) -> Sequence[runtime_kind.Kind[Any, Any]]:
     """The caches first: the others read what they watch."""
-    caches = cache_kind.CacheKind(settings)
+    caches = cache_kind.CacheKind(settings, environment.namespace)
     return (caches, grid_kind.GridKind(settings, caches), template_kind.TemplateKind(settings, caches))
 
 
 SYSTEM = system.System(
-    name="xsld",
+    name=names.SYSTEM,
     title="XSLD",
     config=config.Config,
     definitions=lambda: (cache_types.definition(), grid_types.definition(), template_types.definition()),

@@ -7,13 +7,6 @@ import msgspec
 from .group import dialect
 
 
-class ServiceAccount(msgspec.Struct, frozen=True):
-    """Who the operator is."""
-
-    name: str
-    namespace: str
-
-
 class Poll(msgspec.Struct, frozen=True, rename="camel"):
     """Seconds between two looks at a group."""
 
@@ -37,8 +30,8 @@ class Retry(msgspec.Struct, frozen=True, rename="camel"):
 class Config(msgspec.Struct, frozen=True, rename="camel"):
     """`systems.xsld`."""
 
-    service_account: ServiceAccount
-    cluster_role: str  # what the operator may do in a namespace that holds caches
+    accounts: str  # the namespace of the accounts, of which each namespace that holds caches has one
+    cluster_role: str  # what such an account may do in its namespace
     namespaces: tuple[str, ...] = ()
     poll: Poll = Poll()
     retry: Retry = Retry()

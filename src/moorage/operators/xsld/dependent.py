@@ -69,6 +69,10 @@ class DependentKind(kind.Kind[O, S]):
         for own in self.caches:
             own.subscribe(self._on_own)
 
+    def user(self, obj: O) -> str:
+        """The account of its namespace, as for its cache."""
+        return self._caches.rights.user(obj.metadata.namespace)
+
     def lane(self, obj: O) -> str:
         """That of the group."""
         cache = self._the_cache(obj)

@@ -17,7 +17,9 @@ import msgspec
 
 from moorage.api import kinds, meta
 from moorage.kube import cache as kube_cache
+from moorage.kube import client as kube_client
 from moorage.kube import errors
+from moorage.operators import access
 from moorage.runtime import decision, kind, source, watches
 
 from . import config, names
@@ -43,8 +45,8 @@ OTHERS = (kinds.SECRET, kinds.CONFIG_MAP, kinds.SERVICE, kinds.DISRUPTION_BUDGET
 class View(watches.View):
     """What is watched in a namespace that holds caches: the objects made for them, all with the label."""
 
-    def __init__(self, world: kind.World, namespace: str) -> None:
-        super().__init__(world, namespace)
+    def __init__(self, world: kind.World, namespace: str, user: str) -> None:
+        super().__init__(world, namespace, user)
         self.workloads = self._labelled(kinds.STATEFUL_SET)
         self.pods = self._labelled(kinds.POD)
         self.claims = self._labelled(kinds.VOLUME_CLAIM)
@@ -82,9 +84,9 @@ Find = Callable[[str, str], types.XsldCache | None]
 class Hub:
     """Everything that is known of the groups, and done to them."""
 
-    def __init__(self, world: kind.World, settings: config.Config, find: Find) -> None:
-        self.world, self.settings, self.find = world, settings, find
-        self.watches = watches.Watches(lambda namespace: View(world, namespace))
+    def __init__(self, world: kind.World, settings: config.Config, rights: access.Rights, find: Find) -> None:
+        self.world, self.settings, self._rights, self.find = world, settings, rights, find
+        self.watches = watches.Watches(lambda namespace: View(world, namespace, rights.user(namespace)))
         self._admins: dict[Place, tuple[str, admin.Admin]] = {}
         self._closing: set[asyncio.Task[None]] = set()
         self._paces: dict[Place, float] = {}
@@ -107,6 +109,10 @@ class Hub:
             "storage class", self._expandable, world.enqueue, every=SECRETS_EVERY, concurrency=4
         )
         self.operations: dict[str, kind.Operation[types.XsldCache]] = {"submit": self._submit, "cancel": self._cancel}
+
+    def within(self, namespace: str) -> kube_client.Client:
+        """What acts in that namespace and nowhere else."""
+        return self.world.client.as_(self._rights.user(namespace))
 
     async def stop(self) -> None:
         """Close everything."""
@@ -165,7 +171,7 @@ class Hub:
 
     async def _secret(self, namespace: str, name: str) -> dict[str, str] | None:
         try:
-            found = await self.world.client.get(kinds.SECRET, namespace, name)
+            found = await self.within(namespace).get(kinds.SECRET, namespace, name)
         except errors.NotFound:
             return None
         try:
@@ -201,7 +207,7 @@ class Hub:
         """The user's script, never empty. Raises SourceError for one that is not there."""
         namespace, name = key
         try:
-            found = await self.world.client.get(kinds.CONFIG_MAP, namespace, name)
+            found = await self.within(namespace).get(kinds.CONFIG_MAP, namespace, name)
         except errors.NotFound:
             raise source.SourceError("Missing", f"there is no ConfigMap {name}", transient=False) from None
         script = (found.get("data") or {}).get("entrypoint.sh")

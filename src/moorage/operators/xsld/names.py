@@ -19,8 +19,8 @@ ALLOW_RECREATE = f"{GROUP}/allow-recreate"
 APP = "app"
 """Label of every object of a cache, with the cache's name, as the original has it."""
 
-BINDING = "moorage-xsld"
-"""The operator's RoleBinding in a namespace that holds caches."""
+SYSTEM = "xsld"
+"""The system's name, as in the operator's configuration."""
 
 VOLUME = "vol"
 

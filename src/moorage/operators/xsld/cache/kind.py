@@ -42,10 +42,10 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
     _bindings: tenancy.Bindings
     _namespaces: kube_cache.Cache[meta.Partial]
 
-    def __init__(self, settings: config.Config) -> None:
+    def __init__(self, settings: config.Config, namespace: str) -> None:
+        """`namespace` is the operator's own."""
         self._settings, self.resync = settings, settings.resync_seconds
-        account = settings.service_account
-        self._rights = access.Rights(account.name, account.namespace, settings.cluster_role, names.BINDING)
+        self.rights = access.Rights(names.SYSTEM, namespace, settings.accounts, settings.cluster_role)
         self._secrets: dict[hubs.Place, str] = {}  # resourceVersion of the Secret that is ours, as last seen
         self._neighbours = tenancy.Neighbours(self.items, lambda obj: obj.metadata.namespace, "namespace")
 
@@ -53,8 +53,8 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
         """Open the watches; see `Kind.start`."""
         self._world = world
         self._children = apply.Children(world.verified)
-        self.hub = hubs.Hub(world, self._settings, self.find)
-        self._bindings = tenancy.Bindings(world, self._rights, self._wake)
+        self.hub = hubs.Hub(world, self._settings, self.rights, self.find)
+        self._bindings = tenancy.Bindings(world, self.rights, self._wake)
         self._namespaces = world.caches.watch(kinds.NAMESPACE, meta.Partial, metadata_only=True)
         self._namespaces.subscribe(self._on_namespace)
         self._synced = asyncio.create_task(self._announce())
@@ -72,6 +72,10 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
         """See `Kind.stop`."""
         self._synced.cancel()
         await self.hub.stop()
+
+    def user(self, obj: types.XsldCache) -> str:
+        """The account of its namespace."""
+        return self.rights.user(obj.metadata.namespace)
 
     def lane(self, obj: types.XsldCache) -> str:
         """All that is done to one group."""
@@ -118,7 +122,7 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
             now=now,
             limits=self._settings.retry,
             busy=self._settings.poll.busy_seconds,
-            rights=self._rights,
+            rights=self.rights,
             allowed=self.allowed(obj.metadata.namespace),
             namespace_ending=self._ending(obj.metadata.namespace),
             binding=binding,
@@ -153,8 +157,7 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
     def allowed(self, namespace: str) -> bool:
         """Whether that namespace may hold caches."""
         listed = self._settings.namespaces
-        own = namespace == self._rights.namespace
-        return not own and not namespace.startswith("kube-") and (not listed or namespace in listed)
+        return not self.rights.is_moorages_own(namespace) and (not listed or namespace in listed)
 
     def meant(self, namespace: str, ref: Any) -> list[types.XsldCache]:
         """The caches that a grid or template may mean: the named one, or all of the namespace."""
@@ -254,7 +257,9 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
         """What somebody else made under the name of an object of ours is never taken over."""
         resource = next(it for it in (kinds.STATEFUL_SET, *hubs.OTHERS) if it.kind == args["kind"])
         try:
-            live = await self._world.client.get(resource, obj.metadata.namespace, str(args["name"]))
+            live = await self.hub.within(obj.metadata.namespace).get(
+                resource, obj.metadata.namespace, str(args["name"])
+            )
         except errors.NotFound:
             return ""
         owners = live["metadata"].get("ownerReferences") or []
@@ -266,7 +271,9 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
 
     async def _pod_never_started(self, obj: types.XsldCache, args: dict[str, Any]) -> str:
         try:
-            live = await self._world.client.get(kinds.POD, obj.metadata.namespace, str(args["name"]))
+            live = await self.hub.within(obj.metadata.namespace).get(
+                kinds.POD, obj.metadata.namespace, str(args["name"])
+            )
         except errors.NotFound:
             return ""
         pod = _pod(live, obj.metadata.name)

@@ -36,8 +36,8 @@ def finalizer_is_set(seen: Seen) -> Verdict:
 
 
 def rights_are_bound(seen: Seen) -> Verdict:
-    """The operator binds itself to its one role in the cache's namespace."""
-    why = "the cache's objects are the operator's to make"
+    """The account of the cache's namespace is bound to its one role there."""
+    why = "all that is done in the namespace is done with these rights"
     return access.is_bound(seen.binding, seen.meta.namespace, seen.rights, Reason.BINDING, why)
 
 

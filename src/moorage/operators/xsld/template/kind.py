@@ -95,10 +95,13 @@ class TemplateKind(dependent.DependentKind[types.GridTemplate, control.Seen]):
             raise _SourceError("spec.source names nothing")
         said = f"{resource.kind} {ref.name}"
         try:
-            data = (await self._world.client.get(resource, obj.metadata.namespace, ref.name)).get("data") or {}
+            found = await self._caches.hub.within(obj.metadata.namespace).get(
+                resource, obj.metadata.namespace, ref.name
+            )
+            data = found.get("data") or {}
         except errors.NotFound:
             raise _SourceError(f"there is no {said}") from None
-        found = []
+        texts = []
         for name in (ref.object_grid_key, ref.deployment_key):
             if name not in data:
                 raise _SourceError(f"{said} has no key {name}")
@@ -106,8 +109,8 @@ class TemplateKind(dependent.DependentKind[types.GridTemplate, control.Seen]):
                 text = data[name] if resource == kinds.CONFIG_MAP else base64.b64decode(data[name]).decode()
             except (binascii.Error, UnicodeDecodeError):
                 raise _SourceError(f"key {name} of {said} is no text") from None
-            found.append(text)
-        return found[0], found[1]
+            texts.append(text)
+        return texts[0], texts[1]
 
     # --- what is done to the group ---------------------------------------------------------------------------------
 
