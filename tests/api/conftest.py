@@ -26,9 +26,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.api)
 
 
-@pytest.fixture(scope="session")
-def cluster() -> str:
-    """The path of an admin's kubeconfig."""
+def _kubeconfig() -> str:
     if given := os.environ.get("MOORAGE_TEST_KUBECONFIG"):
         return given
     path = ROOT / ".testbed" / "kubeconfig"
@@ -37,8 +35,14 @@ def cluster() -> str:
     return str(path)
 
 
+@pytest.fixture(scope="session")
+def cluster() -> str:
+    """The path of an admin's kubeconfig."""
+    return _kubeconfig()
+
+
 @pytest.fixture(scope="session", autouse=True)
-def account_roles(cluster: str) -> None:
+def account_roles() -> None:
     """What the accounts may do by which moorage reaches a namespace: the chart's roles, under the tests' own names."""
     tools = {**os.environ, "PATH": os.pathsep.join([str(ROOT / ".testbed" / "bin"), os.environ["PATH"]])}
     command = ["helm", "template", "test-moorage", "charts/moorage"]
@@ -48,7 +52,7 @@ def account_roles(cluster: str) -> None:
     names = ("test-moorage-collector-tenant", "test-moorage-xsld-namespace")
     roles = [body for body in rendered if body["kind"] == "ClusterRole" and body["metadata"]["name"] in names]
     assert len(roles) == len(names)
-    apply = ["kubectl", "--kubeconfig", cluster, "apply", "--server-side", "--force-conflicts", "-f", "-"]
+    apply = ["kubectl", "--kubeconfig", _kubeconfig(), "apply", "--server-side", "--force-conflicts", "-f", "-"]
     run(apply, input=yaml.safe_dump_all(roles))
 
 

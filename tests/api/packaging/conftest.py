@@ -77,7 +77,12 @@ class Operator:
         self.cluster = cluster
         self.name = name  # of the release, its namespace, its account
         self.user = f"system:serviceaccount:{name}:{name}"
+        self.accounts = f"{name}-accounts"
         self.roles = {"collector": f"{name}-collector-tenant", "xsld": f"{name}-xsld-namespace"}
+
+    def account(self, namespace: str, system: str = "collector") -> str:
+        """By whom that namespace is reached."""
+        return f"system:serviceaccount:{self.accounts}:{system}.{namespace}"
 
     def binding(self, namespace: str, system: str = "collector", **changes: Any) -> dict[str, Any]:
         """The RoleBinding that the operator makes for that system in a namespace, with changes."""
@@ -87,30 +92,31 @@ class Operator:
             "kind": "RoleBinding",
             "metadata": {"name": f"moorage-{system}", "namespace": namespace},
             "roleRef": role,
-            "subjects": [{"kind": "ServiceAccount", "name": self.name, "namespace": self.name}],
+            "subjects": [{"kind": "ServiceAccount", "name": f"{system}.{namespace}", "namespace": self.accounts}],
         }
         return body | changes
 
-    def create(self, body: dict[str, Any], *args: str) -> subprocess.CompletedProcess[str]:
-        """Create an object as the operator."""
-        return self.cluster.kubectl("create", *args, user=self.user, body=body)
+    def create(self, body: dict[str, Any], *args: str, user: str = "") -> subprocess.CompletedProcess[str]:
+        """Create an object as the operator, or as one of its accounts."""
+        return self.cluster.kubectl("create", *args, user=user or self.user, body=body)
 
-    def apply(self, body: dict[str, Any]) -> subprocess.CompletedProcess[str]:
-        """Server-side apply as the operator: how it writes its children."""
-        return self.cluster.kubectl("apply", "--server-side", "--force-conflicts", user=self.user, body=body)
+    def apply(self, body: dict[str, Any], user: str = "") -> subprocess.CompletedProcess[str]:
+        """Server-side apply as the operator, or as one of its accounts: how it writes its children."""
+        return self.cluster.kubectl("apply", "--server-side", "--force-conflicts", user=user or self.user, body=body)
 
-    def refused(self, body: dict[str, Any]) -> str:
-        """What the API server says when the operator may not create this."""
-        done = self.create(body, "--dry-run=server")
+    def refused(self, body: dict[str, Any], user: str = "") -> str:
+        """What the API server says when the operator, or that account, may not create this."""
+        done = self.create(body, "--dry-run=server", user=user)
         assert done.returncode != 0, f"allowed: {body}"
         assert "orbidden" in done.stderr, done.stderr
         return done.stderr
 
-    def reviews(self, rows: Sequence[Row], words: dict[str, str]) -> dict[str, bool]:
+    def reviews(self, rows: Sequence[Row], words: dict[str, str], user: str = "") -> dict[str, bool]:
         """Each row's questions as `kubectl auth can-i` would ask them -> the API server's answers. All in one call.
 
-        `words` are put in for places and names of rows.
+        `words` are put in for places and names of rows; `user` is asked about, or else the operator.
         """
+        asked = user or self.user
         items: list[dict[str, Any]] = []
         for verbs, resource, where, name in rows:
             path, _, subresource = resource.partition("/")
@@ -124,7 +130,7 @@ class Operator:
                     "namespace": words.get(where, where),
                     "name": words.get(name, name),
                 }
-                spec = {"user": self.user, "groups": self._groups, "resourceAttributes": attributes}
+                spec = {"user": asked, "groups": _groups(asked), "resourceAttributes": attributes}
                 items.append({"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec})
         body = {"apiVersion": "v1", "kind": "List", "items": items}
         answers = ("create", "-o", 'jsonpath={.status.allowed}{"\\n"}')
@@ -132,9 +138,12 @@ class Operator:
         questions = [_question(each["spec"]["resourceAttributes"]) for each in items]
         return {question: answer == "true" for question, answer in zip(questions, said, strict=True)}
 
-    @property
-    def _groups(self) -> list[str]:
-        return ["system:serviceaccounts", f"system:serviceaccounts:{self.name}", "system:authenticated"]
+
+def _groups(user: str) -> list[str]:
+    """What the server puts an account in."""
+    if not user.startswith("system:serviceaccount:"):
+        return ["system:authenticated"]
+    return ["system:serviceaccounts", f"system:serviceaccounts:{user.split(':')[2]}", "system:authenticated"]
 
 
 def _question(asked: dict[str, str]) -> str:
@@ -179,7 +188,7 @@ def installed(cluster: Cluster, folder: Path, name: str, values: dict[str, Any])
         yield made
     finally:
         cluster.helm("uninstall", name, "--namespace", name)
-        cluster.kubectl("delete", "namespace", name, "--wait=false")
+        cluster.kubectl("delete", "namespace", name, made.accounts, "--wait=false")
 
 
 @pytest.fixture(scope="module")

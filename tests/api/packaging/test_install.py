@@ -100,6 +100,7 @@ def test_crds_outlive_the_release_and_are_taken_up_again(
     finally:
         cluster.helm("uninstall", release, "--namespace", place)
         cluster.kubectl("delete", "crd", name, "--wait=false")
+        cluster.kubectl("delete", "namespace", f"{release}-accounts", "--wait=false")
 
 
 def _crd_of_ones_own(plural: str) -> dict[str, Any]:

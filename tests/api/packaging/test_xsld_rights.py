@@ -21,7 +21,7 @@ pytestmark = pytest.mark.api
 READ = ("get", "list", "watch")
 LIFECYCLE = (*READ, "create", "update", "patch", "delete")
 OWN = (*READ, "create", "patch", "delete")
-HERE, CACHES, OTHER, EVERYWHERE, ROLE = "own", "caches", "default", "", "ROLE"
+HERE, CACHES, OTHER, EVERYWHERE, ROLE, ACCOUNTS = "own", "caches", "default", "", "ROLE", "accounts"
 GROUP = names.GROUP
 RBAC = "rbac.authorization.k8s.io"
 
@@ -38,6 +38,9 @@ MAY: list[Row] = [
     (("bind",), f"clusterroles.{RBAC}", EVERYWHERE, ROLE),
     (("create", "patch"), "events", OTHER, ""),
     (("get", "list", "watch", "update", "patch"), "leases.coordination.k8s.io", HERE, "moorage"),
+    (("impersonate",), "serviceaccounts", ACCOUNTS, "xsld.somewhere"),
+]
+ACCOUNT_MAY: list[Row] = [
     (OWN, "statefulsets.apps", CACHES, ""),
     (OWN, "services", CACHES, ""),
     (OWN, "configmaps", CACHES, ""),
@@ -48,7 +51,9 @@ MAY: list[Row] = [
     (("create",), "pods/eviction", CACHES, ""),
     (("patch",), "pods/status", CACHES, ""),
 ]
-MAY_NOT: list[Row] = [
+NOBODY_MAY: list[Row] = [
+    (("impersonate",), "serviceaccounts", EVERYWHERE, ""),
+    (("impersonate",), "serviceaccounts", CACHES, ""),
     (LIFECYCLE, "secrets", EVERYWHERE, ""),
     (LIFECYCLE, "secrets", OTHER, ""),
     (LIFECYCLE, "secrets", "kube-system", ""),
@@ -113,7 +118,7 @@ def operator(cluster: Cluster, tag: str, caches: str, tmp_path_factory: pytest.T
 
 @pytest.fixture(scope="module")
 def bound(operator: Operator, caches: str) -> str:
-    """The listed namespace, where the operator has bound itself as it does for a first cache, and once more."""
+    """The listed namespace, where the operator has bound its account as it does for a first cache, and once more."""
     for _ in range(2):
         operator.cluster.must(operator.apply(operator.binding(caches, "xsld")))
     return caches
@@ -121,20 +126,38 @@ def bound(operator: Operator, caches: str) -> str:
 
 def words(operator: Operator, place: str) -> dict[str, str]:
     """What the words in the tables stand for."""
-    return {HERE: operator.name, CACHES: place, ROLE: operator.roles["xsld"]}
+    return {HERE: operator.name, CACHES: place, ROLE: operator.roles["xsld"], ACCOUNTS: operator.accounts}
 
 
 def test_what_it_may(operator: Operator, bound: str) -> None:
     answers = operator.reviews(MAY, words(operator, bound))
 
-    assert len(answers) > 70
+    assert len(answers) > 30
+    assert [] == [question for question, allowed in answers.items() if not allowed]
+
+
+def test_what_the_account_of_a_namespace_may(operator: Operator, bound: str) -> None:
+    answers = operator.reviews(ACCOUNT_MAY, words(operator, bound), operator.account(bound, "xsld"))
+
+    assert len(answers) > 35
     assert [] == [question for question, allowed in answers.items() if not allowed]
 
 
 def test_what_it_may_not(operator: Operator, bound: str) -> None:
-    answers = operator.reviews(MAY_NOT, words(operator, bound))
+    answers = operator.reviews(NOBODY_MAY + ACCOUNT_MAY, words(operator, bound))
 
-    assert len(answers) > 120
+    assert len(answers) > 150
+    assert [] == [question for question, allowed in answers.items() if allowed]
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_what_an_account_may_not(operator: Operator, bound: str, own: bool) -> None:
+    """Nothing that moorage itself may, nothing outside its namespace, and another's account nothing at all there."""
+    rows = [*NOBODY_MAY, *MAY, *([] if own else ACCOUNT_MAY)]
+    account = operator.account(bound if own else f"{bound}-b", "xsld")
+    answers = operator.reviews(rows, words(operator, bound), account)
+
+    assert len(answers) > 130
     assert [] == [question for question, allowed in answers.items() if allowed]
 
 
@@ -146,12 +169,13 @@ def test_it_writes_all_that_a_cache_is_made_of(operator: Operator, bound: str) -
         children = [*build.children(wanted, primary="shop-0", pods=size), build.workload(wanted, size)]
         bodies = [child.body for child in children]
 
-        operator.cluster.must(operator.apply({"apiVersion": "v1", "kind": "List", "items": bodies}))
+        body = {"apiVersion": "v1", "kind": "List", "items": bodies}
+        operator.cluster.must(operator.apply(body, operator.account(bound, "xsld")))
     kinds = {child.resource.kind for child in children}
     assert {"StatefulSet", "Service", "ConfigMap", "Secret", "PodDisruptionBudget"} == kinds
     for kind in sorted(kinds):
         delete = ("-n", bound, "delete", kind, "-l", f"{build.LABEL}=shop", "--cascade=orphan", "--wait=false")
-        operator.cluster.must(operator.cluster.kubectl(*delete, user=operator.user))
+        operator.cluster.must(operator.cluster.kubectl(*delete, user=operator.account(bound, "xsld")))
 
 
 def test_an_unlisted_namespace_is_closed(operator: Operator, unlisted: str, caches: str) -> None:
@@ -162,21 +186,21 @@ def test_an_unlisted_namespace_is_closed(operator: Operator, unlisted: str, cach
 
 
 @pytest.mark.parametrize("place", ["kube-system", "kube-public", "own"])
-def test_it_cannot_bind_itself_where_the_cluster_lives(operator: Operator, place: str) -> None:
+def test_nothing_is_bound_where_the_cluster_lives(operator: Operator, place: str) -> None:
     """Although two of them are listed."""
     place = operator.name if place == "own" else place
     message = operator.refused(operator.binding(place, "xsld"))
 
-    assert f"may not bind itself in namespace {place}" in message
+    assert f"may have no rights in namespace {place}" in message
     assert "in another namespace" in message
 
 
-def test_it_binds_one_role_to_itself_under_one_name(operator: Operator, bound: str) -> None:
+def test_it_binds_one_role_to_one_account_under_one_name(operator: Operator, bound: str) -> None:
     admin = {"apiGroup": RBAC, "kind": "ClusterRole", "name": "cluster-admin"}
     assert "is attempting to grant RBAC permissions" in operator.refused(operator.binding(bound, "xsld", roleRef=admin))
     other = [{"kind": "ServiceAccount", "name": "default", "namespace": bound}]
     for subjects in (other, operator.binding(bound)["subjects"] + other, []):
-        assert "bind nobody but itself" in operator.refused(operator.binding(bound, "xsld", subjects=subjects))
+        assert "may bind nobody" in operator.refused(operator.binding(bound, "xsld", subjects=subjects))
     for name in ("another", "moorage-collector"):
         renamed = operator.binding(bound, "xsld", metadata={"name": name, "namespace": bound})
         assert "no RoleBinding but moorage-xsld." in operator.refused(renamed)
@@ -188,7 +212,7 @@ def test_it_cannot_open_its_binding_to_others(operator: Operator, bound: str) ->
         "-n", bound, "patch", "rolebinding", "moorage-xsld", "--type=json", "-p", patch, user=operator.user
     )
 
-    assert "bind nobody but itself" in done.stderr
+    assert "may bind nobody" in done.stderr
 
 
 def test_it_can_leave_a_namespace_that_is_no_longer_listed(operator: Operator, unlisted: str) -> None:
@@ -206,7 +230,7 @@ def test_admission_holds_even_with_all_rights(operator: Operator, bound: str, un
     for ref in (admin, role):
         refused = operator.refused(operator.binding(bound, "xsld", roleRef=ref))
         assert f"no role but the ClusterRole {operator.roles['xsld']} by the RoleBinding moorage-xsld" in refused
-    assert "may not bind itself" in operator.refused(operator.binding("kube-system", "xsld"))
+    assert "may have no rights in" in operator.refused(operator.binding("kube-system", "xsld"))
     assert "may hold no caches" in operator.refused(operator.binding(unlisted, "xsld"))
     assert "no RoleBinding but moorage-xsld." in operator.refused(operator.binding(bound))
 
