@@ -6,12 +6,13 @@ sent back whole (the rest would be dropped). Writes are bodies of owned fields; 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
 __all__ = [
     "LAST_APPLIED",
+    "Identity",
     "ListMeta",
     "ManagedFields",
     "ObjectMeta",
@@ -24,6 +25,10 @@ __all__ = [
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 """Annotation in which kubectl keeps a copy of the whole object, with all that is secret in its spec."""
+
+
+Identity: TypeAlias = tuple[str, str, str, str]
+"""Group, kind, namespace and name of an object."""
 
 
 class Resource(msgspec.Struct, frozen=True, order=True):
@@ -66,7 +71,7 @@ class Resource(msgspec.Struct, frozen=True, order=True):
 
 
 class ObjectRef(msgspec.Struct, frozen=True, order=True, rename="camel", omit_defaults=True):
-    """Names one object. With a uid it names one incarnation of it."""
+    """Names one object. With a uid it names one incarnation of it. Objects are told apart by `identity`."""
 
     api_version: str
     kind: str
@@ -78,6 +83,11 @@ class ObjectRef(msgspec.Struct, frozen=True, order=True, rename="camel", omit_de
     def group(self) -> str:
         """The API group, empty for the core group."""
         return self.api_version.rpartition("/")[0]
+
+    @property
+    def identity(self) -> Identity:
+        """What the object is, whichever version it is named by: versions are views of one object."""
+        return self.group, self.kind, self.namespace, self.name
 
     def __str__(self) -> str:
         where = f"{self.namespace}/" if self.namespace else ""

@@ -99,7 +99,7 @@ def union(
     one: tuple[manifest.InventoryItem, ...], other: tuple[manifest.InventoryItem, ...]
 ) -> tuple[manifest.InventoryItem, ...]:
     """Every object of either; where both name it, the later description of it counts."""
-    return tuple(sorted({item.ref: item for item in (*one, *other)}.values(), key=lambda item: item.ref))
+    return tuple(sorted({item.ref.identity: item for item in (*one, *other)}.values(), key=lambda item: item.ref))
 
 
 def _text(value: Any) -> str:

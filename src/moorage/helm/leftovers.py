@@ -14,8 +14,8 @@ MINUTE = 60.0
 
 def surplus(held: seen.ClaimSeen, record: seen.RecordSeen | None) -> tuple[manifest.InventoryItem, ...]:
     """What the claim lists beyond the record, `keep` objects aside: it must be gone."""
-    recorded = {item.ref for item in record.inventory} if record else set()
-    return tuple(item for item in held.inventory if item.ref not in recorded and not item.keep)
+    recorded = {item.ref.identity for item in record.inventory} if record else set()
+    return tuple(item for item in held.inventory if item.ref.identity not in recorded and not item.keep)
 
 
 def go(r: ReleaseSeen, reason: Reason) -> Verdict | None:

@@ -80,7 +80,7 @@ class ClaimSeen(msgspec.Struct, frozen=True):
 
     def is_of_earlier(self, owner: meta.ObjectRef) -> bool:
         """It is of an incarnation of the owner that is gone, as two of one name can't be there at once."""
-        return not self.is_of(owner) and msgspec.structs.replace(self.owner, uid=owner.uid) == owner
+        return not self.is_of(owner) and self.owner.identity == owner.identity
 
 
 class RenderSeen(msgspec.Struct, frozen=True):

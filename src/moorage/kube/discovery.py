@@ -7,6 +7,7 @@ not served raises NotFound; an aggregated API that is down hides only itself, an
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import posixpath
 import time
 from collections.abc import Callable, Iterable
@@ -48,7 +49,7 @@ class _Version(msgspec.Struct, rename="camel"):
 
 
 class _Group(msgspec.Struct):
-    versions: list[_Version]
+    versions: list[_Version]  # the preferred one first
 
 
 class _Legacy(msgspec.Struct):
@@ -119,6 +120,31 @@ class Discovery:
             message = f"{api_version} serves no kind {kind}; install its CustomResourceDefinition, or correct the name"
             status = errors.Status(code=404, reason="NotFound", message=message)
             raise errors.NotFound("discover", status) from None
+
+    async def served(self, api_version: str, kind: str) -> Resource:
+        """How the objects of a kind can be reached: by this version, else by another one of its group.
+
+        Asked anew, as versions and definitions go too. Raises NotFound when the server says that no version has it.
+        """
+        group = api_version.rpartition("/")[0]
+        self.invalidate(group)
+        try:
+            return await self.resource(api_version, kind)
+        except errors.NotFound:
+            for other in await self.versions(group):
+                with contextlib.suppress(errors.NotFound):
+                    return await self.resource(other, kind)
+            raise
+
+    async def versions(self, group: str) -> tuple[str, ...]:
+        """The group versions of a group, in the server's order of preference; none of a group that is not there."""
+        if not group:
+            return ("v1",)
+        try:
+            answer = await self._client.raw("GET", f"/apis/{group}")
+        except errors.NotFound:
+            return ()
+        return tuple(v.group_version for v in codec.decode(answer.body, _Group, f"get /apis/{group}").versions)
 
     async def _look(self, api_version: str) -> dict[str, Resource]:
         group, _, version = api_version.rpartition("/")
