@@ -6,6 +6,8 @@ sent back whole (the rest would be dropped). Writes are bodies of owned fields; 
 
 from __future__ import annotations
 
+import re
+import urllib.parse
 from typing import Any, TypeAlias
 
 import msgspec
@@ -29,6 +31,14 @@ LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 Identity: TypeAlias = tuple[str, str, str, str]
 """Group, kind, namespace and name of an object."""
+
+
+_NO_SEGMENT = re.compile(r"[/%]|^\.{1,2}$")
+
+
+def _segment(text: str) -> str:
+    """A name as one part of a path, so that one with slashes or dots, which somebody made up, leads nowhere else."""
+    return urllib.parse.quote(text, safe="").replace(".", "%2E") if _NO_SEGMENT.search(text) else text
 
 
 class Resource(msgspec.Struct, frozen=True, order=True):
@@ -57,10 +67,10 @@ class Resource(msgspec.Struct, frozen=True, order=True):
         """
         parts = [f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"]
         if self.namespaced and namespace:
-            parts += ["namespaces", namespace]
+            parts += ["namespaces", _segment(namespace)]
         parts.append(self.plural)
         if name:
-            parts.append(name)
+            parts.append(_segment(name))
         if subresource:
             parts.append(subresource)
         return "/".join(parts)

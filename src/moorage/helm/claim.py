@@ -6,17 +6,24 @@ constraint was resolved to. It is the one thing that a deletion needs, and it ou
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
 
 from moorage.api import kinds, meta
-from moorage.runtime import decision
+from moorage.runtime import decision, observed
+from moorage.runtime.decision import Blocked, Verdict
 
 from . import manifest, seen
+from .reasons import Reason
 
 LABEL = "moorage.dev/claim"
 SELECTOR = f"{LABEL}=release"
+BROKEN = "ClaimBroken"
+"""The reason of a claim that says what moorage would not have written."""
+
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 
 class ClaimObject(msgspec.Struct, frozen=True):
@@ -46,14 +53,32 @@ def body(target: seen.Target, owner: meta.ObjectRef) -> dict[str, Any]:
 
 
 def read(obj: ClaimObject) -> seen.ClaimSeen:
-    """What the claim says. Raises msgspec.ValidationError or DecodeError for one that was edited by hand."""
-    pin = obj.data.get("chart")
-    return seen.ClaimSeen(
-        uid=obj.metadata.uid,
-        resource_version=obj.metadata.resource_version,
-        owner=msgspec.json.decode(obj.data.get("owner", ""), type=meta.ObjectRef),
-        inventory=manifest.load_inventory(obj.data.get("inventory", "[]")),
-        pin=msgspec.json.decode(pin, type=seen.Pin) if pin else None,
+    """What the claim says. Raises ManifestError for one that was edited by hand.
+
+    It lies in a tenant's hands: what it lists beyond the namespace, or pins that was not wanted, is not believed.
+    """
+    try:
+        owner = msgspec.json.decode(obj.data.get("owner", ""), type=meta.ObjectRef)
+        pin = msgspec.json.decode(text, type=seen.Pin) if (text := obj.data.get("chart")) else None
+    except msgspec.MsgspecError as error:
+        raise manifest.ManifestError(str(error)) from None
+    inventory = manifest.load_inventory(obj.data.get("inventory", "[]"))
+    if outside := [item.ref for item in inventory if item.ref.namespace != obj.metadata.namespace]:
+        raise manifest.ManifestError(f"it lists {outside[0]}, which is not in namespace {obj.metadata.namespace}")
+    if pin is not None and (pin.chart.name != pin.wanted.name or not _DIGEST.fullmatch(pin.chart.digest)):
+        raise manifest.ManifestError(f"it pins {pin.chart.name} {pin.chart.digest}, which can't be {pin.wanted.name}")
+    return seen.ClaimSeen(obj.metadata.uid, obj.metadata.resource_version, owner, inventory, pin)
+
+
+def unread(target: seen.Target, failed: observed.Failed) -> Verdict:
+    """What is to be said of a claim that could not be read."""
+    if failed.reason != BROKEN:
+        return decision.unknown(Reason.CLAIM_UNREADABLE, failed, "claim")
+    return Blocked(
+        Reason.CLAIM_BROKEN,
+        failed.message,
+        f"whoever has changed ConfigMap {name(target.release)} in namespace {target.namespace} takes that back, or "
+        "deletes it: then it is made anew, and a release that is being deleted stays",
     )
 
 

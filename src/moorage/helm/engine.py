@@ -145,9 +145,9 @@ class Engine:
             return observed.Fresh(None)
         try:
             return observed.Fresh(claim.read(found))
-        except (msgspec.MsgspecError, manifest.ManifestError) as error:
+        except manifest.ManifestError as error:
             message = f"ConfigMap {found.metadata.name} is not readable as a claim: {error}"
-            return observed.Failed("ClaimBroken", message, transient=False)
+            return observed.Failed(claim.BROKEN, message, transient=False)
 
     def _chart(
         self, request: Request, held: observed.Observed[seen.ClaimSeen | None]

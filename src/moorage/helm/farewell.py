@@ -18,7 +18,7 @@ def orphaning_is_honoured(it: HasRelease) -> Verdict:
     if not r.policy.orphan:
         return DONE
     if isinstance(r.claim, observed.Failed) and r.claim.reason != seen.NO_RIGHTS:
-        return decision.unknown(Reason.CLAIM_UNREADABLE, r.claim, "claim")
+        return claim.unread(r.target, r.claim)
     held = observed.value_of(r.claim)
     give_up = (claim.delete(r.target, held),) if held is not None and held.is_of(r.owner) else ()
     return Act(Reason.ORPHANING, "the release stays, as asked", (*give_up, _finalizer_goes("the release is orphaned")))
@@ -28,7 +28,7 @@ def claim_is_known(it: HasRelease) -> Verdict:
     """Only the claim says what there is to remove: without it, or with another's, there is nothing of ours."""
     r = it.release
     if isinstance(r.claim, observed.Failed):
-        return decision.unknown(Reason.CLAIM_UNREADABLE, r.claim, "claim")
+        return claim.unread(r.target, r.claim)
     held = observed.value_of(r.claim)
     if held is not None and held.is_of(r.owner):
         return DONE

@@ -232,6 +232,8 @@ class Lookups:
         hooks = [body for hook in record.hooks for body in manifest.parse(hook.manifest).hooks]
         is_namespaced = await self._scopes(manifest.Manifest(parsed.objects, (*parsed.hooks, *hooks)))
         objects = {manifest.ref(body, key.namespace, is_namespaced): body for body in parsed.objects}
+        named = manifest.inventory(parsed.objects, hooks, key.namespace, is_namespaced)
+        outside = tuple(str(item.ref) for item in named if not _is_inside(item.ref, key.namespace))
         failed = record.status == "failed"
         told = seen.RecordSeen(
             secret=key.secret,
@@ -244,10 +246,11 @@ class Lookups:
             attempt=revision.labels.get(seen.ATTEMPT_LABEL, ""),
             updated=conditions.epoch(record.last_deployed) if record.last_deployed else 0.0,
             modified=_modified(secret.metadata),
-            inventory=manifest.inventory(parsed.objects, hooks, key.namespace, is_namespaced),
+            inventory=tuple(item for item in named if _is_inside(item.ref, key.namespace)),
+            outside=outside,
             failure=failures.classify(record.description).word if failed else "",
         )
-        return Loaded(told, objects)
+        return Loaded(told, {ref: body for ref, body in objects.items() if _is_inside(ref, key.namespace)})
 
     async def _drift(self, key: DriftKey) -> tuple[str, ...]:
         """By a live read: the watch may not have seen yet what helm wrote, and shows no Secret's data at all."""
@@ -297,6 +300,11 @@ class Lookups:
 
 _NO_LOG = ("unable to retrieve container logs", "failed to try resolving symlinks")
 """What the kubelet writes in place of a log that is not there, with status 200."""
+
+
+def _is_inside(ref: meta.ObjectRef, namespace: str) -> bool:
+    """What a record names beyond its namespace is not believed: who may write Secrets there could have put it in."""
+    return ref.namespace == namespace
 
 
 def _modified(metadata: meta.ObjectMeta) -> float:

@@ -12,6 +12,11 @@ class Reason(decision.Reason):
         "ClaimUnreadable",
         "The release's claim can't be read; usually rights in the namespace are still missing.",
     )
+    CLAIM_BROKEN = (
+        "ClaimBroken",
+        "The release's claim was edited by hand, and says what moorage would not have written.",
+        "Whoever may write ConfigMaps in the release's namespace takes the change back, or deletes the claim.",
+    )
     CLAIMING = "Claiming", "The release's name is being claimed for this resource, so that no other can use it."
     TAKING_OVER = (
         "TakingOver",

@@ -110,6 +110,7 @@ class RecordSeen(msgspec.Struct, frozen=True):
     modified: float  # when helm last wrote it, in epoch seconds
     inventory: tuple[manifest.InventoryItem, ...] = ()
     failure: str = ""
+    outside: tuple[str, ...] = ()  # what it names that is not in its namespace
 
     @property
     def mine(self) -> bool:

@@ -29,7 +29,7 @@ def release_is_claimed(it: HasRelease) -> Verdict:
     """One owner per release: the claim is created before anything else, and only its owner goes on."""
     r = it.release
     if isinstance(r.claim, observed.Failed):
-        return decision.unknown(Reason.CLAIM_UNREADABLE, r.claim, "claim")
+        return claim.unread(r.target, r.claim)
     held = observed.value_of(r.claim)
     if held is None:
         return _claim_it(r)
@@ -133,6 +133,21 @@ def record_is_not_stuck(it: HasRelease) -> Verdict:
         args={"secret": record.secret, "uid": record.uid, "resourceVersion": record.resource_version},
     )
     return Act(Reason.UNLOCKING, f"revision {record.revision} was left {record.status} and is set to failed", (unlock,))
+
+
+def record_stays_inside(it: HasRelease) -> Verdict:
+    """A record lies in the tenant's hands: one that names objects of other places is not worked with."""
+    r = it.release
+    record = observed.value_of(r.record)
+    if record is None or not record.outside:
+        return DONE
+    return Blocked(
+        Reason.REACHES_OUTSIDE,
+        f"the record of revision {record.revision} names {', '.join(record.outside[:5])}, outside namespace "
+        f"{r.target.namespace}; that is not from moorage",
+        f"whoever has changed Secret {record.secret} there takes the change back, or deletes it: then the revision "
+        "before is gone on from",
+    )
 
 
 def retry_is_heard(it: HasRelease) -> Verdict:
@@ -316,6 +331,7 @@ STEPS: tuple[Callable[[HasRelease], Verdict], ...] = (
     record_is_seen,
     last_run_is_noted,
     record_is_not_stuck,
+    record_stays_inside,
     retry_is_heard,
     drift_is_undone,
     chart_is_chosen,

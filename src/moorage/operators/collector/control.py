@@ -208,6 +208,7 @@ FAREWELL: tuple[Callable[[Seen], Verdict], ...] = (
     claim_is_known,
     helm_steps.no_helm_runs,
     helm_steps.last_run_is_noted,
+    helm_steps.record_stays_inside,
     helm_farewell.release_is_uninstalled,
     helm_farewell.leftovers_are_gone,
     owner_may_go,
