@@ -23,8 +23,12 @@ class Progress(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 
     step: Annotated[str, msgspec.Meta(description="The step at which the list stopped.")] = ""
     reason: Annotated[str, msgspec.Meta(description="The reason of that step's verdict.")] = ""
-    since: Annotated[str, msgspec.Meta(description="Since when this step has stood at this reason (RFC 3339).")] = ""
+    since: Annotated[str, msgspec.Meta(description="Since when the list has stopped at this step (RFC 3339).")] = ""
     overdue: Annotated[bool, msgspec.Meta(description="True once the wait has passed its deadline.")] = False
+    next: Annotated[
+        str,
+        msgspec.Meta(description="What comes next: who must do what, or what is awaited and from whom."),
+    ] = ""
 
 
 class Status(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

@@ -24,7 +24,7 @@ def failure(r: ReleaseSeen) -> tuple[str, str] | None:
         case tasks.Ended(attempt=last.id, outcome=decision.Refused(reason=reason, message=message)):
             return reason, message
         case tasks.Ended(attempt=last.id, outcome=decision.Unknown(message=message)):
-            return failures.FailureKind.OTHER.word, message
+            return failures.FailureKind.OTHER, message
         case tasks.Ended(attempt=last.id):
             return None
     record = observed.value_of(r.record)
@@ -42,7 +42,7 @@ def wait_for_retry(r: ReleaseSeen, action: str) -> Wait | None:
     if left <= 0:
         return None
     message = f"{last.message}; tried again at {last.retry_at}"
-    return Wait(last.reason, message, on="time", within=60 * MINUTE, again=left)
+    return Wait(failures.FailureKind.of(last.reason), message, on="time", within=60 * MINUTE, again=left)
 
 
 def begin(r: ReleaseSeen, action: str, digest: str, revision: int) -> status.Attempt:

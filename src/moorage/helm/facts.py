@@ -7,7 +7,7 @@ from collections.abc import Callable
 from moorage.runtime import observed
 from moorage.runtime.decision import Fact
 
-from . import status
+from . import reasons, status
 from .reasons import Reason
 from .seen import HasRelease, ReleaseSeen
 
@@ -45,7 +45,9 @@ def available(it: HasRelease) -> Fact:
         return Fact("Available", None, Reason.LOOKING, children.message)
     weak = next((child for child in children.value if not child.ready), None)
     if weak is not None:
-        return Fact("Available", False, weak.reason, f"{weak.ref.kind} {weak.ref.name}: {weak.message}")
+        return Fact(
+            "Available", False, reasons.of_object(weak.reason), f"{weak.ref.kind} {weak.ref.name}: {weak.message}"
+        )
     if not children.value:
         return Fact("Available", False, Reason.NOT_RELEASED, "there are no objects yet")
     return Fact("Available", True, Reason.READY, f"{len(children.value)} objects are ready")

@@ -7,49 +7,215 @@ also decided here: a value that the user gave is replaced by the name of the val
 
 from __future__ import annotations
 
-import enum
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
+
+from moorage.runtime import decision
+from moorage.runtime.decision import WARNS
 
 __all__ = ["FailureKind", "HelmFailed", "classify", "redact", "warnings", "words"]
 
 MAX_WORDS = 2000  # characters; a condition's message may have 32768, an event's 1024
 
 
-class FailureKind(enum.Enum):
-    """What went wrong, and whether trying the same again may work without anyone changing the input."""
+class FailureKind(decision.Reason):
+    """What went wrong, and whether trying the same again may work without anyone changing the input.
 
-    FORBIDDEN = "Forbidden", True  # rights may be given without a change of the release
-    UNAUTHORIZED = "Unauthorized", True  # a token that has just been rotated
-    QUOTA = "Quota", True
-    DENIED = "Denied", False  # an admission webhook or policy said no
-    WEBHOOK_DOWN = "WebhookDown", True
-    IMMUTABLE = "Immutable", False
-    SCHEMA_VIOLATION = "SchemaViolation", False  # values against the chart's schema
-    RENDER = "Render", False  # a template failed, often by its own `fail` or `required`
-    HOOK_FAILED = "HookFailed", False
-    INVALID = "Invalid", False  # the API server refuses an object
-    UNKNOWN_KIND = "UnknownKind", False  # a CRD is missing
-    ALREADY_OWNED = "AlreadyOwned", False  # the object exists and is another's
-    NO_NAMESPACE = "NoNamespace", True
-    NAMESPACE_ENDING = "NamespaceEnding", True
-    PENDING = "Pending", False  # the record says that another operation runs: unlock it, see `records`
-    CONFLICT = "Conflict", True
-    NOT_FOUND = "NotFound", False  # there is no such release, revision or chart
-    RECORD_TOO_LARGE = "RecordTooLarge", False
-    NOT_REACHABLE = "NotReachable", True
-    TLS = "Tls", False
-    CHART_INVALID = "ChartInvalid", False
-    TIMED_OUT = "TimedOut", True
-    KILLED = "Killed", True
-    NO_SPACE = "NoSpace", True
-    BINARY_MISSING = "BinaryMissing", False
-    OTHER = "Other", True
+    Declared as `NAME = "CamelCase", transient, "what it means", "what comes next"`, with `WARNS` where a person should
+    look although it is tried again.
+    """
 
-    def __init__(self, word: str, transient: bool) -> None:
-        self.word, self.transient = word, transient
+    transient: bool
+
+    def __new__(cls, word: str, transient: bool, text: str = "", next_: str = "", warns: bool = False) -> FailureKind:
+        """As every reason; also says whether it may heal."""
+        member = cls._made(word, text, next_, warns)
+        member.transient = transient
+        return member
+
+    FORBIDDEN = (
+        "Forbidden",
+        True,
+        "Rights are missing; the message names them.",
+        "an administrator must give moorage the right that the message names, by extraTenantRules of its chart, or "
+        "the chart must do without that object; tried again, as rights may be given",
+        WARNS,
+    )
+    UNAUTHORIZED = (
+        "Unauthorized",
+        True,
+        "The API server or a registry does not take the credentials.",
+        "whoever keeps the credentials must see to them; tried again, as they may have been rotated a moment ago",
+        WARNS,
+    )
+    QUOTA = (
+        "Quota",
+        True,
+        "A quota of the tenant's namespace is used up.",
+        "raise the quota that the message names, or ask for less; tried again, as it may be raised",
+        WARNS,
+    )
+    DENIED = (
+        "Denied",
+        False,
+        "An admission policy or webhook, or the namespace's pod security, said no.",
+        "correct values or chart to what the policy asks, or have its owner admit it",
+        WARNS,
+    )
+    WEBHOOK_DOWN = (
+        "WebhookDown",
+        True,
+        "An admission webhook of the cluster gives no answer.",
+        "whoever runs the webhook that the message names must bring it back; tried again until then",
+        WARNS,
+    )
+    IMMUTABLE = (
+        "Immutable",
+        False,
+        "The change touches a field that Kubernetes lets nobody change.",
+        "take the change back, or delete the object that the message names, to have it made anew",
+        WARNS,
+    )
+    SCHEMA_VIOLATION = (
+        "SchemaViolation",
+        False,
+        "The values don't fit the chart's schema.",
+        "correct the configuration where the message says",
+        WARNS,
+    )
+    RENDER = (
+        "Render",
+        False,
+        "A template of the chart failed with these values.",
+        "correct the configuration or the chart, by the template's words in the message",
+        WARNS,
+    )
+    HOOK_FAILED = (
+        "HookFailed",
+        False,
+        "A hook of the chart failed; the message has its words.",
+        "see why the hook failed (its pod's log), and correct the configuration or the chart",
+        WARNS,
+    )
+    INVALID = (
+        "Invalid",
+        False,
+        "The API server refuses an object of the chart.",
+        "correct the field that the message names, in the values or the chart",
+        WARNS,
+    )
+    UNKNOWN_KIND = (
+        "UnknownKind",
+        False,
+        "The chart has an object of a kind that the cluster does not know.",
+        "install the definition (CRD) of that kind, or use a chart without it",
+        WARNS,
+    )
+    ALREADY_OWNED = (
+        "AlreadyOwned",
+        False,
+        "An object of that name exists and is another's.",
+        "remove or rename one of the two, or adopt the release with moorage.dev/adopt=true",
+        WARNS,
+    )
+    NO_NAMESPACE = (
+        "NoNamespace",
+        True,
+        "The tenant's namespace is gone.",
+        "moorage makes the namespace anew, and tries again after that",
+    )
+    NAMESPACE_ENDING = (
+        "NamespaceEnding",
+        True,
+        "The tenant's namespace is being deleted.",
+        "the end of the namespace is awaited; if it hangs, its conditions (kubectl describe namespace) say on what",
+    )
+    PENDING = (
+        "Pending",
+        False,
+        "The release's record says that another helm is at work.",
+        "moorage gives the other helm ten minutes, then frees the record",
+    )
+    CONFLICT = (
+        "Conflict",
+        True,
+        "Something else changed an object at the same time.",
+        "tried again; if it stays, find who else writes that object (metadata.managedFields) and let one of the two be",
+    )
+    NOT_FOUND = (
+        "NotFound",
+        False,
+        "There is no such chart, release or revision.",
+        "correct the name or version that the message names, or publish it",
+        WARNS,
+    )
+    RECORD_TOO_LARGE = (
+        "RecordTooLarge",
+        False,
+        "Chart and values together are too large for Helm's record (1 MiB).",
+        "make the values smaller, or have the chart's maintainer make the chart smaller",
+        WARNS,
+    )
+    NOT_REACHABLE = (
+        "NotReachable",
+        True,
+        "The API server or a registry gave no answer.",
+        "tried again with growing delays; if it stays, whoever runs that server or the network must look",
+    )
+    TLS = (
+        "Tls",
+        False,
+        "A registry's certificate is not trusted.",
+        "put the certificate's authority into the Secret of that source, as ca.crt",
+        WARNS,
+    )
+    CHART_INVALID = (
+        "ChartInvalid",
+        False,
+        "The chart can't be used as it is.",
+        "publish a corrected version, or ask for another one",
+        WARNS,
+    )
+    TIMED_OUT = (
+        "TimedOut",
+        True,
+        "Helm took too long.",
+        "tried again with growing delays; if it stays, see what the message says it was at, such as a hook that hangs",
+        WARNS,
+    )
+    KILLED = (
+        "Killed",
+        True,
+        "Helm was stopped, as at the operator's end.",
+        "tried again at once; if it stays, see whether the operator's pod runs out of memory",
+    )
+    NO_SPACE = (
+        "NoSpace",
+        True,
+        "The operator's scratch volume is full.",
+        "moorage's administrator must raise scratch.sizeLimit of its chart; tried again, as files may go",
+        WARNS,
+    )
+    BINARY_MISSING = (
+        "BinaryMissing",
+        False,
+        "The operator's image has no helm.",
+        "moorage's administrator must use the published image, or name the binary by `moorage run --helm`",
+        WARNS,
+    )
+    OTHER = (
+        "Other",
+        True,
+        "Something that has no word yet; the message has Helm's own.",
+        "act by Helm's words in the message; tried again with growing delays",
+        WARNS,
+    )
+
+    @property
+    def word(self) -> str:
+        return str(self)
 
 
 class HelmFailed(Exception):  # noqa: N818 - what happened, as httpx and others name theirs
@@ -147,7 +313,8 @@ def classify(stderr: str) -> FailureKind:
 
 def is_transient(word: str) -> bool:
     """Whether a failure of this kind may heal without a change of the release; unknown words may."""
-    return next((kind.transient for kind in FailureKind if kind.word == word), True)
+    kind = FailureKind.of(word)
+    return kind.transient if isinstance(kind, FailureKind) else True
 
 
 def words(stderr: str) -> str:

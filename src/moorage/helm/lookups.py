@@ -197,7 +197,7 @@ class Lookups:
                 key.archive, key.values, key.target.release, key.target.namespace, capabilities
             )
         except binary.HelmFailed as error:
-            reason, transient = _RENDER_REASONS.get(error.kind, (error.kind.word, True))
+            reason, transient = _RENDER_REASONS.get(error.kind, (error.kind, error.kind.transient))
             raise source.SourceError(reason, str(error), transient=transient) from error
 
     async def _capabilities(self, _: str) -> binary.Capabilities:
@@ -327,7 +327,7 @@ _RENDER_REASONS: dict[failures.FailureKind, tuple[str, bool]] = {
     failures.FailureKind.CHART_INVALID: (Reason.CHART_INVALID, False),
     failures.FailureKind.OTHER: (Reason.RENDER_FAILED, False),
 }
-"""What the user must mend, and how it is called; everything else is the operator's trouble and may pass."""
+"""What has another name when rendering; everything else bears its own, and may pass or not as its kind says."""
 
 _CHART_REASONS: tuple[tuple[type[Exception], Reason], ...] = (
     (charts.ChartNotFound, Reason.CHART_NOT_FOUND),

@@ -16,7 +16,7 @@ import msgspec
 from moorage.api import comparison, fieldsets, kinds, meta
 from moorage.kube import client as kube_client
 from moorage.kube import discovery, errors
-from moorage.runtime import decision, kind
+from moorage.runtime import decision, kind, reasons
 
 from . import binary, claim, drift, lookups, records, seen, takeover
 
@@ -83,7 +83,7 @@ class Runs:
         """Install or upgrade to the digest that was decided on."""
         job = self._job(obj)
         if job.values is None or job.archive is None:
-            return decision.Refused("Moved", "the chart is no longer at hand; looked at again")
+            return decision.Refused(reasons.Reason.MOVED, "the chart is no longer at hand; looked at again")
         attempt = str(args["attempt"])
         return await self._helm_run(
             self._helm.upgrade_install(
@@ -130,7 +130,7 @@ class Runs:
         try:
             done: binary.Done = await run
         except binary.HelmFailed as error:
-            return decision.Refused(error.kind.word, str(error))
+            return decision.Refused(error.kind, str(error))
         return decision.Ok(done.revision)
 
     # --- short operations ------------------------------------------------------------------------
@@ -198,7 +198,7 @@ class Runs:
         """Refused for what it is: not tried again before something changed, so that all else goes on."""
         version = str((live or {}).get("metadata", {}).get("resourceVersion", ""))
         self.given_up[ref] = GivenUp(version, record.seen.resource_version, str(refusal), time.monotonic() + TRY_AGAIN)
-        return decision.Refused("Invalid", str(refusal))
+        return decision.Refused(reasons.Reason.INVALID, str(refusal))
 
     async def _take_over(
         self,

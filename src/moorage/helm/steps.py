@@ -14,7 +14,7 @@ from moorage.api import conditions, kinds
 from moorage.runtime import decision, observed, tasks
 from moorage.runtime.decision import DONE, Act, Blocked, Verdict, Wait
 
-from . import attempts, claim, failures, leftovers, seen, status
+from . import attempts, claim, failures, leftovers, reasons, seen, status
 from .reasons import Reason
 from .seen import HasRelease, ReleaseSeen
 
@@ -67,7 +67,11 @@ def no_helm_runs(it: HasRelease) -> Verdict:
     match it.release.task:
         case tasks.Running(task=task):
             return Wait(
-                Reason.RUNNING_HELM, f"helm is at work: {attempts.verb(task)}", on="task", within=attempts.RUN_DEADLINE
+                Reason.RUNNING_HELM,
+                f"helm is at work: {attempts.verb(task)}",
+                on="task",
+                within=attempts.RUN_DEADLINE,
+                since=it.release.status.attempt.started,
             )
     return DONE
 
@@ -105,7 +109,8 @@ def last_run_is_noted(it: HasRelease) -> Verdict:
         fields["failed"] = status.FailedDigest(last.digest, word, message)
     if last.action == "rollback" and word == failures.FailureKind.NOT_FOUND.word:
         fields["good"] = status.Good()  # helm's bounded history no longer has it
-    return Act(word, message, (decision.Remember(why="the failure is not forgotten", fields=fields),))
+    reason = failures.FailureKind.of(word)
+    return Act(reason, message, (decision.Remember(why="the failure is not forgotten", fields=fields),))
 
 
 def record_is_not_stuck(it: HasRelease) -> Verdict:
@@ -126,6 +131,7 @@ def record_is_not_stuck(it: HasRelease) -> Verdict:
             on="record",
             within=FOREIGN_HELM_MAY_TAKE,
             again=FOREIGN_HELM_MAY_TAKE - age,
+            since=conditions.timestamp(record.modified),
         )
     unlock = decision.Call(
         why="no helm works on it any more",
@@ -205,7 +211,7 @@ def _chart_failed(failed: observed.Failed) -> Verdict:
         return decision.unknown(Reason.CHOOSING_CHART, failed, "chart")
     if failed.transient:
         return Wait(Reason.CHART_UNREACHABLE, failed.message, on="chart", within=10 * MINUTE)
-    return Blocked(failed.reason, failed.message, "correct spec or chart source, it is looked at again on any change")
+    return Blocked(failed.reason, failed.message, decision.next_of(failed.reason) or "correct spec or chart source")
 
 
 def chart_renders(it: HasRelease) -> Verdict:
@@ -218,7 +224,8 @@ def chart_renders(it: HasRelease) -> Verdict:
             return decision.unknown(Reason.RENDERING, render, "render")
         if render.transient:
             return Wait(render.reason, render.message, on="render", within=10 * MINUTE)
-        return Blocked(render.reason, render.message, "correct the configuration or the chart")
+        fix = decision.next_of(render.reason) or "correct the configuration or the chart"
+        return Blocked(render.reason, render.message, fix)
     if problems := render.value.problems:
         return Blocked(Reason.REACHES_OUTSIDE, "; ".join(problems[:5]), "use a chart or values without these objects")
     return DONE
@@ -244,11 +251,9 @@ def failed_digest_is_left_alone(it: HasRelease) -> Verdict:
             (decision.Remember(why="a run is written down before it begins", fields=fields), run),
         )
     back = f"; revision {failed.rolled_back_to} was restored" if r.is_rolled_back else ""
-    return Blocked(
-        Reason.UPGRADE_FAILED,
-        f"{failed.reason}: {failed.message}{back}",
-        "change the spec, or ask for a fresh try with the annotation moorage.dev/reconcile-at",
-    )
+    why = decision.next_of(failures.FailureKind.of(failed.reason)) or decision.next_of(reasons.of_object(failed.reason))
+    fix = f"{why}; what is not in the spec is tried again on a new value of the annotation moorage.dev/reconcile-at"
+    return Blocked(Reason.UPGRADE_FAILED, f"{failed.reason}: {failed.message}{back}", fix)
 
 
 def release_is_current(it: HasRelease) -> Verdict:
@@ -322,7 +327,8 @@ def children_are_ready(it: HasRelease) -> Verdict:
         remember = decision.Remember(why="it is not tried in a loop", fields={"failed": failed, "lastError": message})
         return Act(Reason.NOT_READY_IN_TIME, f"not ready within {r.policy.ready_timeout:g} s: {message}", (remember,))
     left = record.updated + r.policy.ready_timeout - r.now if record else 0.0
-    return Wait(weak.reason, message, on="children", within=r.policy.ready_timeout, again=max(left, 0.0))
+    reason = reasons.of_object(weak.reason)
+    return Wait(reason, message, on="children", within=r.policy.ready_timeout, again=max(left, 0.0))
 
 
 STEPS: tuple[Callable[[HasRelease], Verdict], ...] = (

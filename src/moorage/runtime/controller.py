@@ -35,6 +35,7 @@ from . import (
     telling,
 )
 from . import unreadable as unreadables
+from .reasons import Reason
 
 log = structlog.get_logger(__name__)
 
@@ -156,16 +157,16 @@ class Controller(Generic[kind.O, kind.S]):
     async def _cut(self, key: kind.Key) -> None:
         seconds = self.kind.deadline
         log.error("reconcile cut at its deadline", kind=key[0], namespace=key[1], name=key[2], seconds=seconds)
-        self._metrics.reconciles.labels(key[0], "DeadlineExceeded").inc()
+        self._metrics.reconciles.labels(key[0], Reason.DEADLINE_EXCEEDED.value).inc()
         self._keys.retry(key)
         message = f"a pass did not end within {seconds:g} s and was cut short; it is tried again"
-        await self._say_failed(key, "DeadlineExceeded", message)
+        await self._say_failed(key, Reason.DEADLINE_EXCEEDED, message)
 
     async def _failed(self, key: kind.Key, error: BaseException) -> None:
         log.error("reconcile failed", kind=key[0], namespace=key[1], name=key[2], exc_info=error)
-        self._metrics.reconciles.labels(key[0], "InternalError").inc()
+        self._metrics.reconciles.labels(key[0], Reason.INTERNAL_ERROR.value).inc()
         self._keys.rest(key)
-        await self._say_failed(key, "InternalError", failure.words(error))
+        await self._say_failed(key, Reason.INTERNAL_ERROR, failure.words(error))
 
     async def _look(self, key: kind.Key) -> None:
         try:
@@ -304,7 +305,7 @@ class Controller(Generic[kind.O, kind.S]):
 
     # --- an unforeseen failure, and the end ----------------------------------------------------------------------
 
-    async def _say_failed(self, key: kind.Key, reason: str, message: str) -> None:
+    async def _say_failed(self, key: kind.Key, reason: Reason, message: str) -> None:
         """Best effort: why the object is not ready, without the exception's own words, as they may quote secrets."""
         try:
             fresh = self.kind.find(*key[1:])

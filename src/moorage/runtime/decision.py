@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, Self, TypeAlias, TypeVar
 
 import msgspec
 
@@ -29,26 +29,51 @@ FIELD_MANAGER = "moorage"
 """In whose name actions write, so that metadata.managedFields tell what is moorage's own."""
 
 
+WARNS = True
+"""Of a reason: a person should look, so what is told of it is a Warning, also where it may heal by itself."""
+
+
 class Reason(str, enum.Enum):  # noqa: UP042 - a member carries its documentation too
     """Base of each system's reasons. Reasons are API: documented, stable, CamelCase.
 
     A member is declared as `NAME = "CamelCase", "what it means", "what comes next"`: who must do what, or
-    what is awaited and from whom.
+    what is awaited and from whom. `WARNS` as the fourth makes its Events Warnings.
     """
 
     help: str
     next: str
+    warns: bool
 
-    def __new__(cls, value: str, text: str = "", next_: str = "") -> Reason:
-        """Keep the documentation beside the value, for the generated reasons page."""
+    def __new__(cls, value: str, text: str = "", next_: str = "", warns: bool = False) -> Reason:
+        """Keep the documentation beside the value, for people's tools and the generated page."""
+        return cls._made(value, text, next_, warns)
+
+    @classmethod
+    def _made(cls, value: str, text: str, next_: str, warns: bool) -> Self:
         member = str.__new__(cls, value)
         member._value_ = value
-        member.help = text
-        member.next = next_
+        member.help, member.next, member.warns = text, next_, warns
         return member
 
     def __str__(self) -> str:
         return str(self.value)
+
+    @classmethod
+    def of(cls, word: str) -> str:
+        """The member of that word, as when it comes back from a status; what it was where there is none."""
+        known: dict[Any, Any] = {} if isinstance(word, Reason) else cls._value2member_map_
+        found: str = known.get(word, word)
+        return found
+
+
+def next_of(reason: str) -> str:
+    """What comes next by the reason itself; empty for a word that is nobody's member."""
+    return reason.next if isinstance(reason, Reason) else ""
+
+
+def warns(reason: str) -> bool:
+    """Whether a person should look."""
+    return isinstance(reason, Reason) and reason.warns
 
 
 # --- actions -----------------------------------------------------------------------------------------------------
@@ -223,7 +248,8 @@ class Wait(msgspec.Struct, frozen=True, tag=True):
 
     `again` asks for another look after that many seconds, for events that nothing announces. `unseen` says that this
     process has only not looked yet, as after a restart: status then keeps what the last look wrote, for a while. `next`
-    says what is awaited and from whom, where it is more than the reason's own `next`.
+    says what is awaited and from whom, where it is more than the reason's own `next`. `since` (RFC 3339) is when what
+    is awaited began, where that is known better than by when the steps came to stand here.
     """
 
     reason: str
@@ -233,6 +259,7 @@ class Wait(msgspec.Struct, frozen=True, tag=True):
     again: float = 0.0
     unseen: bool = False
     next: str = ""
+    since: str = ""
 
 
 class Blocked(msgspec.Struct, frozen=True, tag=True):

@@ -19,6 +19,7 @@ from moorage.kube import client as kube_client
 from moorage.kube import errors
 
 from . import decision, failure, gate, kind, status
+from .reasons import Reason
 
 log = structlog.get_logger(__name__)
 
@@ -91,7 +92,7 @@ class Executor(Generic[kind.O]):
             async with asyncio.timeout(self._world.gate.timeout(ACTION_LIMIT)):
                 for guard in action.require:
                     if refusal := await self._kind.guards[guard.check](self._obj, guard.args):
-                        return decision.Refused("Guarded", f"{action.why}: not done, as {refusal}")
+                        return decision.Refused(Reason.GUARDED, f"{action.why}: not done, as {refusal}")
                 self._world.gate.timeout(1.0)
                 outcome = await self._do(action)
         except Exception as error:
@@ -106,17 +107,17 @@ class Executor(Generic[kind.O]):
                 return decision.Conflict(str(error))
             case errors.TooManyRequests():  # of an eviction by a disruption budget, which says nothing of the server
                 after = error.retry_after if isinstance(action, decision.Evict) else self._world.pressure.told(error)
-                return decision.Refused("Throttled", str(error), after)
+                return decision.Refused(Reason.THROTTLED, str(error), after)
             case errors.KubeError() if error.maybe_applied:
                 return decision.Unknown(str(error), self._world.pressure.told(error))
             case errors.ApiError():
                 return decision.Refused(error.status.reason or type(error).__name__, str(error))
             case errors.TransportError():
-                return decision.Refused("NotSent", str(error))
+                return decision.Refused(Reason.NOT_SENT, str(error))
             case errors.KubeError():
                 return decision.Refused(type(error).__name__, str(error))
             case gate.NotLeading():
-                return decision.Refused("NotLeading", str(error))
+                return decision.Refused(Reason.NOT_LEADING, str(error))
             case TimeoutError():
                 return decision.Unknown(f"{action.why}: no answer within {ACTION_LIMIT:g} s")
         log.error("action failed", action=type(action).__name__, why=action.why, exc_info=error)

@@ -15,6 +15,7 @@ from typing import TypeAlias
 import structlog
 
 from . import decision, failure, gate, lifecycle, tasks
+from .reasons import Reason
 
 log = structlog.get_logger(__name__)
 
@@ -58,7 +59,7 @@ class Tasks:
         `through` is the gate that it writes through.
         """
         if self._closed:
-            return decision.Refused("Stopping", "the operator is stopping; its successor will look again")
+            return decision.Refused(Reason.STOPPING, "the operator is stopping; its successor will look again")
         if lane in self._handles:
             return decision.Conflict(f"another task runs in {lane}")
         self._states[lane] = tasks.Running(task, time.time())

@@ -22,11 +22,13 @@ from moorage.api import conditions
 from moorage.api import status as api_status
 
 from . import decision
+from .reasons import Reason
 
 FAILURE_WAIT = 3600.0
 """Seconds for which a refused action counts as reconciling, before it is called overdue."""
 
-PAUSED = "Paused"
+ELSE_NEXT = "see the message; moorage looks again on every change, and after a while"
+"""Of a word that is nobody's reason, as one that an object of another operator gives."""
 
 
 class Performed(msgspec.Struct, frozen=True):
@@ -38,14 +40,16 @@ class Performed(msgspec.Struct, frozen=True):
 
 
 class Standing(msgspec.Struct, frozen=True):
-    """Where the object stands after a pass: the first thing that keeps it from being settled."""
+    """Where the object stands after a pass: the first thing that keeps it from being settled, and what comes next."""
 
     step: str = ""
     reason: str = ""
     message: str = ""
+    next: str = ""
     stalled: bool = False
     paused: bool = False
     within: float = 0.0
+    since: str = ""  # RFC 3339, where it is known when what is awaited began
 
     @property
     def settled(self) -> bool:
@@ -58,34 +62,53 @@ def standing(made: decision.Decision, performed: tuple[Performed, ...]) -> Stand
     acts = {taken.name: taken.verdict for taken in made.steps if isinstance(taken.verdict, decision.Act)}
     if made.paused and acts:
         step, act = next(iter(acts.items()))
-        return Standing(step, PAUSED, f"not carried out while paused: {act.message}", paused=True)
+        said = f"not carried out while paused: {act.message}"
+        return Standing(step, Reason.PAUSED, said, Reason.PAUSED.next, paused=True)
     for done in performed:
         match done.outcome:
             case decision.Refused(reason=reason, message=message):
-                return Standing(done.step, reason, message, within=FAILURE_WAIT)
+                return _failed_act(done.step, Reason.of(reason), message)
             case decision.Unknown(message=message):
-                return Standing(done.step, "OutcomeUnknown", message, within=FAILURE_WAIT)
+                return _failed_act(done.step, Reason.OUTCOME_UNKNOWN, message)
             case decision.Conflict(message=message):
                 act = acts[done.step]
-                return Standing(done.step, act.reason, f"{act.message}; {message}", within=FAILURE_WAIT)
+                return _failed_act(done.step, act.reason, f"{act.message}; {message}")
     match made.standing:
         case decision.StepTaken(name, decision.Wait() as wait):
-            return Standing(name, wait.reason, wait.message, within=wait.within)
+            then = wait.next or decision.next_of(wait.reason) or ELSE_NEXT
+            return Standing(name, wait.reason, wait.message, then, within=wait.within, since=wait.since)
         case decision.StepTaken(name, decision.Blocked() as blocked):
-            return Standing(name, blocked.reason, f"{blocked.message}; {blocked.fix}", stalled=True)
+            said = f"{blocked.message}; {blocked.fix}"
+            return Standing(name, blocked.reason, said, blocked.fix, stalled=True)
         case decision.StepTaken(name, decision.Act() as act):
-            return Standing(name, act.reason, act.message, within=FAILURE_WAIT)
+            return _failed_act(name, act.reason, act.message)
     return Standing()
 
 
-def progress(stands: Standing, before: api_status.Progress, now: float) -> api_status.Progress:
-    """Since when it stands there. The time starts again when the step or its reason changes."""
+def _failed_act(step: str, reason: str, message: str) -> Standing:
+    return Standing(step, reason, message, decision.next_of(reason) or ELSE_NEXT, within=FAILURE_WAIT)
+
+
+def progress(
+    stands: Standing, last: api_status.Progress, now: float, weak: decision.Fact | None = None
+) -> api_status.Progress:
+    """Where it stands, since when, and what comes next; once all steps are done, what the `weak` fact needs.
+
+    The time is the step's own: it goes on when only the reason changes, as what is said once a wait was too long is
+    itself another reason.
+    """
     if stands.settled:
-        return api_status.Progress()
-    same = (before.step, before.reason) == (stands.step, stands.reason) and before.since
-    since = before.since if same else conditions.timestamp(now)
+        then = decision.next_of(weak.reason) or ELSE_NEXT if weak else ""
+        return api_status.Progress(next=then)
+    kept = last.since if last.step == stands.step else ""
+    since = stands.since or kept or conditions.timestamp(now)
     overdue = bool(stands.within) and now - conditions.epoch(since) >= stands.within
-    return api_status.Progress(stands.step, str(stands.reason), since, overdue)
+    return api_status.Progress(stands.step, str(stands.reason), since, overdue, stands.next)
+
+
+def weakest(facts: tuple[decision.Fact, ...], ready_facts: frozenset[str]) -> decision.Fact | None:
+    """The first fact that keeps an object from being ready though all its steps are done."""
+    return next((fact for fact in facts if fact.type in ready_facts and fact.status is not True), None)
 
 
 class Composed(msgspec.Struct, frozen=True):
@@ -93,6 +116,9 @@ class Composed(msgspec.Struct, frozen=True):
 
     conditions: tuple[conditions.Condition, ...]
     progress: api_status.Progress
+    reason: str
+    """Why it is ready or not."""
+
     fields: dict[str, Any]
     """All fields to be merged, as builtins with names as on the wire."""
 
@@ -107,21 +133,21 @@ def compose(
     ready_facts: frozenset[str] = frozenset(),
 ) -> Composed:
     """The status that the runtime writes, with the fields that the kind reports."""
-    at = progress(stands, before.progress, now)
+    weak = weakest(made.facts, ready_facts)
+    at = progress(stands, before.progress, now, weak)
     facts = list(made.facts)
     if made.paused:
-        facts.append(decision.Fact(PAUSED, True, PAUSED, _paused_message(made)))
-    elif conditions.find(before.conditions, PAUSED):
-        facts.append(decision.Fact(PAUSED, False, "Active", ""))
-    facts += kstatus(stands, at, made.facts, ready_facts)
+        facts.append(decision.Fact("Paused", True, Reason.PAUSED, _paused_message(made)))
+    elif conditions.find(before.conditions, "Paused"):
+        facts.append(decision.Fact("Paused", False, Reason.ACTIVE, ""))
+    ready, *others = kstatus(stands, at, weak)
+    facts += [ready, *others]
     merged = conditions.merge(before.conditions, (_condition(fact, generation) for fact in facts), now)
     fields = {"conditions": merged, "observedGeneration": generation, "progress": at} | made.report
-    return Composed(merged, at, msgspec.to_builtins(fields))
+    return Composed(merged, at, ready.reason, msgspec.to_builtins(fields))
 
 
-def kstatus(
-    stands: Standing, at: api_status.Progress, facts: tuple[decision.Fact, ...], ready_facts: frozenset[str]
-) -> list[decision.Fact]:
+def kstatus(stands: Standing, at: api_status.Progress, weak: decision.Fact | None) -> list[decision.Fact]:
     """The three conditions that tools wait on."""
     if not stands.settled:
         message = stands.message
@@ -132,21 +158,20 @@ def kstatus(
             decision.Fact("Reconciling", not (stands.stalled or stands.paused), stands.reason, message),
             decision.Fact("Stalled", stands.stalled, stands.reason, message),
         ]
-    weak = next((f for f in facts if f.type in ready_facts and f.status is not True), None)
     if weak:
         return [
             decision.Fact("Ready", weak.status, weak.reason, weak.message),
             decision.Fact("Reconciling", True, weak.reason, weak.message),
-            decision.Fact("Stalled", False, "Settled", ""),
+            decision.Fact("Stalled", False, Reason.SETTLED, ""),
         ]
     return [
-        decision.Fact("Ready", True, "Ready", "all steps are done"),
-        decision.Fact("Reconciling", False, "Settled", ""),
-        decision.Fact("Stalled", False, "Settled", ""),
+        decision.Fact("Ready", True, Reason.READY, "all steps are done"),
+        decision.Fact("Reconciling", False, Reason.SETTLED, ""),
+        decision.Fact("Stalled", False, Reason.SETTLED, ""),
     ]
 
 
-def failed(before: api_status.Status, reason: str, message: str, *, generation: int, now: float) -> dict[str, Any]:
+def failed(before: api_status.Status, reason: Reason, message: str, *, generation: int, now: float) -> dict[str, Any]:
     """The fields of a pass that failed in an unforeseen way: the facts stay as they were last known."""
     facts = (
         decision.Fact("Ready", None, reason, message),
@@ -155,7 +180,8 @@ def failed(before: api_status.Status, reason: str, message: str, *, generation: 
     )
     new = tuple(_condition(fact, generation) for fact in facts)
     kept = tuple(c for c in before.conditions if c.type not in {fact.type for fact in facts})
-    return {"conditions": conditions.merge(before.conditions, (*kept, *new), now)}
+    at = msgspec.structs.replace(before.progress, next=reason.next)
+    return {"conditions": conditions.merge(before.conditions, (*kept, *new), now), "progress": at}
 
 
 Verdict: TypeAlias = tuple[str, str, bool, str, str]

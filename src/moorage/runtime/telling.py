@@ -1,4 +1,7 @@
-"""Which Events a pass is worth: one per act that was done, and one when the verdict has changed. Pure."""
+"""Which Events a pass is worth: one per act that was done, and one when the verdict has changed. Pure.
+
+What stands still until a person acts is a Warning, and so is what its reason says a person should look at.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,9 @@ def of_acts(
     failed = {done.step for done in performed if not isinstance(done.outcome, decision.Ok)}
     tried = {done.step for done in performed} - failed
     return tuple(
-        events.Note(about, taken.verdict.reason, taken.verdict.message, taken.name)
+        events.Note(
+            about, taken.verdict.reason, taken.verdict.message, taken.name, decision.warns(taken.verdict.reason)
+        )
         for taken in made.steps
         if taken.name in tried and isinstance(taken.verdict, decision.Act)
     )
@@ -29,5 +34,5 @@ def of_change(
         return ()
     ready = conditions.find(after.conditions, "Ready")
     assert ready is not None  # noqa: S101 - every status has it
-    warning = stands.stalled or after.progress.overdue
+    warning = stands.stalled or after.progress.overdue or decision.warns(after.reason)
     return (events.Note(about, ready.reason, ready.message, stands.step or "reconcile", warning),)

@@ -14,10 +14,9 @@ import structlog
 from moorage.api import conditions, meta
 
 from . import events, kind
+from .reasons import Reason
 
 log = structlog.get_logger(__name__)
-
-REASON = "Unreadable"
 
 
 class Unreadable:
@@ -52,7 +51,7 @@ class Unreadable:
             resource, namespace, name, body, subresource="status", field_manager="moorage", timeout=timeout
         )
         about = resource.ref(namespace, name, live.metadata.uid)
-        self._recorder.note(events.Note(about, REASON, message, "read", warning=True))
+        self._recorder.note(events.Note(about, Reason.UNREADABLE, message, "read", warning=True))
         self._said[key] = why
 
 
@@ -60,7 +59,11 @@ def _conditions(message: str, generation: int) -> tuple[conditions.Condition, ..
     said: dict[str, conditions.Verdict] = {"Ready": "Unknown", "Reconciling": "False", "Stalled": "True"}
     new = (
         conditions.Condition(
-            type=type_, status=verdict, reason=REASON, message=message[:32768], observed_generation=generation
+            type=type_,
+            status=verdict,
+            reason=str(Reason.UNREADABLE),
+            message=message[:32768],
+            observed_generation=generation,
         )
         for type_, verdict in said.items()
     )

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import msgspec
 
 from moorage.api import conditions, meta
+from moorage.api import status as api_status
 from moorage.runtime import decision
 
 
@@ -113,13 +114,13 @@ def of(
         name=meta["name"],
         ready=ready.status if ready else "Unknown",
         reason=ready.reason if ready else "NotLookedAt",
-        message=ready.message if ready else "moorage has not looked at it yet; is it running?",
+        message=_message(ready, status.progress),
         stalled=stalled is not None and stalled.status == "True",
         deleting=deleting,
         looked_at=status.observed_generation == meta.get("generation"),
         facts=facts,
         steps=steps,
-        next=_next(facts, status),
+        next=_next(ready, status.progress),
         status={k: v for k, v in (obj.get("status") or {}).items() if k != "conditions"},
         events=tuple(_event(event) for event in sorted(events, key=_when)[-10:]),
         children=children,
@@ -136,20 +137,18 @@ def _steps(steps: Sequence[decision.Step[Any]], standing: str) -> tuple[StepView
     )
 
 
-def _next(facts: tuple[conditions.Condition, ...], status: Any) -> str:
-    ready, stalled = conditions.find(facts, "Ready"), conditions.find(facts, "Stalled")
-    paused = conditions.find(facts, "Paused")
+def _message(ready: conditions.Condition | None, at: api_status.Progress) -> str:
+    """Without what is to be done, which has a line of its own."""
+    if ready is None:
+        return "moorage has not looked at it yet; is it running?"
+    return ready.message.removesuffix(f"; {at.next}") if at.next else ready.message
+
+
+def _next(ready: conditions.Condition | None, at: api_status.Progress) -> str:
+    """In the decision's own words, which are part of the status."""
     if ready is None:
         return "see whether the operator runs: kubectl get pods -A -l app.kubernetes.io/name=moorage"
-    if paused is not None and paused.status == "True":
-        return "remove the annotation moorage.dev/paused to go on"
-    if stalled is not None and stalled.status == "True":
-        return ready.message.rpartition("; ")[2]
-    if ready.status == "True":
-        return "nothing"
-    if status.progress.overdue:
-        return "it takes longer than expected; the message names what it waits for"
-    return "wait; it goes on by itself"
+    return at.next or "nothing"
 
 
 def _event(event: dict[str, Any]) -> EventView:

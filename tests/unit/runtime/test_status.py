@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.api import conditions
 from moorage.api import status as api_status
-from moorage.runtime import decision, schedule, status
+from moorage.runtime import decision, reasons, schedule, status
 from moorage.runtime.decision import DONE, Act, Blocked, Call, Decision, Fact, Run, StepTaken, Verdict, Wait
 
 NOW = 1_800_000_000.0
@@ -82,23 +83,74 @@ def test_kstatus(
     assert ("Paused" in said) == paused
 
 
-def test_progress_keeps_its_time_while_step_and_reason_stay_and_becomes_overdue() -> None:
+def test_progress_keeps_its_time_while_the_step_stays_and_becomes_overdue() -> None:
     stands = status.standing(made(WAIT), ())
     first = status.progress(stands, api_status.Progress(), NOW)
     later = status.progress(stands, first, NOW + 59)
     overdue = status.progress(stands, later, NOW + 60)
     assert (first.since, first.overdue) == (later.since, later.overdue) == (conditions.timestamp(NOW), False)
     assert overdue.overdue
-    elsewhere = status.progress(status.standing(made(ACT), OK), overdue, NOW + 61)
+    elsewhere = status.progress(status.standing(made(DONE, ACT), OK), overdue, NOW + 61)
     assert (elsewhere.since, elsewhere.overdue) == (conditions.timestamp(NOW + 61), False)
     assert status.progress(status.Standing(), elsewhere, NOW) == api_status.Progress()
+
+
+def test_the_time_goes_on_when_only_the_reason_changes() -> None:
+    """What is said once a wait was too long must not begin the wait anew."""
+    first = status.progress(status.standing(made(WAIT), ()), api_status.Progress(), NOW)
+    later = status.progress(status.standing(made(BLOCKED), ()), first, NOW + 600)
+
+    assert (first.since, "Bad") == (later.since, later.reason)
+
+
+def test_a_wait_that_knows_when_it_began_is_overdue_by_that() -> None:
+    """The next task at the same step has time of its own, however long the step has stood."""
+    began = [msgspec.structs.replace(WAIT, since=conditions.timestamp(NOW - ago)) for ago in (70, 5)]
+    before = api_status.Progress("step0", "Waiting", conditions.timestamp(NOW - 500))
+
+    late, fresh = (status.progress(status.standing(made(wait), ()), before, NOW) for wait in began)
+
+    assert (True, False) == (late.overdue, fresh.overdue)
+
+
+def test_what_comes_next_is_the_verdicts_own_else_its_reasons() -> None:
+    """A fix has its field, however many semicolons it holds; a Wait may say more than its reason."""
+    fix = "do this; then that"
+    said = [
+        Blocked("Bad", "bad", fix),
+        Wait(reasons.Reason.NOT_SENT, "waits", on="x", within=60),
+        Wait(reasons.Reason.NOT_SENT, "waits", on="x", within=60, next="of the registry"),
+        Act(reasons.Reason.MOVED, "acts", (CALL,)),
+    ]
+
+    found = [status.progress(status.standing(made(each), ()), api_status.Progress(), NOW).next for each in said]
+
+    assert [fix, reasons.Reason.NOT_SENT.next, "of the registry", reasons.Reason.MOVED.next] == found
+
+
+def test_what_comes_next_for_a_settled_object_is_what_its_weak_fact_needs() -> None:
+    """All steps are done, and it is not ready yet."""
+    weak = Fact("Healthy", False, reasons.Reason.UNREACHABLE)
+    composed = [
+        status.compose(
+            made(DONE, facts=(fact,)),
+            status.Standing(),
+            api_status.Status(),
+            generation=1,
+            now=NOW,
+            ready_facts=frozenset({"Healthy"}),
+        )
+        for fact in (weak, Fact("Healthy", True, "Well"))
+    ]
+
+    assert [reasons.Reason.UNREACHABLE.next, ""] == [each.progress.next for each in composed]
 
 
 def test_a_failed_pass_keeps_the_facts_and_leaves_no_old_verdict() -> None:
     it = made(BLOCKED, facts=(Fact("Healthy", True, "Well"),))
     composed = status.compose(it, status.standing(it, ()), api_status.Status(), generation=1, now=NOW)
     before = api_status.Status(conditions=composed.conditions)
-    fields = status.failed(before, "InternalError", "KeyError", generation=2, now=NOW)
+    fields = status.failed(before, reasons.Reason.INTERNAL_ERROR, "KeyError", generation=2, now=NOW)
     said = {c.type: c.status for c in fields["conditions"]}
     assert said == {"Healthy": "True", "Ready": "Unknown", "Reconciling": "True", "Stalled": "False"}
 

@@ -30,18 +30,29 @@ WAITING = collector(
     condition("Ready", "False", "Starting", "Deployment collector-main: 0 of 1 replicas are ready"),
     condition("Reconciling", "True", "Starting"),
     condition("Stalled", "False", "Settled"),
-    progress={"step": "children_are_ready", "reason": "Starting", "since": "2026-01-01T00:00:00Z"},
+    progress={
+        "step": "children_are_ready",
+        "reason": "Starting",
+        "since": "2026-01-01T00:00:00Z",
+        "next": "the node is awaited",
+    },
 )
 STALLED = collector(
-    condition("Ready", "False", "SchemaViolation", "at '/replicas': got string; correct the configuration"),
+    condition("Ready", "False", "SchemaViolation", "at '/replicas': got string; correct it; or the chart"),
     condition("Stalled", "True", "SchemaViolation"),
-    progress={"step": "chart_renders", "reason": "SchemaViolation", "since": "2026-01-01T00:00:00Z"},
+    progress={
+        "step": "chart_renders",
+        "reason": "SchemaViolation",
+        "since": "2026-01-01T00:00:00Z",
+        "next": "correct it; or the chart",
+    },
     lastError="schema",
 )
 PAUSED = collector(
     condition("Ready", "False", "Paused", "not carried out while paused: put right"),
     condition("Paused", "True", "Paused"),
     condition("Stalled", "False", "Settled"),
+    progress={"step": "drift_is_undone", "reason": "Paused", "next": "remove the annotation"},
 )
 
 

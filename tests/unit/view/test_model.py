@@ -59,15 +59,20 @@ def test_an_object_that_is_being_deleted_shows_the_steps_of_its_farewell() -> No
     ("obj", "words"),
     [
         (objects.READY, "nothing"),
-        (objects.WAITING, "wait; it goes on by itself"),
-        (objects.STALLED, "correct the configuration"),
-        (objects.PAUSED, "remove the annotation moorage.dev/paused to go on"),
+        (objects.WAITING, "the node is awaited"),
+        (objects.STALLED, "correct it; or the chart"),
+        (objects.PAUSED, "remove the annotation"),
         (objects.collector(observed=-1), "see whether the operator runs"),
     ],
 )
 def test_next_says_what_to_do(obj: dict, words: str) -> None:
-    """Of a stalled one the last part of the message is the fix."""
+    """In the words of the decision."""
     assert model.of(COLLECTOR, obj).next.startswith(words)
+
+
+def test_a_message_leaves_out_what_is_to_be_done() -> None:
+    """That has a line of its own, and semicolons of its own."""
+    assert "at '/replicas': got string" == model.of(COLLECTOR, objects.STALLED).message
 
 
 def test_the_last_ten_events_are_kept_in_order() -> None:

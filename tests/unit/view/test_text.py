@@ -68,7 +68,7 @@ def test_the_explanation_has_the_blocker_on_top() -> None:
 
     assert "Collector default/hello is stalled: SchemaViolation" == lines[0]
     assert "at '/replicas': got string" in lines[1]
-    assert "Next: correct the configuration" == lines[2]
+    assert "Next: correct it; or the chart" == lines[2]
     assert any(line.startswith("  ▶ chart_renders") for line in lines)
 
 

@@ -155,8 +155,8 @@ def test_every_reason_is_used_by_some_kind() -> None:
     assert {str(reason) for reason in reasons.Reason} - UNUSED == set().union(*map(used, KINDS.values())) - UNUSED
 
 
-UNUSED = frozenset({"NamespaceEnding"})
-"""Named, and given by nobody."""
+UNUSED = frozenset({"NotCancelled", "NotDeleted"})
+"""What the server answers to a request, which no step decides."""
 
 
 @each_kind

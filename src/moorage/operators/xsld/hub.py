@@ -20,11 +20,12 @@ from moorage.kube import cache as kube_cache
 from moorage.kube import client as kube_client
 from moorage.kube import errors
 from moorage.operators import access
-from moorage.runtime import decision, kind, source, watches
+from moorage.runtime import decision, kind, reasons, source, watches
 
 from . import config, names
 from .cache import build, types
 from .group import admin, answers
+from .reasons import Reason
 
 Place = tuple[str, str]
 """(namespace, name) of a cache."""
@@ -291,7 +292,7 @@ class Hub:
         try:
             return await work
         except LookupError as error:
-            return decision.Refused("NotSent", str(error))
+            return decision.Refused(reasons.Reason.NOT_SENT, str(error))
         except admin.AdminError as error:
             if error.maybe:
                 return decision.Unknown(error.words)
@@ -352,4 +353,4 @@ class Hub:
             await self.ask(obj.metadata.key, str(args["endpoint"]), "PUT", path)
             return decision.Ok()
 
-        return await self.attempt(send(), lambda words: decision.Refused("NotCancelled", words))
+        return await self.attempt(send(), lambda words: decision.Refused(Reason.NOT_CANCELLED, words))

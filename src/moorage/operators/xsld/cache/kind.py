@@ -343,6 +343,7 @@ def _pod(it: dict[str, Any], cache: str) -> seen_.PodSeen:
         address=status.get("podIP", ""),
         image=next((c.get("image", "") for c in spec.get("containers") or ()), ""),
         revision=(metadata.get("labels") or {}).get("controller-revision-hash", ""),
+        created=conditions.epoch(metadata.get("creationTimestamp") or "1970-01-01T00:00:00Z"),
         started="running" in state or "terminated" in state or bool(last) or bool(inside.get("restartCount")),
         running="running" in state and not deleting,
         ready=bool(inside.get("ready")),

@@ -49,7 +49,8 @@ def new_members_are_back(seen: Seen) -> Verdict:
         if _works(seen, pod) and _registered(seen, pod):
             continue
         why = f": {pod.trouble}" if pod.trouble else ""
-        is_late = seen.waited_at(new_members_are_back.__name__) > late
+        # a pod that was made anew meanwhile, as of a corrected template, has time of its own
+        is_late = min(seen.waited_at(new_members_are_back.__name__), seen.now - pod.created) > late
         if is_late and (good := _last_good_image(seen)):
             note = decision.Remember(why="it is not tried again", fields={"failedImage": seen.spec.image})
             said = f"{pod.name} did not come back within {late:g} s{why}; all run {good} again"

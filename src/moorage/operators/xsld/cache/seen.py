@@ -24,6 +24,7 @@ class PodSeen(msgspec.Struct, frozen=True):
     address: str = ""
     image: str = ""
     revision: str = ""
+    created: float = 0.0  # epoch seconds
     started: bool = False  # its container has run, however it ended
     running: bool = False
     ready: bool = False  # its container is, by its own probe
@@ -154,7 +155,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return self.group.names if self.group else frozenset(m.name for m in self.status.member_statuses)
 
     def waited_at(self, step: str) -> float:
-        """Seconds for which the steps have stood at that one, for the same reason."""
+        """Seconds for which the steps have stood at that one, for whatever reason."""
         progress = self.status.progress
         if progress.step != step or not progress.since:
             return 0.0

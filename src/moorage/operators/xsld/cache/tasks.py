@@ -108,7 +108,9 @@ def own_task_is_followed(seen: Seen) -> Verdict:
             if _still(seen, current, task) > SETTLE:
                 return _failure(seen, current, "the task succeeded, but the group does not show it")
             reason = _UNDER_WAY[current.command]
-            return Wait(reason, f"{said}: the task has ended, its effect is waited for", on="group", within=SETTLE)
+            ended = f"{said}: the task has ended, its effect is waited for"
+            since = conditions.timestamp(seen.now - _still(seen, current, task))
+            return Wait(reason, ended, on="group", within=SETTLE, since=since)
         case answers.Phase.FAILED if not _shows(seen, current):
             return _failure(seen, current, task.message or "the task failed")
     return _success(seen, current, said)
@@ -135,6 +137,7 @@ def _without_task(seen: Seen, current: types.CurrentTask, *, answered: bool, sai
         on="group",
         within=_limit(seen, current.command),
         again=seen.busy,
+        since=current.started_at,
     )
 
 
@@ -156,6 +159,7 @@ def _running(seen: Seen, current: types.CurrentTask, task: answers.Task, said: s
         on="group",
         within=limit,
         again=seen.busy,
+        since=current.started_at,
     )
 
 

@@ -112,7 +112,8 @@ def what_was_asked_shows(seen: Seen) -> Verdict:
         return _failed(seen, asked, failed or ("no effect in time" if late else "its task is lost"))
     reason = {CREATE: Reason.GRID_CREATING, UPDATE: Reason.GRID_UPDATING, DELETE: Reason.GRID_DELETING}[asked]
     said = f"{asked} of grid {seen.grid_name} is under way"
-    return Wait(reason, said, on="group", within=TASK_LIMIT, again=min(2.0, seen.busy))
+    again = min(2.0, seen.busy)
+    return Wait(reason, said, on="group", within=TASK_LIMIT, again=again, since=seen.status.asked_at)
 
 
 def _superseded(seen: Seen) -> bool:

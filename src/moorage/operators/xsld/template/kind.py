@@ -13,6 +13,7 @@ from moorage.api import kinds
 from moorage.kube import errors
 from moorage.operators.xsld import dependent, names
 from moorage.operators.xsld import hub as hubs
+from moorage.operators.xsld.reasons import Reason
 from moorage.runtime import decision, kind, source
 
 from . import control, types
@@ -142,7 +143,7 @@ class TemplateKind(dependent.DependentKind[types.GridTemplate, control.Seen]):
             await self._ask(obj, "DELETE", None)
             return decision.Ok()
 
-        return await self._caches.hub.attempt(send(), lambda words: decision.Refused("NotDeleted", words))
+        return await self._caches.hub.attempt(send(), lambda words: decision.Refused(Reason.NOT_DELETED, words))
 
     async def _ask(self, obj: types.GridTemplate, method: str, body: Any) -> Any:
         cache = self._the_cache(obj)
