@@ -17,6 +17,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import decimal
+import json
 import math
 import re
 import struct
@@ -25,11 +26,14 @@ from typing import Any
 
 import yaml
 
-__all__ = ["DocumentError", "TooLarge", "load", "load_all"]
+__all__ = ["DocumentError", "TooLarge", "load", "load_all", "load_layers"]
 
 MAX_DEPTH = 200
 MAX_NODES = 100_000  # keys and values of one text, once aliases are expanded
 MAX_TEXT = 8 << 20  # characters
+MAX_KEY = 1000
+"""Characters of a key, with those counted six times that are escaped, where `strict`: values are passed on in a form
+in which YAML allows 1024."""
 
 _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -60,7 +64,37 @@ class TooLarge(DocumentError):  # noqa: N818 - names what it is
 
 def load(text: str, *, strict: bool = False, nodes: int = MAX_NODES) -> Any:
     """The single document of `text`; None for an empty text. A `---` may begin and end it."""
-    documents = list(load_all(text, strict=strict, nodes=nodes))
+    _check_length(text)
+    return _single(text, 0, _Composer(strict, nodes))
+
+
+def load_all(text: str, *, strict: bool = False, nodes: int = MAX_NODES) -> Iterator[Any]:
+    """The documents of `text`, in order; empty ones are None. All of them together have at most `nodes` nodes."""
+    _check_length(text)
+    return _compose(text, 0, _Composer(strict, nodes))
+
+
+def load_layers(text: str, *, strict: bool = False, nodes: int = MAX_NODES) -> list[Any]:
+    """The documents of a values file, which helm cuts at lines that begin with `---` and lays over one another."""
+    _check_length(text)
+    composer, begin, lines = _Composer(strict, nodes), 0, 0
+    layers: list[Any] = []
+    for line in _SEPARATOR.finditer(text):
+        above = text.count("\n", begin, line.start())
+        if (rest := line.group(1).strip()) and not rest.startswith("#"):
+            raise DocumentError("only a comment may follow '---'", lines + above + 1, 1)
+        layers.append(_single(text[begin : line.start()], lines, composer))
+        begin, lines = line.end(), lines + above
+    return [*layers, _single(text[begin:], lines, composer)]
+
+
+def _check_length(text: str) -> None:
+    if len(text) > MAX_TEXT:
+        raise TooLarge(f"text of {len(text)} characters; at most {MAX_TEXT} are read")
+
+
+def _single(text: str, lines: int, composer: _Composer) -> Any:
+    documents = list(_compose(text, lines, composer))
     while documents and documents[-1] is None:
         documents.pop()
     if len(documents) > 1:
@@ -68,33 +102,22 @@ def load(text: str, *, strict: bool = False, nodes: int = MAX_NODES) -> Any:
     return documents[0] if documents else None
 
 
-def load_all(text: str, *, strict: bool = False, nodes: int = MAX_NODES) -> Iterator[Any]:
-    """The documents of `text`, in order; empty ones are None. All of them together have at most `nodes` nodes."""
-    if len(text) > MAX_TEXT:
-        raise TooLarge(f"text of {len(text)} characters; at most {MAX_TEXT} are read")
-    composer = _Composer(strict, nodes)
+def _compose(text: str, lines: int, composer: _Composer) -> Iterator[Any]:
+    """The documents of a text that stands below so many lines."""
     try:
         for event in yaml.parse(text, Loader=_Base):
             if composer.take(event):
                 yield composer.document
+    except DocumentError as error:
+        raise type(error)(error.reason, error.line and error.line + lines, error.column) from None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        raise DocumentError(_words(error), mark.line + 1 if mark else 0, mark.column + 1 if mark else 0) from None
+        where = (mark.line + 1 + lines, mark.column + 1) if mark else (0, 0)
+        raise DocumentError(_words(error), *where) from None
     except yaml.YAMLError as error:
         raise DocumentError(str(error).split("\n", 1)[0]) from None
     except UnicodeEncodeError as error:
         raise DocumentError(f"character {error.start} is half of a surrogate pair") from None
-
-
-def split(text: str) -> list[str]:
-    """The texts of the documents of a values file, which helm cuts at lines that begin with `---`."""
-    parts, begin = [], 0
-    for line in _SEPARATOR.finditer(text):
-        if (rest := line.group(1).strip()) and not rest.startswith("#"):
-            raise DocumentError("only a comment may follow '---'", text.count("\n", 0, line.start()) + 1, 1)
-        parts.append(text[begin : line.start()])
-        begin = line.end()
-    return [*parts, text[begin:]]
 
 
 def _words(error: yaml.MarkedYAMLError) -> str:
@@ -191,20 +214,20 @@ class _Composer:
         if name := anchor or (event.anchor if isinstance(event, yaml.ScalarEvent) else None):
             self._anchors[name] = _Anchored(value, size, height)
         if not self._frames:
-            self.document = value
+            self.document = _narrow(value)
             return
         frame = self._frames[-1]
         frame.size += size
         frame.height = max(frame.height, height + 1)
         if isinstance(frame.value, list):
-            frame.value.append(value)
+            frame.value.append(_narrow(value))
         elif frame.key is _NO_KEY:
             frame.key = self._key(frame, value, event)
         elif frame.key is _MERGE:
             _merge(frame.value, value, event)
             frame.key = _NO_KEY
         else:
-            frame.value[frame.key] = value
+            frame.value[frame.key] = _narrow(value)
             frame.key = _NO_KEY
 
     def _key(self, frame: _Frame, value: Any, event: Any) -> str:
@@ -212,6 +235,8 @@ class _Composer:
         if self._strict:
             if key in frame.seen:
                 raise _problem(f"key {key!r} is given twice", event)
+            if (length := len(json.dumps(key))) > MAX_KEY:
+                raise _problem(f"key of {length} characters; at most {MAX_KEY} may be", event)
             frame.seen.add(key)
         return key
 
@@ -249,10 +274,10 @@ def _key(key: Any, event: Any) -> str:
 def _short(key: float) -> str:
     """The shortest decimal for a float of 32 bits, as Go writes it."""
     try:
-        wanted = struct.pack("f", key)
+        wanted = struct.pack("<f", key)
     except OverflowError:
         return ".inf" if key > 0 else "-.inf"
-    text = next(text for digits in range(17) if struct.pack("f", float(text := f"{key:.{digits}e}")) == wanted)
+    text = next(text for digits in range(17) if struct.pack("<f", float(text := f"{key:.{digits}e}")) == wanted)
     mantissa, exponent = text.split("e")
     if -4 <= int(exponent) < 6:
         return f"{decimal.Decimal(text):f}"
@@ -294,9 +319,14 @@ def _number(text: str) -> int | float | None:
     value = float(digits)
     if not math.isfinite(value):
         return None
-    if value == 0 and math.copysign(1, value) < 0:
-        return value
-    return int(value) if value.is_integer() and abs(value) < 1 << 53 else value
+    return value
+
+
+def _narrow(value: Any) -> Any:
+    """A whole float as an int, but for the zero below zero, which Go tells apart."""
+    if type(value) is float and value.is_integer() and abs(value) < 1 << 53 and (value or math.copysign(1, value) > 0):
+        return int(value)
+    return value
 
 
 def _whole(digits: str) -> int | None:
@@ -323,6 +353,14 @@ def _tagged_plain(*kinds: type) -> Any:
     return read
 
 
+def _integer(event: yaml.ScalarEvent) -> int:
+    text = event.value.replace("_", "")
+    value = _whole(text) if _INT.fullmatch(text) else None
+    if value is None:
+        raise _problem(f"{event.value!r} is no int", event)
+    return value
+
+
 def _binary(event: yaml.ScalarEvent) -> str:
     try:
         return base64.b64decode("".join(event.value.split()), validate=True).decode()
@@ -340,7 +378,7 @@ _TAGGED: dict[str, Any] = {
     f"{_YAML}binary": _binary,
     f"{_YAML}bool": _tagged_plain(bool),
     f"{_YAML}float": _tagged_plain(int, float),
-    f"{_YAML}int": _tagged_plain(int),
+    f"{_YAML}int": _integer,
     f"{_YAML}null": _tagged_plain(type(None)),
     f"{_YAML}timestamp": _timestamp,
 }
