@@ -23,7 +23,7 @@ from typing import Any
 
 import msgspec
 
-from moorage.helm import failures, process
+from moorage.helm import failures, process, values
 
 __all__ = ["Capabilities", "Done", "Helm", "HelmFailed", "KubeAccess", "Pulled"]
 
@@ -216,7 +216,7 @@ class Helm:
     ) -> process.Ended:
         work = Path(tempfile.mkdtemp(dir=self._home / "tmp"))
         try:
-            stdin = json.dumps(given).encode() if given is not None else b""
+            stdin = values.encode(given) if given is not None else b""
             env = self._environment(work, offline) | ({"HELM_KUBEASUSER": as_user} if as_user else {})
             ended = await process.run([self.path, *args], stdin=stdin, env=env, timeout=timeout, grace=self._grace)
         except OSError as error:

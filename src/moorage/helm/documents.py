@@ -1,35 +1,53 @@
-"""YAML exactly as Helm reads it. Pure.
+"""YAML exactly as Helm reads it, within limits. Pure.
 
 Helm and the API server read YAML 1.1 in the dialect of their Go library, which differs from PyYAML's default: `1:30`
-and `2024-01-01` are strings, `1e3` is a number, `y` and `off` are booleans, and a key that is a number or a boolean
-becomes a string. A value that is read differently here than by helm would be drift that is not there, so the resolver
-is our own. Of a key given twice helm silently takes the last; so does this, unless `strict`: what a user wrote should
-be refused, as it is nearly always a mistake, but a published chart must work as it does with helm.
+and `2024-01-01` are strings, `1e3` is a number and `1e400` a string, `y` and `off` are booleans, a key that is a number
+or a boolean becomes a string, a tag of one's own makes a string of a scalar, and a merge key overrides what stands
+before it. A value that is read differently here than by helm would be drift that is not there, so documents are
+composed here, from the parser's events. Of a key given twice helm silently takes the last; so does this, unless
+`strict`: what a user wrote should be refused, as it is nearly always a mistake, but a published chart must work as it
+does with helm.
+
+Texts come from people who need not mean well. Nodes are counted while they are composed, what an alias or a merge key
+stands for each time it is used, so that a text costs no more than its limits, however it is written.
 """
 
 from __future__ import annotations
 
 import base64
+import contextlib
+import decimal
+import json
 import math
 import re
-from collections.abc import Hashable, Iterator
+import struct
+from collections.abc import Iterator
 from typing import Any
 
 import yaml
 
-__all__ = ["DocumentError", "load", "load_all"]
+__all__ = ["DocumentError", "TooLarge", "load", "load_all", "load_layers"]
 
 MAX_DEPTH = 200
-MAX_NODES = 500_000  # aliases are counted where they are used: a "billion laughs" text is small until written out
-MAX_TEXT = 64 << 20
+MAX_NODES = 100_000  # keys and values of one text, once aliases are expanded
+MAX_TEXT = 8 << 20  # characters
+MAX_KEY = 1000
+"""Characters of a key, with those counted six times that are escaped, where `strict`: values are passed on in a form
+in which YAML allows 1024."""
 
 _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 _TRUE = frozenset(["y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"])
 _FALSE = frozenset(["n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"])
+_NULL = frozenset(["", "~", "null", "Null", "NULL"])
 _INT = re.compile(r"[-+]?(0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO][0-7]+|[0-9]+)")
 _FLOAT = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
 _NOT_FINITE = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
+_DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}([Tt ]\d{1,2}:\d{1,2}:\d{1,2}(\.\d+)?(Z|[-+]\d{2}:\d{2})?)?")
+_SEPARATOR = re.compile(r"^---(.*)$", re.MULTILINE)
+_YAML = "tag:yaml.org,2002:"
+_NO_KEY = object()
+_MERGE = object()
 
 
 class DocumentError(ValueError):
@@ -40,161 +58,328 @@ class DocumentError(ValueError):
         super().__init__(f"line {line}, column {column}: {message}" if line else message)
 
 
-def load(text: str, *, strict: bool = False) -> Any:
-    """The single document of `text`; None for an empty text."""
-    documents = list(load_all(text, strict=strict))
+class TooLarge(DocumentError):  # noqa: N818 - names what it is
+    """More than a limit allows; the message has the figure."""
+
+
+def load(text: str, *, strict: bool = False, nodes: int = MAX_NODES) -> Any:
+    """The single document of `text`; None for an empty text. A `---` may begin and end it."""
+    _check_length(text)
+    return _single(text, 0, _Composer(strict, nodes))
+
+
+def load_all(text: str, *, strict: bool = False, nodes: int = MAX_NODES) -> Iterator[Any]:
+    """The documents of `text`, in order; empty ones are None. All of them together have at most `nodes` nodes."""
+    _check_length(text)
+    return _compose(text, 0, _Composer(strict, nodes))
+
+
+def load_layers(text: str, *, strict: bool = False, nodes: int = MAX_NODES) -> list[Any]:
+    """The documents of a values file, which helm cuts at lines that begin with `---` and lays over one another."""
+    _check_length(text)
+    composer, begin, lines = _Composer(strict, nodes), 0, 0
+    layers: list[Any] = []
+    for line in _SEPARATOR.finditer(text):
+        above = text.count("\n", begin, line.start())
+        if (rest := line.group(1).strip()) and not rest.startswith("#"):
+            raise DocumentError("only a comment may follow '---'", lines + above + 1, 1)
+        layers.append(_single(text[begin : line.start()], lines, composer))
+        begin, lines = line.end(), lines + above
+    return [*layers, _single(text[begin:], lines, composer)]
+
+
+def _check_length(text: str) -> None:
+    if len(text) > MAX_TEXT:
+        raise TooLarge(f"text of {len(text)} characters; at most {MAX_TEXT} are read")
+
+
+def _single(text: str, lines: int, composer: _Composer) -> Any:
+    documents = list(_compose(text, lines, composer))
+    while documents and documents[-1] is None:
+        documents.pop()
     if len(documents) > 1:
         raise DocumentError(f"{len(documents)} documents where one is expected; remove the '---' lines")
     return documents[0] if documents else None
 
 
-def load_all(text: str, *, strict: bool = False) -> Iterator[Any]:
-    """The documents of `text`, in order; empty ones are None."""
-    if len(text) > MAX_TEXT:
-        raise DocumentError(f"text of {len(text)} characters; at most {MAX_TEXT} are read")
+def _compose(text: str, lines: int, composer: _Composer) -> Iterator[Any]:
+    """The documents of a text that stands below so many lines."""
     try:
-        _check_depth(text)
-        for document in yaml.load_all(text, Loader=_StrictLoader if strict else _Loader):
-            _check_size(document)
-            yield document
+        for event in yaml.parse(text, Loader=_Base):
+            if composer.take(event):
+                yield composer.document
+    except DocumentError as error:
+        raise type(error)(error.reason, error.line and error.line + lines, error.column) from None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        raise DocumentError(_words(error), mark.line + 1 if mark else 0, mark.column + 1 if mark else 0) from None
+        where = (mark.line + 1 + lines, mark.column + 1) if mark else (0, 0)
+        raise DocumentError(_words(error), *where) from None
     except yaml.YAMLError as error:
         raise DocumentError(str(error).split("\n", 1)[0]) from None
+    except UnicodeEncodeError as error:
+        raise DocumentError(f"character {error.start} is half of a surrogate pair") from None
 
 
 def _words(error: yaml.MarkedYAMLError) -> str:
     return " ".join(part for part in (error.problem, f"({error.context})" if error.context else "") if part)
 
 
-def _check_depth(text: str) -> None:
-    """Old libyaml has no limit of its own and overruns the C stack, so the flat event stream is counted first."""
-    depth = 0
-    for event in yaml.parse(text, Loader=_Base):
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-            if depth > MAX_DEPTH:
-                mark: Any = event.start_mark
-                raise DocumentError(f"nested deeper than {MAX_DEPTH}", mark.line + 1, mark.column + 1)
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
+class _Frame:
+    """A mapping or sequence that is being composed. `size` counts its nodes, `height` how deep they are nested."""
+
+    __slots__ = ("anchor", "height", "key", "seen", "size", "value")
+
+    def __init__(self, value: dict[str, Any] | list[Any], anchor: str | None) -> None:
+        self.value, self.anchor, self.size, self.height = value, anchor, 1, 1
+        self.key: Any = _NO_KEY
+        self.seen: set[str] = set()
 
 
-def _check_size(document: Any) -> None:
-    stack, seen = [(document, 0)], 0
-    while stack:
-        node, depth = stack.pop()
-        seen += 1
-        if seen > MAX_NODES or depth > MAX_DEPTH:
-            raise DocumentError(
-                f"more than {MAX_NODES} values or nested deeper than {MAX_DEPTH} once aliases are expanded"
-            )
-        if isinstance(node, dict):
-            stack.extend((value, depth + 1) for value in node.values())
-        elif isinstance(node, list):
-            stack.extend((value, depth + 1) for value in node)
+class _Anchored:
+    __slots__ = ("height", "size", "value")
+
+    def __init__(self, value: Any, size: int, height: int) -> None:
+        self.value, self.size, self.height = value, size, height
 
 
-class _Loader(_Base):  # type: ignore[misc]
-    """The safe loader with Go's idea of plain scalars."""
+class _Composer:
+    """Makes documents of the events of a parser, one after another."""
 
-    yaml_implicit_resolvers: dict[Any, Any] = {}
+    def __init__(self, strict: bool, limit: int) -> None:
+        self.document: Any = None
+        self._strict, self._limit, self._nodes = strict, limit, 0
+        self._frames: list[_Frame] = []
+        self._anchors: dict[str, _Anchored | None] = {}
 
-    def resolve(self, kind: type[yaml.Node], value: Any, implicit: tuple[bool, bool]) -> str:
-        """The tag of a node without an explicit one. Called by the composer; `implicit` is (plain, quoted)."""
-        if kind is yaml.ScalarNode:
-            return "tag:yaml.org,2002:" + (_plain_tag(value) if implicit[0] else "str")
-        return "tag:yaml.org,2002:" + ("map" if kind is yaml.MappingNode else "seq")
+    def take(self, event: yaml.Event) -> bool:
+        """Whether a document is complete."""
+        match event:
+            case yaml.ScalarEvent():
+                self._count(1, event)
+                if self._wants_key and event.value == "<<" and _merges(event):
+                    self._frames[-1].key = _MERGE
+                else:
+                    self._put(_scalar(event), 1, 0, event)
+            case yaml.MappingStartEvent():
+                self._open({}, event)
+            case yaml.SequenceStartEvent():
+                self._open([], event)
+            case yaml.CollectionEndEvent():
+                frame = self._frames.pop()
+                self._put(frame.value, frame.size, frame.height, event, frame.anchor)
+            case yaml.AliasEvent():
+                self._alias(event)
+            case yaml.DocumentStartEvent():
+                self.document, self._anchors = None, {}
+            case yaml.DocumentEndEvent():
+                return True
+        return False
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        """A mapping with string keys, as JSON has no others."""
-        self.flatten_mapping(node)
-        return {_key(self.construct_object(k, True), k): self.construct_object(v, deep) for k, v in node.value}
+    @property
+    def _wants_key(self) -> bool:
+        frame = self._frames[-1] if self._frames else None
+        return frame is not None and isinstance(frame.value, dict) and frame.key is _NO_KEY
 
+    def _count(self, nodes: int, event: Any) -> None:
+        self._nodes += nodes
+        if self._nodes > self._limit:
+            mark = event.start_mark
+            message = f"more than {self._limit} keys and values, with what aliases and merge keys stand for"
+            raise TooLarge(message, mark.line + 1, mark.column + 1)
 
-class _StrictLoader(_Loader):
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        _refuse_duplicates(self, node)
-        return super().construct_mapping(node, deep)
+    def _open(self, value: dict[str, Any] | list[Any], event: Any) -> None:
+        self._count(1, event)
+        self._deepen(1, event)
+        if self._wants_key:
+            raise _problem("a key must be a string", event)
+        if event.anchor:
+            self._anchors[event.anchor] = None  # not complete yet
+        self._frames.append(_Frame(value, event.anchor))
 
+    def _deepen(self, height: int, event: Any) -> None:
+        if len(self._frames) + height > MAX_DEPTH:
+            raise TooLarge(f"nested deeper than {MAX_DEPTH}", event.start_mark.line + 1, event.start_mark.column + 1)
 
-def _refuse_duplicates(loader: Any, node: yaml.MappingNode) -> None:
-    seen: set[str] = set()
-    for key_node, _ in node.value:
-        if key_node.tag == "tag:yaml.org,2002:merge":
-            continue
-        key = _key(loader.construct_object(key_node, True), key_node)
-        if key in seen:
-            raise yaml.MarkedYAMLError(problem=f"key {key!r} is given twice", problem_mark=key_node.start_mark)
-        seen.add(key)
+    def _alias(self, event: yaml.AliasEvent) -> None:
+        if event.anchor not in self._anchors:
+            raise _problem(f"alias {event.anchor!r} has no anchor before it", event)
+        found = self._anchors[event.anchor]
+        if found is None:
+            raise _problem(f"anchor {event.anchor!r} holds itself", event)
+        self._count(found.size, event)
+        self._deepen(found.height, event)
+        self._put(found.value, found.size, found.height, event)
 
+    def _put(self, value: Any, size: int, height: int, event: Any, anchor: str | None = None) -> None:
+        if name := anchor or (event.anchor if isinstance(event, yaml.ScalarEvent) else None):
+            self._anchors[name] = _Anchored(value, size, height)
+        if not self._frames:
+            self.document = _narrow(value)
+            return
+        frame = self._frames[-1]
+        frame.size += size
+        frame.height = max(frame.height, height + 1)
+        if isinstance(frame.value, list):
+            frame.value.append(_narrow(value))
+        elif frame.key is _NO_KEY:
+            frame.key = self._key(frame, value, event)
+        elif frame.key is _MERGE:
+            _merge(frame.value, value, event)
+            frame.key = _NO_KEY
+        else:
+            frame.value[frame.key] = _narrow(value)
+            frame.key = _NO_KEY
 
-def _key(key: Any, node: yaml.Node) -> str:
-    if isinstance(key, str):
+    def _key(self, frame: _Frame, value: Any, event: Any) -> str:
+        key = _key(value, event)
+        if self._strict:
+            if key in frame.seen:
+                raise _problem(f"key {key!r} is given twice", event)
+            if (length := len(json.dumps(key))) > MAX_KEY:
+                raise _problem(f"key of {length} characters; at most {MAX_KEY} may be", event)
+            frame.seen.add(key)
         return key
-    if isinstance(key, bool):
-        return "true" if key else "false"
-    if isinstance(key, int | float):
-        return str(key)
-    raise yaml.MarkedYAMLError(problem="a key must be a string", problem_mark=node.start_mark)
 
 
-def _plain_tag(text: str) -> str:
-    if text in ("", "~", "null", "Null", "NULL"):
-        return "null"
-    if text in _TRUE or text in _FALSE:
-        return "bool"
-    if text == "<<":
-        return "merge"
-    if text[0] in "+-.0123456789" and _number(text) is not None:
-        return "float"
-    return "str"
+def _problem(message: str, event: Any) -> yaml.MarkedYAMLError:
+    return yaml.MarkedYAMLError(problem=message, problem_mark=event.start_mark)
+
+
+def _merges(event: Any) -> bool:
+    return event.tag == f"{_YAML}merge" or bool(event.implicit[0])
+
+
+def _merge(into: dict[str, Any], value: Any, event: Any) -> None:
+    """What is merged overrides what stands before it; of several the first counts most."""
+    layers = value if isinstance(value, list) else [value]
+    if not all(isinstance(layer, dict) for layer in layers):
+        raise _problem("a merge key needs a mapping, or a list of mappings", event)
+    for layer in reversed(layers):
+        into.update(layer)
+
+
+def _key(key: Any, event: Any) -> str:
+    match key:
+        case str():
+            return key
+        case bool():
+            return "true" if key else "false"
+        case int() if -(1 << 63) <= key < 1 << 63:
+            return str(key)
+        case float():
+            return _short(key)
+    raise _problem("a key must be a string", event)
+
+
+def _short(key: float) -> str:
+    """The shortest decimal for a float of 32 bits, as Go writes it."""
+    try:
+        wanted = struct.pack("<f", key)
+    except OverflowError:
+        return ".inf" if key > 0 else "-.inf"
+    text = next(text for digits in range(17) if struct.pack("<f", float(text := f"{key:.{digits}e}")) == wanted)
+    mantissa, exponent = text.split("e")
+    if -4 <= int(exponent) < 6:
+        return f"{decimal.Decimal(text):f}"
+    return f"{mantissa}e{exponent}"
+
+
+def _scalar(event: yaml.ScalarEvent) -> Any:
+    tag = event.tag
+    if tag is None:
+        return _plain(event) if event.implicit[0] else event.value
+    read = _TAGGED.get(tag)
+    return event.value if read is None else read(event)
+
+
+def _plain(event: yaml.ScalarEvent) -> Any:
+    text = event.value
+    if text in _NULL:
+        return None
+    if text in _TRUE:
+        return True
+    if text in _FALSE:
+        return False
+    if text[0] in "+-.0123456789" and (number := _number(text)) is not None:
+        if isinstance(number, float) and not math.isfinite(number):
+            raise _problem(f"{text} is no number that JSON has", event)
+        return number
+    return text
 
 
 def _number(text: str) -> int | float | None:
-    digits = text if text[0] == "." else text.replace("_", "")  # as it is in Go's library
-    if _INT.fullmatch(digits):
-        sign, bare = (-1 if digits[0] == "-" else 1), digits.lstrip("+-")
-        if bare[1:2].isalpha():
-            return sign * int(bare, 0)
-        if bare[0] != "0" or bare == "0":
-            return sign * int(bare)
-        if re.fullmatch("[0-7]+", bare):
-            return sign * int(bare, 8)
-        return sign * float(bare)
+    """None for what Go's library takes for text, which is so for numbers out of range too."""
+    digits = text if text[0] == "." else text.replace("_", "")
     if _NOT_FINITE.fullmatch(text):
         return math.nan
-    if _FLOAT.fullmatch(digits):
-        return float(digits)
+    if _INT.fullmatch(digits) and (whole := _whole(digits)) is not None:
+        return whole
+    if not _FLOAT.fullmatch(digits):
+        return None
+    value = float(digits)
+    if not math.isfinite(value):
+        return None
+    return value
+
+
+def _narrow(value: Any) -> Any:
+    """A whole float as an int, but for the zero below zero, which Go tells apart."""
+    if type(value) is float and value.is_integer() and abs(value) < 1 << 53 and (value or math.copysign(1, value) > 0):
+        return int(value)
+    return value
+
+
+def _whole(digits: str) -> int | None:
+    """A whole number of at most 64 bits; None for a longer one, and for an octal one with an 8 in it."""
+    bare = digits.lstrip("+-")
+    if len(bare) > 70:
+        return None
+    base = 0 if bare[1:2].isalpha() else 8 if bare[0] == "0" and bare != "0" else 10
+    with contextlib.suppress(ValueError):
+        value = int(bare, base) * (-1 if digits[0] == "-" else 1)
+        return value if -(1 << 63) <= value < 1 << 64 else None
     return None
 
 
-def _construct_bool(loader: Any, node: yaml.ScalarNode) -> bool:
-    return node.value in _TRUE
+def _tagged_plain(*kinds: type) -> Any:
+    """Reads a scalar as if it were plain, and refuses what is of another kind than its tag says."""
+
+    def read(event: yaml.ScalarEvent) -> Any:
+        value = _plain(event)
+        if type(value) not in kinds:
+            raise _problem(f"{event.value!r} is no {event.tag.removeprefix(_YAML)}", event)
+        return value
+
+    return read
 
 
-def _construct_number(loader: Any, node: yaml.ScalarNode) -> int | float:
-    value = _number(node.value)
-    if value is None or not math.isfinite(value):
-        raise yaml.MarkedYAMLError(problem=f"{node.value} is no number that JSON has", problem_mark=node.start_mark)
-    return int(value) if value == int(value) else value
+def _integer(event: yaml.ScalarEvent) -> int:
+    text = event.value.replace("_", "")
+    value = _whole(text) if _INT.fullmatch(text) else None
+    if value is None:
+        raise _problem(f"{event.value!r} is no int", event)
+    return value
 
 
-def _construct_text(loader: Any, node: yaml.ScalarNode) -> str:
-    return str(node.value)
-
-
-def _construct_binary(loader: Any, node: yaml.ScalarNode) -> str:
+def _binary(event: yaml.ScalarEvent) -> str:
     try:
-        return base64.b64decode(node.value).decode()
+        return base64.b64decode("".join(event.value.split()), validate=True).decode()
     except ValueError:
-        raise yaml.MarkedYAMLError(problem="!!binary that is no UTF-8 text", problem_mark=node.start_mark) from None
+        raise _problem("!!binary that is no UTF-8 text", event) from None
 
 
-_Loader.add_constructor("tag:yaml.org,2002:binary", _construct_binary)
-_Loader.add_constructor("tag:yaml.org,2002:bool", _construct_bool)
-_Loader.add_constructor("tag:yaml.org,2002:int", _construct_number)
-_Loader.add_constructor("tag:yaml.org,2002:float", _construct_number)
-_Loader.add_constructor("tag:yaml.org,2002:timestamp", _construct_text)
-_Loader.add_constructor("tag:yaml.org,2002:value", _construct_text)
+def _timestamp(event: yaml.ScalarEvent) -> str:
+    if not _DATE.fullmatch(event.value):
+        raise _problem(f"{event.value!r} is no timestamp", event)
+    return str(event.value)
+
+
+_TAGGED: dict[str, Any] = {
+    f"{_YAML}binary": _binary,
+    f"{_YAML}bool": _tagged_plain(bool),
+    f"{_YAML}float": _tagged_plain(int, float),
+    f"{_YAML}int": _integer,
+    f"{_YAML}null": _tagged_plain(type(None)),
+    f"{_YAML}timestamp": _timestamp,
+}
+"""Every other tag makes a string of a scalar, and is ignored on a mapping or a sequence."""

@@ -1,7 +1,8 @@
 """Sources: facts from outside the API server (registries, renders, admin APIs), fetched off the workers' path.
 
 A reconcile reads what a source last saw and never waits for it. Reading states interest: the source fetches, each
-fetch under a deadline, and enqueues the readers when its answer changed. Failures back off with jitter.
+fetch under a deadline, and enqueues the readers when its answer changed. Failures back off with jitter. Keys that share
+a place to ask, or an owner, may be grouped: each group has slots of its own, so that one that hangs delays no other.
 """
 
 from __future__ import annotations
@@ -9,10 +10,13 @@ from __future__ import annotations
 import asyncio
 import random
 import time
+import weakref
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Generic, TypeVar
 
 import structlog
+
+from moorage.api import conditions
 
 from . import failure, lifecycle, observed
 
@@ -20,6 +24,8 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 Enqueue = Callable[[Hashable], None]
+NO_ANSWER = "NoAnswer"
+"""The reason of a fact of which nothing is known since its first fetch takes long."""
 log = structlog.get_logger(__name__)
 
 
@@ -40,12 +46,18 @@ class _Entry(Generic[V]):
         self.failures = 0
         self.fetch: asyncio.Task[None] | None = None
         self.timer: asyncio.TimerHandle | None = None
+        self.patience: asyncio.TimerHandle | None = None
+        self.fetching = False  # it has its slot
         self.wanted_again = False
         self.outdated = ""  # why what is known no longer counts as fresh
 
 
 class Source(Generic[K, V]):
-    """Values by key. `every` seconds a value is fetched again (None: only on `refresh`); it may depend on the key."""
+    """Values by key. `every` seconds a value is fetched again (None: only on `refresh`); it may depend on the key.
+
+    `concurrency` fetches run at a time for each group that `group` puts keys into; without it all are one group. A
+    first fetch that takes longer than `patience` seconds is told as such; `place` says by key who is asked.
+    """
 
     def __init__(
         self,
@@ -56,11 +68,15 @@ class Source(Generic[K, V]):
         every: float | Callable[[K], float | None] | None = None,
         deadline: float = 60.0,
         concurrency: int = 4,
+        group: Callable[[K], Hashable] | None = None,
+        place: Callable[[K], str] | None = None,
+        patience: float = 10.0,
         backoff: tuple[float, float] = (1.0, 300.0),
     ) -> None:
         self.name = name
         self._fetch, self._enqueue, self._every, self._deadline = fetch, enqueue, every, deadline
-        self._slots = asyncio.Semaphore(concurrency)
+        self._concurrency, self._group, self._place, self._patience = concurrency, group, place, patience
+        self._slots: weakref.WeakValueDictionary[Hashable, asyncio.Semaphore] = weakref.WeakValueDictionary()
         self._base, self._cap = backoff
         self._entries: dict[K, _Entry[V]] = {}
         self._read_by: dict[Hashable, set[K]] = {}
@@ -71,6 +87,8 @@ class Source(Generic[K, V]):
         if entry is None:
             entry = self._entries[key] = _Entry(observed.not_yet(self.name))
             self._begin(key, entry)
+            loop = asyncio.get_running_loop()
+            entry.patience = loop.call_later(self._patience, self._tell_slow, key, entry, time.time())
         entry.readers.add(reader)
         self._read_by.setdefault(reader, set()).add(key)
         return entry.fact
@@ -128,8 +146,9 @@ class Source(Generic[K, V]):
 
     @staticmethod
     def _drop(entry: _Entry[V]) -> None:
-        if entry.timer:
-            entry.timer.cancel()
+        for timer in (entry.timer, entry.patience):
+            if timer:
+                timer.cancel()
         if entry.fetch:
             entry.fetch.cancel()
 
@@ -143,26 +162,51 @@ class Source(Generic[K, V]):
         entry.fetch = asyncio.get_running_loop().create_task(self._look(key, entry), name=f"{self.name}:{key}")
 
     async def _look(self, key: K, entry: _Entry[V]) -> None:
-        before = entry.fact
-        async with self._slots:
-            entry.wanted_again, entry.outdated = False, ""
-            try:
-                async with asyncio.timeout(self._deadline):
-                    value = await self._fetch(key)
-                at, entry.failures = time.time(), 0
-                outdated = entry.outdated
-                entry.fact = observed.Stale(value, at, outdated) if outdated else observed.Fresh(value, at)
-            except (Exception, asyncio.CancelledError) as error:
-                if lifecycle.is_cancelled(error):
-                    raise  # nobody reads it any more; else something inside was cancelled, and the key must not go dead
-                entry.failures += 1
-                entry.fact = self._failure(before, error)
-        if not _same(before, entry.fact):
+        async with self._slots_of(key):
+            entry.wanted_again, entry.outdated, entry.fetching = False, "", True
+            fact = await self._fetched(key, entry)
+        before, entry.fact, entry.fetching = entry.fact, fact, False  # readers may have read what was outdated meanwhile
+        if entry.patience:
+            entry.patience.cancel()
+            entry.patience = None
+        if not _same(before, fact):
             for reader in tuple(entry.readers):
                 self._enqueue(reader)
         again = 0.0 if entry.wanted_again else self._again_in(key, entry)
         if again is not None:
             entry.timer = asyncio.get_running_loop().call_later(again, self._on_timer, key, entry)
+
+    async def _fetched(self, key: K, entry: _Entry[V]) -> observed.Observed[V]:
+        try:
+            async with asyncio.timeout(self._deadline):
+                value = await self._fetch(key)
+        except (Exception, asyncio.CancelledError) as error:
+            if lifecycle.is_cancelled(error):
+                raise  # nobody reads it any more; else something inside was cancelled, and the key must not go dead
+            entry.failures += 1
+            return self._failure(entry.fact, error)
+        at, entry.failures = time.time(), 0
+        return observed.Stale(value, at, entry.outdated) if entry.outdated else observed.Fresh(value, at)
+
+    def _slots_of(self, key: K) -> asyncio.Semaphore:
+        """A group's slots live as long as a fetch of the group does."""
+        group = self._group(key) if self._group else None
+        slots = self._slots.get(group)
+        if slots is None:
+            slots = self._slots[group] = asyncio.Semaphore(self._concurrency)
+        return slots
+
+    def _tell_slow(self, key: K, entry: _Entry[V], since: float) -> None:
+        """Whoever reads is told what is waited for, once, in place of being left with nothing."""
+        entry.patience = None
+        place, begun = self._place(key) if self._place else self.name, conditions.timestamp(since)
+        if entry.fetching:
+            words = f"{place} has given no answer since {begun}; it gets {self._deadline:g} s"
+        else:
+            words = f"{place} is to be asked since {begun}; other requests to it are not answered"
+        entry.fact = observed.Failed(NO_ANSWER, words)
+        for reader in tuple(entry.readers):
+            self._enqueue(reader)
 
     def _on_timer(self, key: K, entry: _Entry[V]) -> None:
         entry.timer = None

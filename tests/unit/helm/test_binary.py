@@ -101,7 +101,7 @@ async def test_secrets_are_on_no_command_line_in_no_environment_and_in_no_file(t
         del os.environ["MOORAGE_SOME_SECRET"]
     seen = report.read_text()
     assert seen.count("hunter22") == 1
-    assert seen.endswith('{"pw": "hunter22"}')
+    assert seen.endswith('{"pw":"hunter22"}')
     assert "t0ken-t0ken" not in seen
     assert "inherit-me" not in seen
     for part in (

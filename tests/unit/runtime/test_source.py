@@ -315,3 +315,69 @@ async def test_each_key_has_its_own_pace_asked_for_anew_each_time(make: Make, pl
     it.refresh("idle")
     await until(lambda: place.asked.count("idle") >= 5)
     assert place.asked.count("busy") <= before + 1, "what was under way, and no more"
+
+
+async def test_what_was_outdated_behind_busy_slots_is_news_when_it_is_known_again(
+    make: Make, place: Place, woken: list[Any]
+) -> None:
+    it = make(concurrency=1)
+    it.read("k", "r")
+    place.answers.put_nowait(1)
+    await until(lambda: isinstance(it.read("k", "r"), observed.Fresh))
+    it.read("other", "r2")
+    await until(lambda: place.running)
+
+    it.refresh("k")
+    await asyncio.sleep(0)
+    it.outdate("k", "a write")
+    assert isinstance(it.read("k", "r"), observed.Stale)
+    place.answers.put_nowait("other's")
+    place.answers.put_nowait(1)
+    await until(lambda: isinstance(it.peek("k"), observed.Fresh))
+
+    assert ["r", "r2", "r"] == woken, "who read that it was outdated hears that it no longer is"
+
+
+# --- groups, and fetches that take long
+
+
+async def test_a_group_that_hangs_takes_no_slot_of_another(make: Make, place: Place) -> None:
+    it = make(concurrency=1, group=lambda key: key[0])
+    for key in ("a1", "a2", "b1"):
+        it.read(key, "r")
+    await until(lambda: place.running == 2)
+
+    assert ["a1", "b1"] == place.asked
+    place.answers.put_nowait(1)
+    place.answers.put_nowait(1)
+    await until(lambda: place.asked == ["a1", "b1", "a2"])
+
+
+async def test_a_first_answer_that_takes_long_is_told_once_with_who_is_asked(
+    make: Make, place: Place, woken: list[Any]
+) -> None:
+    it = make(patience=0.01, concurrency=1, deadline=30, place=lambda key: f"registry {key[0]}")
+    it.read("a1", "r1")
+    it.read("a2", "r2")
+    await until(lambda: sorted(woken) == ["r1", "r2"])
+
+    asked, waiting = it.read("a1", "r1"), it.read("a2", "r2")
+    assert isinstance(asked, observed.Failed)
+    assert isinstance(waiting, observed.Failed)
+    assert (source.NO_ANSWER, True) == (asked.reason, asked.transient)
+    assert asked.message.startswith("registry a has given no answer since 2")
+    assert asked.message.endswith("; it gets 30 s")
+    assert waiting.message.endswith("; other requests to it are not answered")
+    place.answers.put_nowait(1)
+    await until(lambda: observed.value_of(it.read("a1", "r1")) == 1)
+    assert 3 == len(woken)
+
+
+async def test_what_is_known_stays_known_while_it_is_fetched_again(make: Make, place: Place, woken: list[Any]) -> None:
+    it = make(patience=0.01, every=0.0)
+    it.read("k", "r")
+    place.answers.put_nowait(1)
+    await until(lambda: len(place.asked) == 2)
+    await asyncio.sleep(0.03)
+
+    assert (1, ["r"]) == (observed.value_of(it.read("k", "r")), woken)
