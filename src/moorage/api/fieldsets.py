@@ -55,7 +55,7 @@ class Cursor(msgspec.Struct, frozen=True):
         return tuple(owner for owner, node in self.nodes if not node or "." in node)
 
     def taken_from(self, manager: str) -> bool:
-        """Others own this place as a whole, whatever lies in it, and `manager` nothing of it: it is atomic, or empty."""
+        """Others own this place as a whole, and `manager` nothing of it: the server takes it for one value."""
         return bool(self.nodes) and all(not node and owner.manager != manager for owner, node in self.nodes)
 
     def merge_keys(self) -> tuple[str, ...] | None:
