@@ -1,9 +1,11 @@
 """What in a live object is not as one manager last applied it. Pure.
 
-Only what is wanted is compared: defaults of the server and fields of others don't count. A leaf that differs is no
-difference in three cases, all read from metadata.managedFields (see `fieldsets`):
+Only what is wanted is compared: defaults of the server and fields of others don't count, except inside a map or list
+that the server takes for one value (a Service's selector, the peers of a NetworkPolicy): there nobody can add a field
+of their own, so it is compared whole. What it takes so is noted on the object, as the owner of such a value is that of
+the whole. A leaf that differs is no difference in three cases, all read from metadata.managedFields (see `fieldsets`):
 
-- an autoscaler set it: through the scale subresource, or a vertical one by its name;
+- somebody set it through the scale subresource, or a vertical autoscaler did, by its name;
 - the manager still owns it: the value was changed, or dropped, while the manager wrote it, by a webhook or by the
   server itself, and would be again at every repair;
 - nobody can tell, for the object carries no managedFields and the value is one that the server leaves out (false, 0,
@@ -47,6 +49,15 @@ _MERGE_KEYS: dict[str, tuple[str, ...]] = {
 }
 _PORT_KEYS = (("containerPort", "protocol"), ("port", "protocol"))
 _DEFAULT_KEY = {"protocol": "TCP"}  # a key field that may be left out, and what the server then takes
+_DEFAULTS = {
+    "protocol": "TCP",
+    "apiVersion": "v1",
+    "divisor": "0",
+    "expirationSeconds": 3600,
+    "volumeMode": "Filesystem",
+    "apiGroup": "rbac.authorization.k8s.io",
+}
+"""What the server fills in, by the name of the field, inside values of built-in kinds that are one to it."""
 _SETS = frozenset(["finalizers"])
 _BUILT_IN = ("apps", "batch", "autoscaling", "policy")  # and every group that ends in .k8s.io, and the core group
 _SERVER_CHOOSES_IF_EMPTY = frozenset([("spec", "clusterIP"), ("spec", "ports", "nodePort"), ("spec", "volumeName")])
@@ -59,6 +70,7 @@ class DifferenceKind(enum.Enum):
 
     MISSING = "missing"
     CHANGED = "changed"
+    ADDED = "added"  # inside a value that is one to the server
 
 
 class Difference(msgspec.Struct, frozen=True, order=True):
@@ -81,8 +93,10 @@ def differences(
     """
     if live is None:
         return (Difference("", DifferenceKind.MISSING.value),)
-    if "stringData" not in wanted and _is_plainly_in(_compared(wanted), live):
-        return ()
+    compared = _compared(wanted)
+    if "stringData" not in wanted and _is_plainly_in(compared, live):
+        if not fieldsets.held_whole(live, compared, manager):
+            return ()
     compare = _Comparison(wanted, manager, settled)
     compare.top(wanted, live)
     return tuple(sorted(set(compare.found)))
@@ -96,12 +110,8 @@ def renamed(wanted: Mapping[str, Any], live: Mapping[str, Any], *, manager: str)
 
 
 def autoscaled(cursor: fieldsets.Cursor) -> bool:
-    """Whether an autoscaler set what is at this place."""
-    return any(
-        (owner.subresource == "scale" and owner.manager == "kube-controller-manager")
-        or owner.manager.startswith("vpa-")
-        for owner in cursor.owners()
-    )
+    """Whether what is at this place was set by scaling, automatic or by hand."""
+    return any(owner.subresource == fieldsets.SCALE or owner.manager.startswith("vpa-") for owner in cursor.owners())
 
 
 class _Comparison:
@@ -148,12 +158,35 @@ class _Comparison:
     def node(self, place: _Place, wanted: Any, live: Any, cursor: fieldsets.Cursor) -> None:
         if wanted is None:
             return  # the server takes its default
-        if isinstance(wanted, Mapping) and isinstance(live, Mapping):
+        if isinstance(wanted, Mapping | list) and cursor.taken_from(self.manager):
+            self.whole(place, wanted, live, cursor)
+        elif isinstance(wanted, Mapping) and isinstance(live, Mapping):
             for name, value in wanted.items():
                 self.child(place, name, value, live, cursor)
         elif isinstance(wanted, list) and isinstance(live, list):
             self.sequence(place, wanted, live, cursor)
         elif not self.server_chose(place, wanted) and not _same(place, wanted, live):
+            self.report(place, DifferenceKind.CHANGED, cursor)
+
+    def whole(self, place: _Place, wanted: Any, live: Any, cursor: fieldsets.Cursor) -> None:
+        """What others own as a whole is compared to the last field: what they left of it, and what they put into it.
+
+        A default of the server that no rule knows counts too. This can't repeat itself: once put right it is the
+        manager's own again, and what its own value becomes is no difference.
+        """
+        if isinstance(wanted, Mapping) and isinstance(live, Mapping):
+            for name in {**wanted, **live}:
+                left, right = wanted.get(name), live.get(name)
+                if right is None and not (_is_zero(left) and not isinstance(left, Mapping)):
+                    self.report(place.field(name), DifferenceKind.MISSING, cursor)
+                elif left is None and right is not None and not (self.built_in and _DEFAULTS.get(name) == right):
+                    self.report(place.field(name), DifferenceKind.ADDED, cursor)
+                elif left is not None and right is not None:
+                    self.whole(place.field(name), left, right, cursor)
+        elif isinstance(wanted, list) and isinstance(live, list) and len(wanted) == len(live):
+            for index, (left, right) in enumerate(zip(wanted, live, strict=True)):
+                self.whole(place.element(str(index)), left, right, cursor)
+        elif not _same(place, wanted, live):
             self.report(place, DifferenceKind.CHANGED, cursor)
 
     def server_chose(self, place: _Place, wanted: Any) -> bool:

@@ -15,9 +15,10 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["Cursor", "Owner", "Path", "element_key", "root"]
+__all__ = ["SCALE", "Cursor", "Owner", "Path", "element_key", "held_whole", "root", "scaled"]
 
 Object = Mapping[str, Any]
+SCALE = "scale"  # the subresource by which autoscalers and `kubectl scale` set replicas
 Path = tuple[str, ...]
 """A place in managedFields, such as ("f:spec", "f:ports", 'k:{"port":80,"protocol":"TCP"}')."""
 
@@ -53,6 +54,10 @@ class Cursor(msgspec.Struct, frozen=True):
         """Who owns this very place, or something above it as a whole."""
         return tuple(owner for owner, node in self.nodes if not node or "." in node)
 
+    def taken_from(self, manager: str) -> bool:
+        """Others own this place as a whole, and `manager` nothing of it: the server takes it for one value."""
+        return bool(self.nodes) and all(not node and owner.manager != manager for owner, node in self.nodes)
+
     def merge_keys(self) -> tuple[str, ...] | None:
         """Names of the fields that tell elements of this list apart; None if nobody's notes say so."""
         for _, node in self.nodes:
@@ -85,9 +90,36 @@ def root(live: Object) -> Cursor:
     )
 
 
+def scaled(live: Object) -> tuple[tuple[str, ...], ...]:
+    """Where in a live object somebody has set replicas through the scale subresource: by field names, sorted.
+
+    It is `("spec", "replicas")` for the kinds of Kubernetes; a custom resource may have it elsewhere.
+    """
+    nodes = [node for owner, node in root(live).nodes if owner.subresource == SCALE]
+    return tuple(sorted({place for node in nodes for place in _leaves(node)}))
+
+
+def held_whole(live: Object, wanted: Object, manager: str) -> bool:
+    """Whether others than `manager` may own a map or list of `wanted` as a whole: then nothing below it is noted."""
+    return any(_holds_whole(node, wanted) for owner, node in root(live).nodes if owner.manager != manager)
+
+
 def element_key(key: Mapping[str, Any]) -> str:
     """One form for the same key, whatever order its fields are written in."""
     return json.dumps(dict(sorted(key.items())), separators=(",", ":"))
+
+
+def _leaves(node: Object) -> list[tuple[str, ...]]:
+    fields = [(entry[2:], below) for entry, below in node.items() if entry.startswith("f:")]
+    return [(name, *rest) for name, below in fields for rest in (_leaves(below) if below else [()])]
+
+
+def _holds_whole(node: Object, wanted: Any) -> bool:
+    """A list that is noted by elements counts as held: it is seldom, and a closer look costs little then."""
+    if isinstance(wanted, Mapping):
+        fields = ((entry[2:], below) for entry, below in node.items() if entry.startswith("f:"))
+        return not node or any(name in wanted and _holds_whole(below, wanted[name]) for name, below in fields)
+    return isinstance(wanted, list)
 
 
 def _element(node: Object, wanted: str) -> Object | None:

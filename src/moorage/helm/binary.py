@@ -23,7 +23,7 @@ from typing import Any
 
 import msgspec
 
-from moorage.helm import failures, process, values
+from moorage.helm import failures, postrender, process, scaling, values
 
 __all__ = ["Capabilities", "Done", "Helm", "HelmFailed", "KubeAccess", "Pulled"]
 
@@ -100,12 +100,14 @@ class Helm:
         take_ownership: bool = False,
         crds: bool = False,
         as_user: str = "",
+        scaled: tuple[scaling.Scaled, ...] = (),
     ) -> Done:
         """Installs the release or upgrades it to exactly these values (never to merged earlier ones).
 
-        Objects are applied by the server, and fields that others took are taken back. Returns when all is applied and
-        hooks have ended, not when pods run; `health` says that. On failure nothing is rolled back: the record tells.
-        CRDs of the chart are left out unless `crds`: they belong to the cluster, and helm never upgrades them.
+        Objects are applied by the server, and fields that others took are taken back, but for what is `scaled`.
+        Returns when all is applied and hooks have ended, not when pods run; `health` says that. On failure nothing is
+        rolled back: the record tells. CRDs of the chart are left out unless `crds`: they belong to the cluster, and
+        helm never upgrades them.
         """
         args = ["upgrade", release, str(chart), "--install", "--reset-values", "--values=-", "--hide-notes"]
         args += ["--server-side=true", "--force-conflicts", f"--history-max={history_max}"]
@@ -118,7 +120,10 @@ class Helm:
             if digest_labels
             else []
         )
-        ended = await self._run("upgrade", args, timeout, given=values, keep=(release, namespace), as_user=as_user)
+        args += [f"--post-renderer={postrender.NAME}"] if scaled else []
+        ended = await self._run(
+            "upgrade", args, timeout, given=values, keep=(release, namespace), as_user=as_user, scaled=scaled
+        )
         return _done(ended)
 
     async def rollback(
@@ -213,11 +218,14 @@ class Helm:
         keep: Sequence[str] = (),
         offline: bool = False,
         as_user: str = "",
+        scaled: tuple[scaling.Scaled, ...] = (),
     ) -> process.Ended:
         work = Path(tempfile.mkdtemp(dir=self._home / "tmp"))
         try:
             stdin = values.encode(given) if given is not None else b""
             env = self._environment(work, offline) | ({"HELM_KUBEASUSER": as_user} if as_user else {})
+            if scaled:
+                env["HELM_PLUGINS"] = str(postrender.install(work, scaled))
             ended = await process.run([self.path, *args], stdin=stdin, env=env, timeout=timeout, grace=self._grace)
         except OSError as error:
             missing = isinstance(error, FileNotFoundError | PermissionError)

@@ -45,8 +45,8 @@ def restore_body(
     """What to apply, as field manager "helm" and by force, to repair an object.
 
     It is the whole object, as what one manager leaves out of an apply is taken away. With `live` given it names that
-    incarnation by uid, so that an apply can't bring back what was deleted meanwhile, and leaves out replicas that an
-    autoscaler has set. `scoped` is False for a cluster-scoped kind.
+    incarnation by uid, so that an apply can't bring back what was deleted meanwhile, and leaves out replicas that
+    somebody has set by scaling: whoever did owns them, so they stay. `scoped` is False for a cluster-scoped kind.
 
     The server refuses it (422) where a user has put one member of a union beside another, such as a hostPath into an
     emptyDir volume: no apply takes away what another owns, see `takeover`. Helm's upgrade is refused there too.
@@ -57,6 +57,13 @@ def restore_body(
     if live is not None:
         if uid := (live.get("metadata") or {}).get("uid"):
             out["metadata"]["uid"] = uid
-        if comparison.autoscaled(fieldsets.root(live).field("spec").field("replicas")):
-            out["spec"] = {k: v for k, v in out["spec"].items() if k != "replicas"}
+        for place in fieldsets.scaled(live):
+            _leave_out(out, place)
     return out
+
+
+def _leave_out(body: Object, place: tuple[str, ...]) -> None:
+    *above, last = place
+    for name in above:
+        body = body.get(name) or {}
+    body.pop(last, None)

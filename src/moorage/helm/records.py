@@ -140,10 +140,19 @@ def with_status(data: str | bytes, status: str, description: str) -> tuple[str, 
     """
     body = _open(data)
     body["info"] = {**(body.get("info") or {}), "status": status, "description": description}
+    return _pack(body), {"status": status}
+
+
+def with_manifest(data: str | bytes, manifest: str) -> str:
+    """The record with another manifest, as data.release of the Secret. Raises RecordError as `with_status` does."""
+    return _pack({**_open(data), "manifest": manifest})
+
+
+def _pack(body: dict[str, Any]) -> str:
     packed = base64.b64encode(gzip.compress(msgspec.json.encode(body), mtime=0))
     if len(packed) > MAX_SECRET:
         raise RecordError(f"the record would have {len(packed)} bytes; a Secret may have {MAX_SECRET}")
-    return base64.b64encode(packed).decode(), {"status": status}
+    return base64.b64encode(packed).decode()
 
 
 def _open(data: str | bytes) -> dict[str, Any]:

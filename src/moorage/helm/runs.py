@@ -18,7 +18,7 @@ from moorage.kube import client as kube_client
 from moorage.kube import discovery, errors
 from moorage.runtime import decision, kind, reasons
 
-from . import binary, claim, drift, lookups, records, seen, takeover
+from . import binary, claim, drift, lookups, records, scaled, seen, takeover
 
 HELM_TIMEOUT = 300.0  # seconds; helm waits for hooks only
 TRY_AGAIN = 300.0  # seconds after which a refused repair is tried again though nothing has changed
@@ -85,6 +85,7 @@ class Runs:
         if job.values is None or job.archive is None:
             return decision.Refused(reasons.Reason.MOVED, "the chart is no longer at hand; looked at again")
         attempt = str(args["attempt"])
+        objects = job.record.objects if job.record else {}
         return await self._helm_run(
             self._helm.upgrade_install(
                 job.target.release,
@@ -97,22 +98,28 @@ class Runs:
                 timeout=HELM_TIMEOUT,
                 take_ownership=bool(args.get("adopt")),
                 as_user=self._user(job.target.namespace),
+                scaled=await scaled.look(self._within(job.target.namespace), self._discovery, objects),
             )
         )
 
     async def rollback(self, obj: Any, args: dict[str, Any]) -> decision.Outcome:
         """Back to an earlier revision."""
         job = self._job(obj)
-        return await self._helm_run(
-            self._helm.rollback(
-                job.target.release,
-                job.target.namespace,
-                int(args["to"]),
-                history_max=job.policy.history_limit,
-                timeout=HELM_TIMEOUT,
-                as_user=self._user(job.target.namespace),
+        release, namespace, revision = job.target.release, job.target.namespace, int(args["to"])
+        client, objects = self._within(namespace), job.record.objects if job.record else {}
+        found = await scaled.look(client, self._discovery, objects)
+        record = records.Revision(namespace, release, revision, "")
+        async with scaled.recorded(client, self._world.gate, record, found):
+            return await self._helm_run(
+                self._helm.rollback(
+                    release,
+                    namespace,
+                    revision,
+                    history_max=job.policy.history_limit,
+                    timeout=HELM_TIMEOUT,
+                    as_user=self._user(namespace),
+                )
             )
-        )
 
     async def uninstall(self, obj: Any, _: dict[str, Any]) -> decision.Outcome:
         """Remove what the record names, and the record."""

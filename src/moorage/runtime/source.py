@@ -165,7 +165,7 @@ class Source(Generic[K, V]):
         async with self._slots_of(key):
             entry.wanted_again, entry.outdated, entry.fetching = False, "", True
             fact = await self._fetched(key, entry)
-        before, entry.fact, entry.fetching = entry.fact, fact, False  # readers may have read what was outdated meanwhile
+        before, entry.fact, entry.fetching = entry.fact, fact, False  # what was outdated may have been read meanwhile
         if entry.patience:
             entry.patience.cancel()
             entry.patience = None

@@ -267,7 +267,61 @@ USERS = [
     ("Role", [("replace", "/rules/0/verbs/0", "*")], ["rules[0].verbs[0] changed"]),
     ("NetworkPolicy", [("remove", "/spec/ingress", None)], ["spec.ingress missing"]),
     ("HorizontalPodAutoscaler", [("replace", "/spec/maxReplicas", 9)], ["spec.maxReplicas changed"]),
+    # values that are one to the server: nobody can add to them
+    ("Service", [("add", "/spec/selector/color", "red")], ["spec.selector.color added"]),
+    (
+        "Deployment",
+        [("add", "/spec/template/spec/nodeSelector", {"disk": "ssd"})],
+        ["spec.template.spec.nodeSelector.disk added"],
+    ),
+    (
+        "Deployment",
+        [("add", "/spec/template/spec/tolerations/0/effect", "NoSchedule")],
+        ["spec.template.spec.tolerations[0].effect added"],
+    ),
+    (
+        "Deployment",
+        [("replace", f"{CONTAINER}/env/2/valueFrom/resourceFieldRef/divisor", "1m")],
+        ["spec.template.spec.containers[name=c].env[name=CPU].valueFrom.resourceFieldRef.divisor added"],
+    ),
+    (
+        "NetworkPolicy",
+        [("add", "/spec/ingress/1/from/0/namespaceSelector", {})],
+        ["spec.ingress[1].from[0].namespaceSelector added"],
+    ),
+    (
+        "NetworkPolicy",
+        [("add", "/spec/podSelector/matchLabels", {"app": "x"})],
+        ["spec.podSelector.matchLabels added"],
+    ),
+    ("NetworkPolicy", [("add", "/spec/egress", [])], []),
+    ("PodDisruptionBudget", [("add", "/spec/selector/matchLabels/b", "c")], ["spec.selector.matchLabels.b added"]),
+    ("Role", [("add", "/rules/0/resourceNames", ["x"])], ["rules[0].resourceNames added"]),
+    (
+        "Ingress",
+        [("add", "/spec/rules/0/http/paths/0/backend/service/port", {"name": "w"})],
+        [
+            "spec.rules[0].http.paths[0].backend.service.port.name added",
+            "spec.rules[0].http.paths[0].backend.service.port.number missing",
+        ],
+    ),
 ]
+
+
+async def test_what_was_edited_and_put_back_by_hand_is_no_drift(release):
+    """The user owns the value from then on; the server's own defaults in it are known."""
+    for kind, path, other, value in (
+        ("NetworkPolicy", "/spec/ingress/1/ports/0/port", 81, 80),
+        ("Service", "/spec/selector/app", "x", "r"),
+        ("Deployment", "/spec/template/spec/tolerations/0/key", "z", "x"),
+        ("Deployment", f"{CONTAINER}/env/2/valueFrom/resourceFieldRef/resource", "requests.cpu", "limits.cpu"),
+        ("PodDisruptionBudget", "/spec/selector/matchLabels/app", "x", "r"),
+    ):
+        for each in (other, value):
+            step = {"op": "replace", "path": path, "value": each}
+            await release.api.json_patch(release.path(kind), [step], "kubectl-edit")
+
+        assert (kind, []) == (kind, await release.drift(kind))
 
 
 async def test_a_user_s_edit_is_drift_and_one_apply_repairs_it(release):
@@ -310,7 +364,8 @@ async def test_what_was_set_and_taken_back_costs_one_repair(release):
     assert await release.drift("Deployment") == []
 
 
-async def test_an_autoscaler_is_left_alone_and_a_person_is_not(release):
+async def test_who_scales_is_left_alone(release):
+    """An autoscaler, and a person with `kubectl scale`; not one who edits the field."""
     path, scale = release.path("Deployment"), {"spec": {"replicas": 5}}
     await release.api.merge(path, scale, "kube-controller-manager", "scale")
     assert await release.drift("Deployment") == []
@@ -320,7 +375,11 @@ async def test_an_autoscaler_is_left_alone_and_a_person_is_not(release):
     live = await release.api.get(path)
     assert (live["spec"]["replicas"], await release.drift("Deployment")) == (5, [])
     await release.api.merge(path, {"spec": {"replicas": 6}}, "kubectl", "scale")
+    assert await release.drift("Deployment") == []
+    await release.api.merge(path, {"spec": {"replicas": 7}}, "kubectl-edit")
     assert await release.drift("Deployment") == ["spec.replicas changed"]
+    await release.restore("Deployment")
+    assert (await release.api.get(path))["spec"]["replicas"] == 2
 
 
 async def test_helm_itself_takes_replicas_back_from_an_autoscaler(release):

@@ -158,13 +158,10 @@ def test_owners_decide():
     replicas = {"f:spec": {"f:replicas": {}}}
     helm = ("helm", "Apply", "", {"f:metadata": {}})
     assert found(wanted, managed(live, helm, ("kube-controller-manager", "Update", "scale", replicas))) == []
+    assert found(wanted, managed(live, helm, ("kubectl", "Update", "scale", replicas))) == []
     assert found(wanted, managed(live, helm, ("vpa-updater", "Update", "", replicas))) == []
     assert found(wanted, managed(live, ("helm", "Apply", "", replicas))) == []
-    for other in (
-        ("kubectl", "Update", "scale"),
-        ("kube-controller-manager", "Update", ""),
-        ("kubectl-edit", "Update", ""),
-    ):
+    for other in (("kube-controller-manager", "Update", ""), ("kubectl-edit", "Update", "")):
         assert found(wanted, managed(live, helm, (*other, replicas))) == ["spec.replicas changed"]
 
 
@@ -174,6 +171,65 @@ def test_what_the_named_manager_owns_is_no_difference_and_what_another_owns_is_o
 
     assert [] == found(wanted, live, manager="moorage")
     assert ["data.a changed"] == found(wanted, live, manager="helm")
+
+
+POLICY = {
+    "apiVersion": "networking.k8s.io/v1",
+    "kind": "NetworkPolicy",
+    "metadata": {"name": "p"},
+    "spec": {
+        "podSelector": {"matchLabels": {"app": "a"}},
+        "ingress": [{"ports": [{"port": 80}], "from": [{"podSelector": {}}]}],
+    },
+}
+LIVE_POLICY = {
+    **POLICY,
+    "spec": {
+        "podSelector": {"matchLabels": {"app": "a"}},
+        "ingress": [{"ports": [{"port": 80, "protocol": "TCP"}], "from": [{"podSelector": {}}]}],
+        "policyTypes": ["Ingress"],
+    },
+}
+INGRESS = {"f:spec": {"f:ingress": {}}}
+
+
+def opened(peer) -> dict:
+    """The live policy with another peer."""
+    ingress = [{**LIVE_POLICY["spec"]["ingress"][0], "from": [peer]}]
+    return {**LIVE_POLICY, "spec": {**LIVE_POLICY["spec"], "ingress": ingress}}
+
+
+def test_a_value_that_is_one_to_the_server_and_another_s_is_compared_whole():
+    """A peer with another selector beside its own means something else, though all that is wanted is there."""
+    edit = ("kubectl-edit", "Update", "", INGRESS)
+    helm = ("helm", "Apply", "", {"f:spec": {"f:podSelector": {}}})
+    place = "spec.ingress[0].from[0]"
+
+    assert [f"{place}.namespaceSelector added"] == found(
+        POLICY, managed(opened({"podSelector": {}, "namespaceSelector": {}}), helm, edit)
+    )
+    assert [f"{place}.podSelector missing", f"{place}.x added"] == found(
+        POLICY, managed(opened({"x": {"a": "b"}}), helm, edit)
+    )
+    assert [] == found(POLICY, managed(LIVE_POLICY, helm, edit))
+
+
+def test_what_the_server_or_a_webhook_puts_into_the_manager_s_own_value_is_no_difference():
+    live = managed(opened({"podSelector": {}, "namespaceSelector": {}}), ("helm", "Apply", "", INGRESS))
+
+    assert [] == found(POLICY, live)
+
+
+def test_a_map_that_is_merged_takes_fields_of_others():
+    wanted = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": {"selector": {"app": "a"}}}
+    live = {**wanted, "metadata": {"name": "s", "labels": {"own": "1"}}, "spec": {"selector": {"app": "a", "b": "c"}}}
+    labels = {"f:metadata": {"f:labels": {"f:own": {}}}}
+    merged = {"f:spec": {"f:selector": {"f:b": {}}}}
+
+    assert ["spec.selector.b added"] == found(
+        wanted, managed(live, ("k", "Update", "", {"f:spec": {"f:selector": {}}}))
+    )
+    assert [] == found(wanted, managed(live, ("k", "Update", "", {**labels, **merged})))
 
 
 def test_what_is_gone_is_missing_as_a_whole():

@@ -27,10 +27,13 @@ def test_it_differs_where_helm_is_not_the_owner_any_more():
     assert (comparison.THE_OBJECT,) == drift.differing(WANTED, None)
 
 
-def test_a_repair_leaves_an_autoscaler_s_replicas_alone():
-    live = scaled("kube-controller-manager", "Update", "scale")
+def test_a_repair_leaves_alone_what_was_scaled_whoever_did_it():
+    """An autoscaler, and a person with `kubectl scale`; not one who edits the field."""
+    for who in ("kube-controller-manager", "kubectl", "keda"):
+        live = scaled(who, "Update", "scale")
 
-    assert "replicas" not in drift.restore_body(WANTED, "r", "n", live=live)["spec"]
+        assert "replicas" not in drift.restore_body(WANTED, "r", "n", live=live)["spec"]
+        assert () == drift.differing(WANTED, live)
     assert {"replicas": 2} == drift.restore_body(WANTED, "r", "n", live=scaled("kubectl-edit", "Update"))["spec"]
 
 

@@ -1,0 +1,83 @@
+"""What was scaled of a release's objects, read live, and carried through helm's runs. I/O.
+
+An upgrade takes it through the post-renderer (see `postrender`). A rollback applies an old record as it is, so that
+record says what is live while helm reads it, and what it said before when helm has ended: it alone is written here. A
+death in between leaves an old revision with today's number of replicas.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from moorage.api import kinds, meta
+from moorage.kube import client as kube_client
+from moorage.kube import discovery, errors
+from moorage.runtime import gate as runtime_gate
+
+from . import lookups, records, scaling
+
+__all__ = ["look", "recorded"]
+
+
+async def look(
+    client: kube_client.Client, served: discovery.Discovery, objects: Mapping[meta.ObjectRef, dict[str, Any]]
+) -> tuple[scaling.Scaled, ...]:
+    """What was scaled of a record's objects."""
+    found: list[scaling.Scaled] = []
+    for ref, body in objects.items():
+        if scaling.can_be_scaled(body):
+            with contextlib.suppress(errors.NotFound):  # the object, or its kind
+                resource = await served.resource(ref.api_version, ref.kind)
+                found.extend(scaling.found(await client.get(resource, ref.namespace, ref.name)))
+    return tuple(found)
+
+
+@contextlib.asynccontextmanager
+async def recorded(
+    client: kube_client.Client,
+    gate: runtime_gate.Gate,
+    revision: records.Revision,
+    scaled: tuple[scaling.Scaled, ...],
+) -> AsyncIterator[None]:
+    """While it is entered the record of that revision carries what was scaled; without any, or a record, as it is."""
+    before = await _rewrite(client, gate, revision, lambda text: scaling.carried(text, scaled)) if scaled else None
+    try:
+        yield
+    finally:
+        if before is not None:
+            # helm may have pruned it, or changed its status, meanwhile
+            with contextlib.suppress(errors.ApiError, errors.TransportError, runtime_gate.NotLeading):
+                await _rewrite(client, gate, revision, lambda _: before)
+
+
+async def _rewrite(
+    client: kube_client.Client, gate: runtime_gate.Gate, revision: records.Revision, change: Callable[[str], str]
+) -> str | None:
+    """The manifest that the record had, if it has another now. Of what is no record helm says so itself."""
+    try:
+        live = await client.get(kinds.SECRET, revision.namespace, revision.secret_name, as_=lookups.SecretView)
+        manifest = records.decode(live.data.get("release", "")).manifest
+        if (changed := change(manifest)) == manifest:
+            return None
+        data = records.with_manifest(live.data["release"], changed)
+    except (errors.NotFound, records.RecordError):
+        return None
+    ops = [
+        {"op": "test", "path": "/metadata/uid", "value": live.metadata.uid},
+        {"op": "test", "path": "/metadata/resourceVersion", "value": live.metadata.resource_version},
+        {"op": "replace", "path": "/data/release", "value": data},
+    ]
+    await client.patch_json(
+        kinds.SECRET,
+        revision.namespace,
+        revision.secret_name,
+        ops,
+        field_manager="moorage",
+        as_=msgspec.Raw,
+        timeout=gate.timeout(15.0),
+    )
+    return manifest
