@@ -289,7 +289,7 @@ class It(msgspec.Struct, frozen=True):
             wrong = (apply.STAMP,) if live.replicas != whole.replicas else ()
             live = msgspec.structs.replace(live, child=apply.Child(live.uid, differs=wrong))
         chief = whole.primary.name if whole.primary else self.status.primary or "c-0"
-        made = build.children(wanted, primary=chief, pods=whole.replicas)
+        made = build.children(wanted, primary=chief, pods=whole.replicas, alone=whole.alone(""))
         children = tuple((it, self.children.get(it.id, apply.Child(f"uid-{it.id}"))) for it in made)
         objects = seen.Objects(children, live, pods, volumes, self.surplus, self.disruptions)
         return msgspec.structs.replace(whole, objects=observed.Fresh(objects))

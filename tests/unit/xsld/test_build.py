@@ -274,10 +274,7 @@ def test_the_dialect_tells_what_is_inside_the_image() -> None:
     }.items() <= given.items()
     assert "/data" == container(it)["volumeMounts"][0]["mountPath"]
     assert [1, 2, 3, 4] == [port["containerPort"] for port in container(it)["ports"]]
-    assert (3, 3) == (
-        container(it)["startupProbe"]["tcpSocket"]["port"],
-        container(it)["livenessProbe"]["tcpSocket"]["port"],
-    )
+    assert (3, "3") == (container(it)["startupProbe"]["tcpSocket"]["port"], given["XSLD_ADMIN_PORT"])
 
 
 def test_what_is_filled_in_by_kubernetes_stands_before_its_use() -> None:
@@ -314,6 +311,17 @@ def test_the_volume_is_mounted_and_the_scripts_too() -> None:
     assert ["/moorage/entrypoint.sh"] == container(it)["command"]
     assert ["/moorage/prestop.sh"] == container(it)["lifecycle"]["preStop"]["exec"]["command"]
     assert ["/moorage/probe.sh"] == container(it)["readinessProbe"]["exec"]["command"]
+    assert ["/moorage/alive.sh"] == container(it)["livenessProbe"]["exec"]["command"]
+
+
+def test_the_scripts_give_up_before_the_kubelet_cuts_them_off() -> None:
+    """The kubelet ends the script alone, and waits for what that has started."""
+    it = container(wanted())
+
+    limit = int(env(wanted())["XSLD_ANSWER_SECONDS"])
+    for probe in ("readinessProbe", "livenessProbe"):
+        assert limit < it[probe]["timeoutSeconds"]
+    assert 30 == it["livenessProbe"]["terminationGracePeriodSeconds"]
 
 
 def test_ephemeral_members_claim_no_volume() -> None:
@@ -380,9 +388,16 @@ def test_affinity(given: dict[str, Any], expected: Any) -> None:
 def test_the_users_entrypoint_replaces_ours_and_no_other_script() -> None:
     ours, theirs = build.scripts(wanted()), build.scripts(wanted(entrypoint="#!/bin/sh\n"))
 
-    assert {"entrypoint.sh", "prestop.sh", "probe.sh"} == ours.keys()
+    assert {"alive.sh", "entrypoint.sh", "prestop.sh", "probe.sh", "within.sh"} == ours.keys()
     assert {**ours, "entrypoint.sh": "#!/bin/sh\n"} == theirs
-    assert theirs == child(wanted(entrypoint="#!/bin/sh\n"), "ConfigMap/c-scripts")["data"]
+    assert theirs | {"alone": ""} == child(wanted(entrypoint="#!/bin/sh\n"), "ConfigMap/c-scripts")["data"]
+
+
+def test_who_is_the_whole_group_is_told_beside_the_scripts_and_rolls_nobody() -> None:
+    made = {it.id: it.body for it in build.children(wanted(), primary="c-0", pods=3, alone="c-0")}
+
+    assert "c-0" == made["ConfigMap/c-scripts"]["data"]["alone"]
+    assert "alone" not in build.scripts(wanted())
 
 
 def test_another_script_is_another_template() -> None:

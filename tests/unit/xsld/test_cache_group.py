@@ -402,3 +402,32 @@ def test_up_by_two_is_one_by_one() -> None:
 
     assert ["workload_is_right", "submit Join c-2 at c-2", "submit Join c-3 at c-3"] == told
     assert "" == states.decided(it.member(3, catalog=False).seen, control.STEPS)[0]
+
+
+# --- who may serve although it knows of nobody else -----------------------------------------------------------------
+
+NOTHING = fresh().mute(0, 1, 2)
+ALONE: dict[str, tuple[states.It, str, str]] = {
+    # id: (the cache, who was named before, who is)
+    "nothing was ever made: the first is to form the group": (NOTHING.but(workload=None, volumes={}), "", "c-0"),
+    "its pods are made, and it does not answer yet": (NOTHING, "c-0", "c-0"),
+    "it has answered": (fresh(), "c-0", "c-0"),
+    "others have joined": (cache(), "c-0", ""),
+    "the first came back without its state": (cache().off(0).but(silent={}).blank(0), "", ""),
+    "nobody answers: it stays as it was": (cache().mute(0, 1, 2), "", ""),
+    "nobody answers, and one was the group": (cache(1).mute(0), "c-0", "c-0"),
+    "the volumes of a group are there already": (NOTHING.but(workload=None), "", ""),
+    "those of a group of one": (NOTHING.but(workload=None).no_volume(1, 2), "", "c-0"),
+    "the StatefulSet was deleted by somebody": (cache().mute(0, 1, 2).but(workload=None, volumes={}), "", ""),
+    "one is left": (cache(1), "", "c-0"),
+    "another one than the first is left": (cache(2).primary(1).left(0), "", "c-1"),
+    "the last other one is leaving": (cache(2).wants(size=1).asked("Leave", 1, 0), "", "c-0"),
+    "two are left": (cache(3).wants(size=1).asked("Leave", 2, 0), "", ""),
+    "one is joining": (fresh(2).asked("Join", 1, 1), "c-0", "c-0"),
+}
+
+
+@pytest.mark.parametrize(("it", "before", "alone"), ALONE.values(), ids=ALONE)
+def test_who_may_serve_although_it_knows_of_nobody_else(it: states.It, before: str, alone: str) -> None:
+    """A member that lost its state knows of nobody else either: only positive evidence tells the two apart."""
+    assert alone == it.seen.alone(before)

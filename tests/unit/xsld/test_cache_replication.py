@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from moorage.operators.xsld.cache import control, replication
+from moorage.operators.xsld.group import answers
 from moorage.runtime import observed
 from tests.unit.xsld import states
 from tests.unit.xsld.states import BUSY, SETTLED, Blocks, Row, Waits, cache, fresh, submits
@@ -68,16 +69,29 @@ ROWS: dict[str, Row] = {
         cache().off(0).member(1, online=False).stands(PRIMARY, age=10_000.0), PRIMARY, away(900.0)
     ),
     # the primary lost its state
-    "the primary lost its state, and there is a copy": row(
+    "the primary lost its state, and there is a copy, which need not wait": row(
         cache().off(0).but(silent={}).blank(0),
         PRIMARY,
-        away(),
-        "has lost its state and tells of a group of its own; after",
-    ),
-    "the copy takes over": row(
-        cache().off(0).but(silent={}).blank(0).stands(PRIMARY, age=60.0),
-        PRIMARY,
         submits("FailingOver", "Failover c-1 at c-1"),
+        "c-1 becomes the primary, as c-0, the primary, has lost its state and tells of a group of its own",
+    ),
+    "it is in another group: that may pass": row(
+        cache()
+        .off(0)
+        .but(silent={}, stories={0: (*states.alone(0), answers.Member("d-1", "", "Online", online=True))}),
+        PRIMARY,
+        away(),
+        "tells of a group of its own; after 60 s",
+    ),
+    "it was blank when it answered last, and was replaced since": row(
+        cache()
+        .off(0)
+        .but(silent={})
+        .blank(0)
+        .pod(0, uid="another")
+        .fact(polled=observed.Fresh(cache().off(0).but(silent={}).blank(0).polled)),
+        PRIMARY,
+        away(),
     ),
     "the primary lost its state, and there is no copy": row(
         cache(**OFF).primary(0).off(0).but(silent={}).blank(0), PRIMARY, Blocks("PrimaryLost"), "has lost its state"

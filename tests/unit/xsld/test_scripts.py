@@ -6,6 +6,7 @@ import contextlib
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -18,7 +19,7 @@ import pytest
 from moorage.operators.xsld.cache import build
 
 SCRIPTS = resources.files(build.__package__) / "scripts"
-NAMES = ("entrypoint.sh", "prestop.sh", "probe.sh")
+NAMES = ("alive.sh", "entrypoint.sh", "prestop.sh", "probe.sh", "within.sh")
 LIMIT = 30.0
 """Seconds after which a script that hangs fails its test."""
 
@@ -34,15 +35,18 @@ class Place:
             self.tool(folder / name, (SCRIPTS / name).read_text())
         self.tool(self.tools / "sleep", f"#!/bin/sh\nexec {shutil.which('sleep')} 0.01\n")  # what is waited for is near
         self.started: list[subprocess.Popen[str]] = []
+        self.admin: socket.socket | None = None
         self.env = {
             "PATH": f"{self.tools}:{os.environ['PATH']}",
             "PLACE": str(folder),
+            "TMPDIR": str(folder),
             "MEMBER_NAME": "c-1",
             "POD_IP": "10.0.0.9",
             "XSLD_HOME": str(self.home),
             "XSLD_ENTRYPOINT": str(folder / "image.sh"),
             "XSLD_ADDRESS_TRIES": "20",
             "XSLD_STOP_SECONDS": "500",
+            "XSLD_ANSWER_SECONDS": "20",
             "XSLD_SQL_TOOL": str(folder / "ij"),
             "XSLD_SQL_CONNECT": "CONNECT;",
             "XSLD_SQL_READ": "READ;",
@@ -100,6 +104,8 @@ def places(folder: Path) -> Iterator[Place]:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(each.pid, signal.SIGKILL)  # what it started may outlive it
         each.communicate(timeout=LIMIT)
+    if made.admin is not None:
+        made.admin.close()
 
 
 @pytest.fixture
@@ -132,28 +138,162 @@ ij> ij> 1
 1 row selected
 ij> """
 PROBES = {
-    "the first is the group": ("c-0", f"printf '%s' '{COUNTED.format(1)}'", 0),
-    "a later one that is alone has not joined": ("c-1", f"printf '%s' '{COUNTED.format(1)}'", 1),
-    "a later one among others has": ("c-1", f"printf '%s' '{COUNTED.format('3          ')}'", 0),
-    "ten is not the first": ("c-10", f"printf '%s' '{COUNTED.format(1)}'", 1),
-    "many": ("c-10", f"printf '%s' '{COUNTED.format(12)}'", 0),
-    "the database does not answer": ("c-0", "echo 'ERROR 08001: refused on port 1527'; exit 1", 1),
-    "the database says nothing": ("c-0", ":", 1),
-    "an error with numbers in it is no count": ("c-1", "echo 'ERROR 42X05: Table 12 does not exist'", 1),
-    "an error on stderr": ("c-1", "echo 5 >&2; exit 1", 1),
+    # id: (the member, who is named as the whole group, what the database says, the code)
+    "one that is alone is the group, where moorage says so": ("c-0", "c-0", COUNTED.format(1), 0),
+    "whatever its number": ("c-1", "c-1", COUNTED.format(1), 0),
+    "the first is no exception: it may have come back blank": ("c-0", "", COUNTED.format(1), 1),
+    "nor while another is the group": ("c-0", "c-1", COUNTED.format(1), 1),
+    "nobody has said anything": ("c-0", None, COUNTED.format(1), 1),
+    "one among others": ("c-1", "", COUNTED.format("3          "), 0),
+    "one among others, whoever was alone before": ("c-0", "c-1", COUNTED.format(2), 0),
+    "ten is not one": ("c-10", "c-1", COUNTED.format(1), 1),
+    "many": ("c-10", "", COUNTED.format(12), 0),
+    "no member at all": ("c-0", "c-0", COUNTED.format(0), 1),
 }
 
 
-@pytest.mark.parametrize(("member", "answer", "expected"), PROBES.values(), ids=PROBES)
-def test_a_member_may_serve_once_it_has_joined(place: Place, member: str, answer: str, expected: int) -> None:
-    place.ij(answer)
+@pytest.mark.parametrize(("member", "alone", "answer", "expected"), PROBES.values(), ids=PROBES)
+def test_a_member_serves_among_others_or_where_it_is_the_group(
+    place: Place, member: str, alone: str | None, answer: str, expected: int
+) -> None:
+    place.ij(f"printf '%s' '{answer}'")
+    if alone is not None:
+        (place.folder / "alone").write_text(alone)
 
     assert (expected, "") == place.run("probe.sh", MEMBER_NAME=member)
     assert "CONNECT; COUNT;" in place.noted("asked")
 
 
+SILENT = {
+    "the database does not answer": "echo 'ERROR 08001: refused on port 1527'; exit 1",
+    "the database says nothing": ":",
+    "an error with numbers in it is no count": "echo 'ERROR 42X05: Table 12 does not exist'",
+    "an error on stderr": "echo 5 >&2; exit 1",
+}
+
+
+@pytest.mark.parametrize("answer", SILENT.values(), ids=SILENT)
+def test_a_member_whose_database_does_not_tell_serves_nobody(place: Place, answer: str) -> None:
+    place.ij(answer)
+    (place.folder / "alone").write_text("c-0")
+
+    assert (1, "") == place.run("probe.sh", MEMBER_NAME="c-0")
+
+
 def test_without_the_tool_a_running_member_may_serve(place: Place) -> None:
     assert (0, "") == place.run("probe.sh")
+
+
+HANGS = 'echo $$ >> "$PLACE/asking"\nexec tail -f /dev/null'
+
+
+def hanging(place: Place) -> None:
+    """A server that was stopped: it is connected to, and never answers."""
+    place.ij(HANGS)
+
+
+def tools(place: Place, *, without: str) -> str:
+    """A PATH with all tools but one."""
+    folder = place.folder / "some"
+    folder.mkdir()
+    for name in "basename cat grep head mkdir printf rm sed sh sleep tail timeout touch tr".split():
+        if name != without and (found := shutil.which(name)):
+            (folder / name).symlink_to(found)
+    return f"{place.tools}:{folder}"
+
+
+def left_behind(place: Place) -> list[int]:
+    """Processes of the tool that still are there."""
+    return [int(pid) for pid in place.noted("asking").split() if _alive(int(pid))]
+
+
+def until_none_is_left(place: Place) -> None:
+    ends = time.monotonic() + LIMIT
+    while left_behind(place):
+        assert time.monotonic() < ends, "none of them is left behind"
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("name", ["probe.sh", "alive.sh"])
+@pytest.mark.parametrize("without", ["", "timeout"])
+def test_a_server_that_hangs_is_told_in_time_and_nothing_piles_up(place: Place, name: str, without: str) -> None:
+    hanging(place)
+    env = {"PATH": tools(place, without=without), "XSLD_ANSWER_SECONDS": "1", **listening(place)}
+
+    for _ in range(2):
+        assert (1, "") == place.run(name, **env)
+    assert 2 == len(place.noted("asking").split())
+    until_none_is_left(place)
+
+
+def test_a_probe_that_is_cut_off_leaves_nothing_behind(place: Place) -> None:
+    """The kubelet ends the script alone, when that takes too long."""
+    hanging(place)
+    cut = place.start("probe.sh", XSLD_ANSWER_SECONDS="1")
+    ends = time.monotonic() + LIMIT
+    while not place.noted("asking"):
+        assert time.monotonic() < ends
+        time.sleep(0.01)
+    cut.kill()
+
+    until_none_is_left(place)
+
+
+# --- within.sh
+
+
+@pytest.mark.parametrize("without", ["", "timeout"])
+@pytest.mark.parametrize("code", [0, 3])
+def test_what_ends_in_time_is_as_if_alone(place: Place, code: int, without: str) -> None:
+    place.tool(place.folder / "it", f'echo "$1 $(cat)"; exit {code}')
+    path = tools(place, without=without)
+    ran = subprocess.run(
+        ["sh", str(place.folder / "within.sh"), "20", str(place.folder / "it"), "given"],
+        input="asked",
+        env={**place.env, "PATH": path},
+        capture_output=True,
+        text=True,
+        timeout=LIMIT,
+    )
+
+    assert (code, "given asked\n", "") == (ran.returncode, ran.stdout, ran.stderr)
+
+
+# --- alive.sh
+
+
+def listening(place: Place) -> dict[str, str]:
+    """An admin port that is open."""
+    place.admin = socket.create_server(("127.0.0.1", 0))
+    return {"XSLD_ADMIN_PORT": str(place.admin.getsockname()[1])}
+
+
+ALIVE = {
+    "it answers": f"printf '%s' '{COUNTED.format(1)}'",
+    "it answers with an error": "echo 'ERROR 08004: in slave mode'; exit 1",
+    "it refuses": "echo 'ERROR 08001: refused on port 1527'; exit 1",
+}
+
+
+@pytest.mark.parametrize("answer", ALIVE.values(), ids=ALIVE)
+def test_whatever_the_database_says_the_server_is_alive(place: Place, answer: str) -> None:
+    place.ij(answer)
+
+    assert (0, "") == place.run("alive.sh", **listening(place))
+    assert "CONNECT;" in place.noted("asked")
+
+
+def test_without_the_tool_an_open_port_must_do(place: Place) -> None:
+    assert (0, "") == place.run("alive.sh", **listening(place))
+
+
+def test_a_server_whose_admin_port_is_closed_is_not_alive(place: Place) -> None:
+    place.ij(ALIVE["it answers"])
+    port = listening(place)
+    assert place.admin is not None
+    place.admin.close()
+
+    assert (1, "") == place.run("alive.sh", **port)
 
 
 # --- prestop.sh
@@ -181,26 +321,14 @@ def _only(place: Place, pid: int) -> None:
     place.tool(place.tools / "grep", f'[ "$3" = /proc/{pid}/cmdline ] && exec {real} "$@"\nexit 1')
 
 
-def _seconds(place: Place, each: int) -> None:
-    """Seconds that pass once the stop, of which so many are waited for, has really begun."""
-    real = shutil.which("sleep")
-    place.tool(
-        place.tools / "sleep",
-        f"""echo . >> "$PLACE/slept"
-begun=$((($(wc -l < "$PLACE/slept") + {each - 1}) / {each}))
-until [ "$(cat "$PLACE/stops" 2>/dev/null | wc -l)" -ge "$begun" ]; do {real} 0.01; done""",
-    )
-
-
 def test_a_stop_that_hangs_on_the_catalog_server_is_run_again_after_that_was_killed(place: Place) -> None:
     place.tool(place.folder / "cs-default", "read -r line")
     catalog = subprocess.Popen([str(place.folder / "cs-default")], stdin=subprocess.PIPE)
     try:
         _only(place, catalog.pid)
-        _seconds(place, 5)
         stop_of(place, '[ -e "$PLACE/hung" ] && exit 0\n: > "$PLACE/hung"\nexec tail -f /dev/null')
 
-        assert (0, "") == place.run("prestop.sh", XSLD_STOP_SECONDS="5")
+        assert (0, "") == place.run("prestop.sh", XSLD_STOP_SECONDS="1")
         assert -signal.SIGKILL == catalog.wait(LIMIT)
         assert 2 == place.noted("stops").count("run")
     finally:
@@ -210,16 +338,33 @@ def test_a_stop_that_hangs_on_the_catalog_server_is_run_again_after_that_was_kil
 
 def test_a_stop_that_always_hangs_is_given_up(place: Place) -> None:
     _only(place, 0)
-    _seconds(place, 3)
     stop_of(place, "exec tail -f /dev/null")
 
-    assert (0, "") == place.run("prestop.sh", XSLD_STOP_SECONDS="3")
+    assert (0, "") == place.run("prestop.sh", XSLD_STOP_SECONDS="1")
     pids = [int(word) for word in place.noted("stops").split() if word.isdecimal()]
     assert 2 == len(pids)
     ends = time.monotonic() + LIMIT
     while any(_alive(pid) for pid in pids):  # what was killed takes a moment to end
         assert time.monotonic() < ends, "none of them is left behind"
         time.sleep(0.01)
+
+
+def test_the_container_does_not_end_before_the_hook_that_stops_it(place: Place) -> None:
+    """Else the runtime cuts the hook off with the container, and every orderly stop is told as one that failed."""
+    place.image('while [ ! -e "$PLACE/stopped" ]; do sleep 1; done')
+    stop_of(place, ': > "$PLACE/stopped"; while [ ! -e "$PLACE/enough" ]; do sleep 1; done')
+    container = place.start("entrypoint.sh")
+    hook = place.start("prestop.sh")
+    ends = time.monotonic() + LIMIT
+    while not place.noted("stops"):
+        assert time.monotonic() < ends
+        time.sleep(0.01)
+    with pytest.raises(subprocess.TimeoutExpired):
+        container.wait(0.5)
+    (place.folder / "enough").touch()
+
+    assert 0 == hook.wait(LIMIT)
+    assert 0 == container.wait(LIMIT)
 
 
 def _alive(pid: int) -> bool:

@@ -28,6 +28,15 @@ SCRIPTS = "/moorage"
 START_PERIOD = 5
 """Seconds between probes of a member that starts."""
 
+ALONE = "alone"
+"""Key beside the scripts: the one member that is the whole group, or nobody. Not in their hash: it rolls nobody."""
+
+ANSWER_LIMIT = 8
+"""Seconds that a member's database has to answer its own container; the kubelet would cut off the script alone."""
+
+HANGING_GRACE = 30
+"""Seconds that a server which has stopped to answer gets to stop in an orderly way: it can't."""
+
 
 class Wanted(msgspec.Struct, frozen=True):
     """What the bodies are made from."""
@@ -75,9 +84,12 @@ class Child(msgspec.Struct, frozen=True):
         return f"{self.resource.kind}/{self.name}"
 
 
-def children(wanted: Wanted, *, primary: str, pods: int) -> tuple[Child, ...]:
-    """All but the StatefulSet, for a group with so many pods. The admin Service selects the primary's pod."""
-    made = [_scripts(wanted), _headless(wanted), _client(wanted), _admin(wanted, primary)]
+def children(wanted: Wanted, *, primary: str, pods: int, alone: str = "") -> tuple[Child, ...]:
+    """All but the StatefulSet, for a group with so many pods.
+
+    The admin Service selects the primary's pod, and the scripts let `alone` serve although it knows of nobody else.
+    """
+    made = [_scripts(wanted, alone), _headless(wanted), _client(wanted), _admin(wanted, primary)]
     if wanted.spec.credentials_secret_ref is None:
         made.append(_credentials(wanted))
     if wanted.spec.pod_disruption_budget.enabled and wanted.spec.size >= 2:
@@ -126,11 +138,13 @@ def scripts(wanted: Wanted) -> dict[str, str]:
 @functools.cache
 def _shipped() -> Mapping[str, str]:
     folder = resources.files(__package__) / "scripts"
-    return {name: (folder / name).read_text() for name in ("entrypoint.sh", "prestop.sh", "probe.sh")}
+    names_ = ("alive.sh", "entrypoint.sh", "prestop.sh", "probe.sh", "within.sh")
+    return {name: (folder / name).read_text() for name in names_}
 
 
-def _scripts(wanted: Wanted) -> Child:
-    body = _object(kinds.CONFIG_MAP, wanted, f"{wanted.name}-scripts", {"data": scripts(wanted)})
+def _scripts(wanted: Wanted, alone: str) -> Child:
+    data = {**scripts(wanted), ALONE: alone}
+    body = _object(kinds.CONFIG_MAP, wanted, f"{wanted.name}-scripts", {"data": data})
     return Child(kinds.CONFIG_MAP, body)
 
 
@@ -257,7 +271,7 @@ def _affinity(wanted: Wanted) -> dict[str, Any]:
 
 def _container(wanted: Wanted) -> dict[str, Any]:
     spec, ports = wanted.spec, wanted.said.ports
-    probe = {"tcpSocket": {"port": ports.admin}, "timeoutSeconds": 5}
+    answers = {"timeoutSeconds": ANSWER_LIMIT + 2}
     container: dict[str, Any] = {
         "name": "xsld",
         "image": spec.image,
@@ -272,17 +286,24 @@ def _container(wanted: Wanted) -> dict[str, Any]:
             {"name": "scripts", "mountPath": SCRIPTS, "readOnly": True},
         ],
         "startupProbe": {
-            **probe,
+            "tcpSocket": {"port": ports.admin},
+            "timeoutSeconds": 5,
             "periodSeconds": START_PERIOD,
             "failureThreshold": max(3, int(types.seconds(spec.timeouts.startup) // START_PERIOD)),
         },
         "readinessProbe": {
             "exec": {"command": [f"{SCRIPTS}/probe.sh"]},
+            **answers,
             "periodSeconds": 5,
-            "timeoutSeconds": 5,
             "failureThreshold": 3,
         },
-        "livenessProbe": {**probe, "periodSeconds": 20, "failureThreshold": 15},
+        "livenessProbe": {
+            "exec": {"command": [f"{SCRIPTS}/alive.sh"]},
+            **answers,
+            "periodSeconds": 20,
+            "failureThreshold": 9,
+            "terminationGracePeriodSeconds": HANGING_GRACE,
+        },
         "lifecycle": {"preStop": {"exec": {"command": [f"{SCRIPTS}/prestop.sh"]}}},
         "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
     }
@@ -301,6 +322,8 @@ def _env(wanted: Wanted) -> list[dict[str, Any]]:
         "XSLD_ENTRYPOINT": inside.entrypoint,
         "XSLD_HOME": inside.home,
         "XSLD_STOP_SECONDS": str(stop),
+        "XSLD_ANSWER_SECONDS": str(ANSWER_LIMIT),
+        "XSLD_ADMIN_PORT": str(wanted.said.ports.admin),
         "XSLD_SQL_TOOL": inside.sql_tool,
         "XSLD_SQL_CONNECT": inside.sql_connect,
         "XSLD_ADDRESS_TRIES": str(int(types.seconds(wanted.spec.timeouts.startup) // 2)),

@@ -196,7 +196,9 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
                 workload, child=self._children.look(body, live), fixed=_fixed(body, live)
             )
         chief = known.primary.name if known.primary else seen.status.primary or names.pod(name, 0)
-        wanted = build.children(seen.wanted, primary=chief, pods=known.replicas)
+        scripts = _mine(view.others[kinds.CONFIG_MAP].get(namespace, f"{name}-scripts"), name) or {}
+        alone = known.alone(str((scripts.get("data") or {}).get(build.ALONE, "")))
+        wanted = build.children(seen.wanted, primary=chief, pods=known.replicas, alone=alone)
         children = []
         for child in wanted:
             there = self._children.look(child.body, _mine(view.others[child.resource].get(namespace, child.name), name))

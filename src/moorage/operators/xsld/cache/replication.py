@@ -35,7 +35,10 @@ def candidate(seen: Seen, *, without: str = "") -> str:
 
 
 def primary_leads(seen: Seen) -> Verdict:
-    """The primary answers; where it stays away and there is a copy, the copy takes over."""
+    """The primary answers; where it stays away and there is a copy, the copy takes over.
+
+    One that answers and is alone in its own eyes has lost what it had: that does not come back by waiting.
+    """
     if seen.group is None or seen.primary is not None:
         return DONE
     if (current := seen.status.current_task) is not None and current.command == tasks.FAILOVER:
@@ -44,15 +47,16 @@ def primary_leads(seen: Seen) -> Verdict:
     name = chief.name if chief else seen.status.primary or names.pod(seen.name, 0)
     slave, answer = slave_of(seen), seen.answer(name)
     patience = float(seen.spec.derby_replication.failover_seconds)
-    said = f"{name}, the primary, does not answer"
+    said, blank = f"{name}, the primary, does not answer", False
     if answer is not None and chief is not None:
         said = f"{name}, the primary, has lost its state and tells of a group of its own"
+        blank = all(m.name == name for m in answer.members)
     if slave is None or not slave.online or seen.answer(slave.name) is None:
         if slave is None and answer is not None and chief is not None:
             return Blocked(Reason.PRIMARY_LOST, said, "restore its volume from a backup, or make the cache anew")
         return Wait(Reason.PRIMARY_UNAVAILABLE, said, on="group", within=900.0, again=seen.busy)
     waited = seen.waited_at(primary_leads.__name__)
-    if waited < patience:
+    if waited < patience and not blank:
         return Wait(
             Reason.PRIMARY_UNAVAILABLE,
             f"{said}; after {patience:g} s {slave.name} takes over",
@@ -60,13 +64,14 @@ def primary_leads(seen: Seen) -> Verdict:
             within=patience + 900.0,
             again=min(seen.busy, patience - waited),
         )
+    why = said if blank else f"{name} has not answered for {waited:.0f} s"
     return tasks.submit(
         seen,
         tasks.FAILOVER,
         slave.name,
         slave.name,
         reason=Reason.FAILING_OVER,
-        message=f"{slave.name} becomes the primary, as {name} has not answered for {waited:.0f} s",
+        message=f"{slave.name} becomes the primary, as {why}",
     )
 
 
