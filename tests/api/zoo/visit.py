@@ -1,0 +1,158 @@
+"""A visit to the zoo: each chart is kept by plain helm in one namespace and by moorage in another, and both compared."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+import time
+import traceback
+import uuid
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from moorage import operators
+from moorage.api import kinds
+from moorage.kube import client as kube_client
+from moorage.kube import credentials, transport
+from tests.api.faults import observer, waiting
+
+from . import charts, controllers, keepers, world
+
+TOGETHER = 8
+"""Charts at a time."""
+
+HELM = 2
+"""Processes of plain helm at a time; moorage has as many again, and its renders."""
+
+CALM = 1.5
+"""Seconds after which a difference counts: moorage may be putting something right."""
+
+
+class Seen(msgspec.Struct):
+    """What came of one chart."""
+
+    differences: list[str]
+    seconds: float
+
+
+def visit(kubeconfig: str, helm: str, folder: Path, chosen: Sequence[charts.Odd]) -> dict[str, Seen]:
+    """Keep all of them at once, and return what differs by chart."""
+    return asyncio.run(_visit(kubeconfig, helm, folder, chosen))
+
+
+async def _visit(kubeconfig: str, helm: str, folder: Path, chosen: Sequence[charts.Odd]) -> dict[str, Seen]:
+    (folder / "charts").mkdir()
+    (folder / "scratch").mkdir()
+    for odd in chosen:
+        for version, _ in odd.versions():
+            odd.pack(version, folder / "charts")
+    async with _keeper(kubeconfig, helm, folder) as keeper:
+        room = asyncio.Semaphore(TOGETHER)
+
+        async def keep(odd: charts.Odd) -> Seen:
+            async with room:
+                began = time.monotonic()
+                try:
+                    differences = await keeper.keep(odd)
+                except Exception:  # noqa: BLE001 - one chart's trouble must not end the others
+                    differences = [traceback.format_exc()]
+                return Seen(differences, time.monotonic() - began)
+
+        # those that take long first
+        ordered = sorted(chosen, key=lambda odd: not odd.told.broken)
+        seen = await asyncio.gather(*map(keep, ordered))
+    return dict(zip((odd.name for odd in ordered), seen, strict=True))
+
+
+@contextlib.asynccontextmanager
+async def _keeper(kubeconfig: str, helm: str, folder: Path) -> AsyncIterator[Keeper]:
+    prefix = f"zoo-{uuid.uuid4().hex[:6]}"
+    wire = transport.HttpTransport(await credentials.from_kubeconfig(kubeconfig))
+    client = kube_client.Client(wire)
+    async with contextlib.AsyncExitStack() as stack:
+        stack.push_async_callback(wire.close)
+        for body in operators.SYSTEMS["collector"].definitions():
+            name = str(body["metadata"]["name"])  # type: ignore[index]
+            await client.apply(kinds.CRD, "", name, body, field_manager="zoo", force=True)
+        around = world.World(client, f"{prefix}-")
+        stack.push_async_callback(around.stop)
+        await around.look()
+        acting = controllers.Controllers(around, alone=not await world.has_controllers(client))
+        stack.push_async_callback(acting.stop)
+        given = {"folder": folder, "kubeconfig": kubeconfig, "helm": helm}
+        moorage = await stack.enter_async_context(keepers.moorage(client, prefix, **given))
+        yield Keeper(around, keepers.Plain(helm, kubeconfig, folder, together=HELM), moorage, prefix)
+
+
+class Keeper:
+    """Does each step with both, and compares."""
+
+    def __init__(self, around: world.World, plain: keepers.Plain, moorage: keepers.Moorage, prefix: str) -> None:
+        self._world, self._plain, self._moorage, self._prefix = around, plain, moorage, prefix
+
+    async def keep(self, odd: charts.Odd) -> list[str]:
+        """All steps of a chart and its end; what differs and is not meant to, or is meant to and does not."""
+        mine, theirs = f"{self._prefix}-{odd.name}-m", f"{self._prefix}-{odd.name}-h"
+        for name in (mine, theirs):
+            await world.namespace(self._world.client, name, self._prefix)
+        found: list[str] = []
+        try:
+            for number, (version, step) in enumerate(odd.versions(), 1):
+                words = f"install {number}" if number == 1 else f"upgrade {number}"
+                found += [f"{words}: {each}" for each in await self._step(odd, version, step, theirs, mine)]
+            found += [f"uninstall: {each}" for each in await self._end(odd, theirs, mine)]
+        finally:
+            for name in (mine, theirs):
+                await self._world.client.delete(kinds.NAMESPACE, "", name, propagation="Background")
+        return _unmeant(odd, found)
+
+    async def _step(self, odd: charts.Odd, version: str, step: charts.Step, theirs: str, mine: str) -> list[str]:
+        for change in step.meanwhile:
+            await asyncio.gather(*(self._change(change, where) for where in (theirs, mine)))
+        said = await self._plain.bring(odd, theirs, version, step.values)
+        await self._moorage.bring(odd, mine, version, step.values)
+        told = await self._moorage.settled(odd, step.reason)
+        wrong = []
+        if bool(said) != step.fails:
+            wrong.append(f"plain helm {'said: ' + said if said else 'did not fail'}")
+        if step.reason and not told.startswith(f"{step.reason}:"):
+            wrong.append(f"moorage is not {step.reason}: {told or 'Ready'}")
+        if not step.reason and bool(told) != step.fails:
+            wrong.append(f"moorage is {told or 'Ready'}")
+        return wrong + await self._compared(odd, theirs, mine)
+
+    async def _end(self, odd: charts.Odd, theirs: str, mine: str) -> list[str]:
+        said = await self._plain.remove(odd, theirs)
+        told = await self._moorage.remove(odd)
+        wrong = [f"plain helm said: {said}"] if said else []
+        return wrong + ([f"moorage: {told}"] if told else []) + await self._compared(odd, theirs, mine)
+
+    async def _compared(self, odd: charts.Odd, theirs: str, mine: str) -> list[str]:
+        await self._world.look()
+
+        def differing() -> list[str]:
+            wanted, found = (self._world.state(where, odd.told.mask) for where in (theirs, mine))
+            return observer.differences(wanted, found)
+
+        with contextlib.suppress(TimeoutError):
+            await waiting.until(lambda: not differing(), within=CALM)
+        return differing()
+
+    async def _change(self, change: charts.Change, namespace: str) -> None:
+        where = (self._world.resource(change.kind), namespace, change.name)
+        if change.delete:
+            await self._world.client.delete(*where, propagation="Background")
+        if change.scale is not None:
+            scale = {"spec": {"replicas": change.scale}}
+            await self._world.client.patch_merge(*where, scale, field_manager="by-hand", subresource="scale")
+        if change.merge:
+            await self._world.client.patch_merge(*where, change.merge, field_manager="by-hand")
+
+
+def _unmeant(odd: charts.Odd, found: list[str]) -> list[str]:
+    rest = [each for each in found if not any(re.search(it.where, each) for it in odd.told.differs)]
+    gone = [it for it in odd.told.differs if not any(re.search(it.where, each) for each in found)]
+    return rest + [f"no longer differs: {it.where} ({it.why})" for it in gone]

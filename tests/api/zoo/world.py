@@ -1,0 +1,173 @@
+"""All objects of the zoo's namespaces, by one watch per kind that is served, and what is comparable of them."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import gzip
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from moorage.api import kinds, meta
+from moorage.kube import cache as kube_cache
+from moorage.kube import client as kube_client
+from tests.api.faults import observer, waiting
+
+UNSEEN = ("endpoints", "events")
+"""What the cluster itself writes about others' objects."""
+
+RECORD = "helm.sh/release.v1"
+CLAIM = "moorage.dev/claim"
+BINDING = "moorage-collector"
+
+Listener = Callable[[meta.Resource, dict[str, Any]], None]
+
+
+class World:
+    """Watches everything, keeps what is in namespaces that begin with `prefix`; listeners hear of what is new there."""
+
+    def __init__(self, client: kube_client.Client, prefix: str) -> None:
+        self.client, self._prefix = client, prefix
+        self._caches = kube_cache.Caches(client)
+        self._watched: dict[meta.Resource, kube_cache.Cache[dict[str, Any]]] = {}
+        self._uids: set[str] = set()
+        self.listeners: list[Listener] = []
+        self.made: Counter[tuple[str, str]] = Counter()
+        """(namespace, `Kind name`) -> how often it was made."""
+        self._drawn: dict[str, dict[str, str]] = {}
+
+    async def look(self) -> None:
+        """Watch what is served by now, in the version that the server prefers."""
+        fresh = [it for it in await _served(self.client) if it not in self._watched]
+        for resource in fresh:
+            cache = self._caches.watch(resource, dict)
+            cache.subscribe(lambda change, of=resource: self._heard(of, change))  # type: ignore[misc]
+            self._watched[resource] = cache
+        for resource in fresh:
+            await self._watched[resource].wait_synced(waiting.PATIENCE)
+
+    async def stop(self) -> None:
+        """Let go."""
+        await self._caches.stop()
+
+    def resource(self, kind: str) -> meta.Resource:
+        """A kind by its name alone."""
+        return next(it for it in self._watched if it.kind == kind)
+
+    def _heard(self, resource: meta.Resource, change: kube_cache.Change[dict[str, Any]]) -> None:
+        if (body := change.new) is None or not body["metadata"]["namespace"].startswith(self._prefix):
+            return
+        if body["metadata"]["uid"] not in self._uids:
+            self._uids.add(body["metadata"]["uid"])
+            if not _is_apart(resource, body):
+                self.made[body["metadata"]["namespace"], _called(resource, body)] += 1
+        for each in self.listeners:
+            each(resource, body)
+
+    def state(self, namespace: str, masked: Sequence[str]) -> dict[str, Any]:
+        """What is there and what has been, without status, times and the namespace's name."""
+        found: dict[str, Any] = {}
+        records: list[dict[str, Any]] = []
+        for resource, cache in self._watched.items():
+            for body in cache.items(namespace):
+                if body.get("type") == RECORD:
+                    records.append(body)
+                elif not _is_apart(resource, body):
+                    found[_called(resource, body)] = _comparable(body)
+        found["release"] = _released(records)
+        for (where, what), count in self.made.items():
+            if where == namespace and count > 1:
+                found[f"{what} made"] = count
+        found = observer.mask(found, [namespace])
+        return self._numbered(found, masked, self._drawn.setdefault(namespace, {}))  # type: ignore[no-any-return]
+
+    def _numbered(self, value: Any, patterns: Sequence[str], known: dict[str, str]) -> Any:
+        """What was drawn by chance is called by its turn, so that it is seen when something is drawn again."""
+        if isinstance(value, dict):
+            return {key: self._numbered(value[key], patterns, known) for key in sorted(value)}
+        if isinstance(value, list):
+            return [self._numbered(each, patterns, known) for each in value]
+        if isinstance(value, str):
+            for pattern in patterns:
+                value = re.sub(pattern, lambda it: known.setdefault(it.group(), f"DRAWN-{len(known)}"), value)
+        return value
+
+
+def _called(resource: meta.Resource, body: dict[str, Any]) -> str:
+    return f"{resource.kind} {body['metadata']['name']}"
+
+
+def _is_apart(resource: meta.Resource, body: dict[str, Any]) -> bool:
+    """What moorage keeps for itself, what a controller made, and records, which are compared by what they say."""
+    metadata = body["metadata"]
+    own = CLAIM in metadata.get("labels", {}) or (resource.kind == "RoleBinding" and metadata["name"] == BINDING)
+    return own or bool(metadata.get("ownerReferences")) or body.get("type") == RECORD
+
+
+def _comparable(body: dict[str, Any]) -> dict[str, Any]:
+    rest = copy.deepcopy({key: value for key, value in body.items() if key != "status"})
+    if body["kind"] == "Secret":
+        rest["data"] = {key: _plain(value) for key, value in body.get("data", {}).items()}
+    if body["kind"] == "Service":  # drawn by the server
+        for field in ("clusterIP", "clusterIPs"):
+            if rest["spec"].get(field) not in (None, "None", ["None"]):
+                rest["spec"][field] = "drawn"
+    return rest
+
+
+def _plain(data: str) -> str:
+    try:
+        return base64.b64decode(data).decode()
+    except UnicodeDecodeError:
+        return data
+
+
+def _released(records: list[dict[str, Any]]) -> dict[str, Any]:
+    """What the latest record of each release says of it."""
+    latest: dict[str, dict[str, Any]] = {}
+    for body in records:
+        said = json.loads(gzip.decompress(base64.b64decode(base64.b64decode(body["data"]["release"]))))
+        if said["version"] > latest.get(said["name"], {"version": 0})["version"]:
+            latest[said["name"]] = said
+    return {
+        name: {
+            "revision": said["version"],
+            "status": said["info"]["status"],
+            "config": said.get("config"),
+            "manifest": said.get("manifest"),
+            "hooks": [(hook["path"], hook.get("events")) for hook in said.get("hooks") or ()],
+        }
+        for name, said in latest.items()
+    }
+
+
+async def _served(client: kube_client.Client) -> list[meta.Resource]:
+    accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+    found: dict[tuple[str, str], meta.Resource] = {}
+    for path in ("/api", "/apis"):
+        answer = json.loads((await client.raw("GET", path, accept=accept)).body)
+        for group in answer["items"]:
+            name = group["metadata"].get("name", "")
+            for version in group["versions"]:
+                for each in version["resources"]:
+                    listable = {"list", "watch"} <= set(each["verbs"]) and each["scope"] == "Namespaced"
+                    if listable and each["resource"] not in UNSEEN:
+                        kind = each["responseKind"]["kind"]
+                        resource = meta.Resource(name, version["version"], kind, each["resource"])
+                        found.setdefault((name, each["resource"]), resource)
+    return list(found.values())
+
+
+async def has_controllers(client: kube_client.Client) -> bool:
+    """Whether somebody acts on Jobs and Deployments here."""
+    return bool((await client.list(meta.Resource("", "v1", "ServiceAccount", "serviceaccounts"), "default")).items)
+
+
+async def namespace(client: kube_client.Client, name: str, admits: str) -> None:
+    """A tenant's namespace."""
+    metadata = {"name": name, "annotations": {"moorage.dev/collectors-from": admits}}
+    body = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
+    await client.create(kinds.NAMESPACE, "", body, field_manager="zoo")
