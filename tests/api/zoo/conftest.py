@@ -14,7 +14,9 @@ ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(scope="session")
-def seen(request: pytest.FixtureRequest, cluster: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, visit.Seen]:
+def seen(
+    request: pytest.FixtureRequest, cluster: str, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, visit.Seen]:
     """What came of each chart that a selected test asks for."""
     folders = [os.environ.get("TESTBED_BIN", ""), str(ROOT / ".testbed" / "bin"), os.environ["PATH"]]
     helm = os.environ.get("MOORAGE_TEST_HELM") or shutil.which("helm", path=os.pathsep.join(filter(None, folders)))
