@@ -501,3 +501,16 @@ def test_a_history_that_begins_anew_has_no_good_revision() -> None:
     remember = states.actions(decide(release).acts[0])[0]
 
     assert status.Good() == remember.fields["good"]  # type: ignore[attr-defined]
+
+
+def test_a_record_that_names_objects_of_other_places_is_not_worked_with() -> None:
+    """Neither to repair, nor to upgrade, nor to go back: whoever may write Secrets there has put them in."""
+    release = states.settled(record=states.record(outside=("ConfigMap other/planted",)), children=())
+    standing = decide(release).standing
+
+    assert standing is not None
+    assert isinstance(standing.verdict, decision.Blocked)
+    assert ("record_stays_inside", Reason.REACHES_OUTSIDE) == (standing.name, standing.verdict.reason)
+    assert "ConfigMap other/planted, outside namespace acme" in standing.verdict.message
+    assert "Secret sh.helm.release.v1.collector-main.v1" in standing.verdict.fix
+    assert [] == kinds_of(release)

@@ -282,3 +282,15 @@ async def test_those_that_are_not_well_are_named(caches: kube_cache.Caches, serv
     ill.trouble(errors.TransportError("cut", sent=False))
     assert [str(ill.scope)] == caches.healthy()
     await caches.stop()
+
+
+async def test_who_reads_with_other_rights_has_a_watch_of_its_own(server: FakeServer) -> None:
+    """So that what one may see is never served to another."""
+    made = kube_cache.Caches(kube_client.Client(server))
+    users = ("", "account", "account")
+    own, other, again = (made.watch(BOX, dict, namespace="ns", user=user) for user in users)
+    try:
+        assert own is not other
+        assert other is again
+    finally:
+        await made.stop()

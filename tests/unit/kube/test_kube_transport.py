@@ -96,6 +96,29 @@ async def test_a_request(site: Site, wire: transport.HttpTransport) -> None:
     assert "Cookie" not in headers
 
 
+async def test_whom_a_request_acts_as(site: Site, wire: transport.HttpTransport) -> None:
+    """One request, one user: what another asks over the same connection is not his."""
+    for user in ("system:serviceaccount:accounts:collector.acme", ""):
+        await wire.request("GET", "/x", user=user, timeout=5)
+        async with wire.stream("GET", "/x", user=user, timeout=5) as stream:
+            assert 200 == stream.status
+            async for _ in stream.chunks():
+                pass
+        heads = [seen.headers.getall(transport.IMPERSONATE, []) for seen in site.seen[-2:]]
+
+        assert [[user] if user else []] * 2 == heads
+
+
+@pytest.mark.parametrize("user", ["eve\r\nX: y", "eve eve", "\x00", "ü"])
+async def test_a_name_that_no_header_can_hold_is_sent_nowhere(
+    site: Site, wire: transport.HttpTransport, user: str
+) -> None:
+    with pytest.raises(ValueError, match="no name to act as"):
+        await wire.request("GET", "/x", user=user, timeout=5)
+
+    assert [] == site.seen
+
+
 @pytest.mark.parametrize("worth", [True, False])
 async def test_a_401_renews_the_credentials_once(site: Site, wire: transport.HttpTransport, worth: bool) -> None:
     async def refuse(request: web.Request) -> web.StreamResponse:

@@ -38,6 +38,33 @@ async def test_it_stops_at_the_first_that_did_not_happen(api: FakeApi) -> None:
         assert len(api.writes()) == 2
 
 
+async def test_objects_beside_it_are_written_as_the_kind_says(api: FakeApi) -> None:
+    """What is said to be the operator's own, and the object itself, is written with its own rights."""
+
+    class Confined(GadgetKind):
+        def user(self, obj: Any) -> str:
+            return f"the account of {obj.metadata.namespace}"
+
+    await api.put("gadgets", "one")
+    async with bench(api, Confined()) as it:
+        found = await _carry_out(
+            it,
+            decision.EditFinalizer(why="w", present=True),
+            decision.Remember(why="w", fields={"step": "x"}),
+            _create("a"),
+            decision.Apply(why="w", resource=kinds.CONFIG_MAP, body=child("b")),
+            decision.Apply(why="w", resource=kinds.CONFIG_MAP, body=child("c"), as_operator=True),
+            decision.Patch(why="w", resource=kinds.CONFIG_MAP, ref=kinds.CONFIG_MAP.ref("ns", "a"), ops=()),
+            decision.Delete(why="w", resource=kinds.CONFIG_MAP, ref=kinds.CONFIG_MAP.ref("ns", "a", "uid-a")),
+        )
+        asked = [(each.at.plural, each.at.name or each.body["metadata"]["name"], each.user) for each in api.writes()]
+
+    account = "the account of ns"
+    own = {("gadgets", "one", ""), ("configmaps", "c", "")}
+    assert own | {("configmaps", "a", account), ("configmaps", "b", account)} == {*asked}
+    assert all(isinstance(outcome, decision.Ok) for outcome in found[:5])
+
+
 async def test_nothing_is_done_while_paused(api: FakeApi) -> None:
     await api.put("gadgets", "one")
     async with bench(api, GadgetKind()) as it:
