@@ -11,6 +11,8 @@ token stays in the file that the kubelet rotates, and registry passwords in a fi
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 import os
 import re
@@ -23,7 +25,8 @@ from typing import Any
 
 import msgspec
 
-from moorage.helm import failures, postrender, process, scaling, values
+from moorage.helm import chart as chart_
+from moorage.helm import failures, postrender, process, redaction, scaling, values
 
 __all__ = ["Capabilities", "Done", "Helm", "HelmFailed", "KubeAccess", "Pulled"]
 
@@ -121,8 +124,9 @@ class Helm:
             else []
         )
         args += [f"--post-renderer={postrender.NAME}"] if scaled else []
+        about = (release, namespace)
         ended = await self._run(
-            "upgrade", args, timeout, given=values, keep=(release, namespace), as_user=as_user, scaled=scaled
+            "upgrade", args, timeout, given=values, archive=chart, keep=about, as_user=as_user, scaled=scaled
         )
         return _done(ended)
 
@@ -179,7 +183,8 @@ class Helm:
         args += ["--is-upgrade"] if is_upgrade else []
         args += [f"--kube-version={capabilities.kube_version}"] if capabilities.kube_version else []
         args += ["--api-versions=" + ",".join(capabilities.api_versions)] if capabilities.api_versions else []
-        ended = await self._run("template", args, timeout, given=values, keep=(release, namespace), offline=True)
+        about = (release, namespace)
+        ended = await self._run("template", args, timeout, given=values, archive=chart, keep=about, offline=True)
         return ended.stdout.decode()
 
     async def pull(
@@ -215,6 +220,7 @@ class Helm:
         timeout: float,
         *,
         given: Mapping[str, Any] | None = None,
+        archive: Path | None = None,
         keep: Sequence[str] = (),
         offline: bool = False,
         as_user: str = "",
@@ -235,7 +241,7 @@ class Helm:
             shutil.rmtree(work, ignore_errors=True)
         if ended.code == 0 and not ended.cut_off and not ended.timed_out:
             return ended
-        raise _failure(command, ended, timeout, given or {}, keep)
+        raise await asyncio.to_thread(_failure, command, ended, timeout, given or {}, archive, keep)
 
     def _environment(self, work: Path, offline: bool) -> dict[str, str]:
         home = self._home
@@ -274,10 +280,24 @@ def _write_kubeconfig(folder: Path, kube: KubeAccess) -> Path:
     return path
 
 
+def _own_values(archive: Path | None) -> Mapping[str, Any]:
+    """Those of the chart, which may hold secrets too."""
+    with contextlib.suppress(OSError, chart_.ChartError):  # then helm's words are about that
+        return chart_.read(archive.read_bytes()).values if archive else {}
+    return {}
+
+
 def _failure(
-    command: str, ended: process.Ended, timeout: float, given: Mapping[str, Any], keep: Sequence[str]
+    command: str,
+    ended: process.Ended,
+    timeout: float,
+    given: Mapping[str, Any],
+    archive: Path | None,
+    keep: Sequence[str],
 ) -> HelmFailed:
-    said = failures.redact(failures.words(ended.text), given, keep)
+    """What a command ended with. Takes its time with large values: not for the event loop."""
+    secrets = redaction.of_values(_own_values(archive), "chart") | redaction.of_values(given)
+    said = redaction.redact(failures.words(ended.text), secrets, keep)
     if ended.timed_out:
         kind, message = failures.FailureKind.TIMED_OUT, f"did not end within {timeout:g} s and was stopped"
         message = f"{message}: {said}" if said else message

@@ -29,6 +29,7 @@ from . import (
     leftovers,
     lookups,
     manifest,
+    pods,
     runs,
     seen,
     status,
@@ -258,13 +259,14 @@ class Engine:
         found = ()
         if _without(self._differences(looks, ref, live, version), settled):
             found = _without(looks.confirm(ref, resource, version), settled)
-        judged = health.health(live, pods=_pods_of(live, view.pods.items(ref.namespace)))
+        mine = _pods_of(live, view.pods.items(ref.namespace))
+        judged = health.health(live, pods=mine if looks.may_quote else [pods.without_words(pod) for pod in mine])
         refusal = self._refusal(looks, ref, version)
         if judged.ok:
             return seen.ChildSeen(ref, True, drift=found, refusal=refusal)
         message = judged.message
-        if judged.wants_log and (last := looks.last_words(view, *judged.wants_log)):
-            message = f"{message}; its last words: {last}"
+        if judged.wants_log and (last := looks.last_words(view, *judged.wants_log, previous=judged.previous)):
+            message = f"{message}; {last}"
         return seen.ChildSeen(ref, False, judged.reason, message, found, refusal)
 
     def _refusal(self, looks: _Looks, ref: meta.ObjectRef, version: str) -> str:
@@ -337,8 +339,16 @@ class _Looks:
         self._unseen.append(asked)
         return observed.value_of(self._sources.unseen.read(asked, self.request.key)) or ()
 
-    def last_words(self, view: watches.NamespaceView, pod: str, container: str) -> str:
-        """The last line of a container's log, asked for once per restart."""
+    @property
+    def may_quote(self) -> bool:
+        """What a tenant's pods say is told where their own readers read alone: a status elsewhere has others."""
+        return self.request.owner.namespace == self.request.target.namespace
+
+    def last_words(self, view: watches.NamespaceView, pod: str, container: str, *, previous: bool) -> str:
+        """The last line of a container's log, asked for once per restart; or where it can be read."""
+        if not self.may_quote:
+            earlier = " --previous" if previous else ""
+            return f"its words: kubectl logs -n {view.namespace} {pod} -c {container}{earlier}"
         found = view.pods.get(view.namespace, pod)
         if found is None:
             return ""
@@ -346,7 +356,8 @@ class _Looks:
         restarts = next((s.get("restartCount", 0) for s in statuses if s.get("name") == container), 0)
         asked = (view.namespace, pod, container, restarts)
         self._logs.append(asked)
-        return observed.value_of(self._sources.last_words.read(asked, self.request.key)) or ""
+        said = observed.value_of(self._sources.last_words.read(asked, self.request.key))
+        return f"its last words: {said}" if said else ""
 
     def done(self) -> None:
         """What was not asked for in this pass is asked afresh the next time."""

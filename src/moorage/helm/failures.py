@@ -1,23 +1,21 @@
 """Helm's words on stderr, turned into typed failures. Pure.
 
 Helm has one exit code for everything, so what went wrong is read from its text. The table below is tried in order,
-special before general; each line was seen on the real binary or in the API server's source. What a message may hold is
-also decided here: a value that the user gave is replaced by the name of the value, since it may be a password.
+special before general; each line was seen on the real binary or in the API server's source. What a message may not tell
+is `redaction`'s matter.
 """
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Collection, Iterator, Mapping
-from typing import Any
 
 from moorage.runtime import decision
 from moorage.runtime.decision import WARNS
 
-__all__ = ["FailureKind", "HelmFailed", "classify", "redact", "warnings", "words"]
+__all__ = ["FailureKind", "HelmFailed", "classify", "shorten", "warnings", "words"]
 
 MAX_WORDS = 2000  # characters; a condition's message may have 32768, an event's 1024
+MAX_READ = 16_000  # characters that are looked at: what is secret must be found whole before anything is cut
 
 
 class FailureKind(decision.Reason):
@@ -219,14 +217,15 @@ class FailureKind(decision.Reason):
 
 
 class HelmFailed(Exception):  # noqa: N818 - what happened, as httpx and others name theirs
-    """A helm command did not succeed. The message is helm's own words, without given values.
+    """A helm command did not succeed. The message is helm's own words, without what may be secret of what it was given.
 
     What it had already written is unknown: look at the release record and the objects before acting again.
     """
 
     def __init__(self, kind: FailureKind, message: str, *, command: str = "", exit_code: int | None = None) -> None:
         self.kind, self.message, self.command, self.exit_code = kind, message, command, exit_code
-        super().__init__(f"helm {command}: {message}" if command else f"{kind.word}: {message}")
+        said = shorten(message)
+        super().__init__(f"helm {command}: {said}" if command else f"{kind.word}: {said}")
 
     @property
     def transient(self) -> bool:
@@ -318,8 +317,12 @@ def is_transient(word: str) -> bool:
 
 
 def words(stderr: str) -> str:
-    """Helm's own sentence: without log lines and repeated prefixes, at most MAX_WORDS characters."""
-    text = _NOISE.sub("", _LOG_LINE.sub("", stderr).strip())
+    """Helm's own sentence: without log lines and repeated prefixes, and not yet without secrets (see `redaction`)."""
+    return _NOISE.sub("", _LOG_LINE.sub("", stderr).strip())[:MAX_READ]
+
+
+def shorten(text: str) -> str:
+    """At most MAX_WORDS characters, of what no longer holds a secret."""
     return text if len(text) <= MAX_WORDS else text[: MAX_WORDS - 1] + "…"
 
 
@@ -327,52 +330,3 @@ def warnings(stderr: str) -> tuple[str, ...]:
     """What the API server or helm warned of in a command that succeeded, each once, in order."""
     found = (line.strip().strip('"') for line in _LOG_LINE.findall(stderr))
     return tuple(dict.fromkeys(re.sub(r'^msg="?|"$', "", line) for line in found if line))
-
-
-def redact(message: str, given: Mapping[str, Any], keep: Collection[str] = ()) -> str:
-    """`message` with every given value replaced by its name, as in `(values: db.password)`.
-
-    `keep` holds texts that are no secret even if they are a value too, such as the release's name. Numbers and
-    booleans of less than six characters stay, as they would be found everywhere.
-    """
-    found: dict[str, str] = {}
-    for path, text in _leaves(given, ""):
-        for form in _forms(text):
-            if form not in keep:
-                found.setdefault(form, path)
-    for form in sorted(found, key=len, reverse=True):
-        edge = (r"(?<!\w)" if form[0].isalnum() else "") + re.escape(form) + (r"(?!\w)" if form[-1].isalnum() else "")
-        message = re.sub(edge, _Name(found[form]), message)
-    return message
-
-
-class _Name:
-    """A replacement that `re.sub` takes as it is."""
-
-    def __init__(self, path: str) -> None:
-        self._text = f"(values: {path})"
-
-    def __call__(self, _: re.Match[str]) -> str:
-        return self._text
-
-
-def _leaves(node: Any, path: str) -> Iterator[tuple[str, str]]:
-    if isinstance(node, Mapping):
-        for key, value in node.items():
-            yield from _leaves(value, f"{path}.{key}" if path else str(key))
-    elif isinstance(node, list | tuple):
-        for index, value in enumerate(node):
-            yield from _leaves(value, f"{path}[{index}]")
-    elif isinstance(node, str):
-        yield path, node
-    elif isinstance(node, int | float) and len(str(node)) >= 6:
-        yield path, str(node)
-
-
-def _forms(text: str) -> Iterator[str]:
-    """The texts by which a value can show up: whole, quoted by Go, and each of its lines."""
-    for part in {text, *text.splitlines()}:
-        clean = part.strip()
-        if len(clean) >= 4:
-            yield clean
-            yield json.dumps(clean, ensure_ascii=False)[1:-1]

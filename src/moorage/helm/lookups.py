@@ -6,8 +6,9 @@ Each is fetched off the workers' path, under a deadline, by a key that names exa
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Awaitable, Callable, Hashable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from moorage.kube import client as kube_client
 from moorage.kube import discovery, errors
 from moorage.runtime import observed, source
 
-from . import binary, chart, charts, drift, failures, manifest, records, seen, values
+from . import binary, chart, charts, drift, failures, manifest, records, redaction, seen, values
 from .chart import Contents
 from .reasons import Reason
 
@@ -36,10 +37,16 @@ class SecretView(msgspec.Struct, frozen=True):
 
 
 class Loaded(msgspec.Struct, frozen=True):
-    """A release record with its objects. The objects stay here: they may hold secrets."""
+    """A release record with its objects. They stay here, with what may be secret of them and of the values."""
 
     seen: seen.RecordSeen
     objects: dict[meta.ObjectRef, dict[str, Any]]
+    secrets: redaction.Secrets = {}
+
+    @property
+    def names(self) -> frozenset[str]:
+        """By which words say what they are about."""
+        return frozenset(ref.name for ref in self.objects)
 
 
 class AtHand(msgspec.Struct, frozen=True):
@@ -235,13 +242,20 @@ class Lookups:
         named = manifest.inventory(parsed.objects, hooks, key.namespace, is_namespaced)
         outside = tuple(str(item.ref) for item in named if not _is_inside(item.ref, key.namespace))
         failed = record.status == "failed"
+        known = await asyncio.to_thread(
+            _secrets, secret.data.get("release", ""), (*parsed.objects, *(hook.object for hook in hooks))
+        )
+        description = record.description
+        if failed:
+            keep = {record.name, key.namespace, *(ref.name for ref in objects)}
+            description = await asyncio.to_thread(redaction.redact, failures.words(description), known, keep)
         told = seen.RecordSeen(
             secret=key.secret,
             uid=secret.metadata.uid,
             resource_version=secret.metadata.resource_version,
             revision=record.revision,
             status=record.status,
-            description=failures.words(record.description)[:2000] if failed else record.description,
+            description=failures.shorten(description),
             digest=revision.labels.get(seen.DIGEST_LABEL, ""),
             attempt=revision.labels.get(seen.ATTEMPT_LABEL, ""),
             updated=conditions.epoch(record.last_deployed) if record.last_deployed else 0.0,
@@ -250,7 +264,7 @@ class Lookups:
             outside=outside,
             failure=failures.classify(record.description).word if failed else "",
         )
-        return Loaded(told, {ref: body for ref, body in objects.items() if _is_inside(ref, key.namespace)})
+        return Loaded(told, {ref: body for ref, body in objects.items() if _is_inside(ref, key.namespace)}, known)
 
     async def _drift(self, key: DriftKey) -> tuple[str, ...]:
         """By a live read: the watch may not have seen yet what helm wrote, and shows no Secret's data at all."""
@@ -296,6 +310,20 @@ class Lookups:
             if text.strip() and not text.startswith(_NO_LOG):
                 return text.strip().splitlines()[-1][:500]
         raise source.SourceError("NoLog", f"container {container} of pod {pod} has left no log yet")
+
+
+def _secrets(release: str, objects: Iterable[Any]) -> redaction.Secrets:
+    """What may be secret in a record: of its values, of the chart's own, and what its Secrets hold."""
+    config, own = records.given(release)
+    return redaction.of_objects(objects) | redaction.of_values(own, "chart") | redaction.of_values(config)
+
+
+def secrets(release: str) -> redaction.Secrets:
+    """As above, of a record as its Secret holds it. Takes its time: not for the event loop. Raises ValueError."""
+    record = records.decode(release)
+    found = manifest.parse(record.manifest)
+    hooks = (body for hook in record.hooks for body in manifest.parse(hook.manifest).hooks)
+    return _secrets(release, (*found.objects, *(hook.object for hook in found.hooks), *(hook.object for hook in hooks)))
 
 
 _NO_LOG = ("unable to retrieve container logs", "failed to try resolving symlinks")

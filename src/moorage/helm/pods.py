@@ -19,6 +19,7 @@ MAX_WORDS = 500
 _IMAGE = frozenset(["ImagePullBackOff", "ErrImagePull", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError"])
 _CONFIG = frozenset(["CreateContainerConfigError", "CreateContainerError", "RunContainerError", "StartError"])
 _STARTING = frozenset(["ContainerCreating", "PodInitializing", ""])
+_STATUSES = ("initContainerStatuses", "containerStatuses")
 _VOLUME_EVENTS = frozenset(["FailedMount", "FailedAttachVolume", "FailedMapVolume"])
 _RANK = (
     *("ImagePull", "ContainerConfig", "OutOfMemory", "CrashLoop", "Exited", "Evicted", "Quota", "Denied"),
@@ -54,6 +55,28 @@ def trouble(pod: Object, events: Iterable[Object] = ()) -> Trouble | None:
     return _placement(name, pod) or _from_events(name, pod, events) or _waiting(name, status)
 
 
+def without_words(pod: Object) -> Object:
+    """The pod without what its containers have said themselves when they ended: for readers elsewhere."""
+    status = pod.get("status") or {}
+    if not any(_ended_with_words(container) for container in _containers(status)):
+        return pod
+    kept = {name: [_speechless(each) for each in status.get(name) or ()] for name in _STATUSES}
+    return {**pod, "status": {**status, **kept}}
+
+
+def _ended_with_words(container: Object) -> bool:
+    return any(((container.get(at) or {}).get("terminated") or {}).get("message") for at in ("state", "lastState"))
+
+
+def _speechless(container: Object) -> Object:
+    said = dict(container)
+    for at in ("state", "lastState"):
+        state = container.get(at) or {}
+        if ended := state.get("terminated"):
+            said[at] = {**state, "terminated": {key: value for key, value in ended.items() if key != "message"}}
+    return said
+
+
 def worst(found: Sequence[Trouble]) -> Trouble | None:
     """The one that most needs someone's doing."""
     return min(found, key=_rank) if found else None
@@ -64,7 +87,7 @@ def _rank(found: Trouble) -> int:
 
 
 def _containers(status: Object) -> list[Object]:
-    return [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
+    return [container for name in _STATUSES for container in status.get(name) or ()]
 
 
 def _container(name: str, pod: Object, container: Object) -> Trouble | None:

@@ -22,7 +22,7 @@ import msgspec
 
 from moorage.api import meta
 
-__all__ = ["PENDING", "Record", "RecordError", "Revision", "decode", "with_status"]
+__all__ = ["PENDING", "Record", "RecordError", "Revision", "decode", "given", "with_status"]
 
 SECRET_TYPE = "helm.sh/release.v1"  # noqa: S105 - the type of a Secret
 SELECTOR = "owner=helm"
@@ -130,6 +130,16 @@ def decode(data: str | bytes) -> Record:
         )
     except (KeyError, TypeError, ValueError) as error:
         raise RecordError(f"a release record of an unknown form: {error!r}") from None
+
+
+def given(data: str | bytes) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The values that the revision was made from: what the user gave, and the chart's own. Raises RecordError."""
+    body = _open(data)
+    return _mapping(body.get("config")), _mapping((body.get("chart") or {}).get("values"))
+
+
+def _mapping(node: Any) -> dict[str, Any]:
+    return node if isinstance(node, dict) else {}
 
 
 def with_status(data: str | bytes, status: str, description: str) -> tuple[str, dict[str, str]]:

@@ -5,6 +5,7 @@ It alone runs helm against a release, sets a dead record to failed, and repairs 
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import time
 from collections.abc import Awaitable, Callable
@@ -18,7 +19,7 @@ from moorage.kube import client as kube_client
 from moorage.kube import discovery, errors
 from moorage.runtime import decision, kind, reasons
 
-from . import binary, claim, drift, lookups, records, scaled, seen, takeover
+from . import binary, claim, drift, failures, lookups, records, redaction, scaled, seen, takeover
 
 HELM_TIMEOUT = 300.0  # seconds; helm waits for hooks only
 TRY_AGAIN = 300.0  # seconds after which a refused repair is tried again though nothing has changed
@@ -87,6 +88,7 @@ class Runs:
         attempt = str(args["attempt"])
         objects = job.record.objects if job.record else {}
         return await self._helm_run(
+            job,
             self._helm.upgrade_install(
                 job.target.release,
                 job.target.namespace,
@@ -99,7 +101,7 @@ class Runs:
                 take_ownership=bool(args.get("adopt")),
                 as_user=self._user(job.target.namespace),
                 scaled=await scaled.look(self._within(job.target.namespace), self._discovery, objects),
-            )
+            ),
         )
 
     async def rollback(self, obj: Any, args: dict[str, Any]) -> decision.Outcome:
@@ -111,6 +113,7 @@ class Runs:
         record = records.Revision(namespace, release, revision, "")
         async with scaled.recorded(client, self._world.gate, record, found):
             return await self._helm_run(
+                job,
                 self._helm.rollback(
                     release,
                     namespace,
@@ -118,27 +121,44 @@ class Runs:
                     history_max=job.policy.history_limit,
                     timeout=HELM_TIMEOUT,
                     as_user=self._user(namespace),
-                )
+                ),
+                works_with=revision,
             )
 
     async def uninstall(self, obj: Any, _: dict[str, Any]) -> decision.Outcome:
         """Remove what the record names, and the record."""
         job = self._job(obj)
         return await self._helm_run(
+            job,
             self._helm.uninstall(
                 job.target.release,
                 job.target.namespace,
                 timeout=HELM_TIMEOUT,
                 as_user=self._user(job.target.namespace),
-            )
+            ),
         )
 
-    async def _helm_run(self, run: Any) -> decision.Outcome:
+    async def _helm_run(self, job: Job, run: Awaitable[binary.Done], *, works_with: int = 0) -> decision.Outcome:
+        """One run. Its words may quote the record before it, the one that it `works_with`, and the one that it made."""
+        earlier = await self._secrets(job.target, works_with)
         try:
-            done: binary.Done = await run
+            done = await run
         except binary.HelmFailed as error:
-            return decision.Refused(error.kind, str(error))
+            made = await self._secrets(job.target, job.record.seen.revision + 1 if job.record else 1)
+            said = f"helm {error.command}: {error.message}"
+            return decision.Refused(error.kind, failures.shorten(await _told(said, job, earlier, made)))
         return decision.Ok(done.revision)
+
+    async def _secrets(self, target: seen.Target, revision: int) -> redaction.Secrets:
+        """What may be secret in that revision's record, if there is one that can be read."""
+        name = f"sh.helm.release.v1.{target.release}.v{revision}"
+        try:
+            found = await self._within(target.namespace).get(
+                kinds.SECRET, target.namespace, name, as_=lookups.SecretView
+            )
+            return await asyncio.to_thread(lookups.secrets, found.data.get("release", ""))
+        except (errors.KubeError, ValueError):
+            return {}
 
     # --- short operations ------------------------------------------------------------------------
 
@@ -190,22 +210,22 @@ class Runs:
             # what somebody has put beside it can't be there with it
             taken = await self._take_over(client, resource, ref, live, (takeover.SPEC,)) if live else None
             if taken is None:
-                return self._given_up(ref, live, job.record, refusal)
+                return self._given_up(ref, live, job.record, await _told(str(refusal), job))
             try:
                 made = await self._apply(client, resource, ref, again)
             except errors.Invalid as still:
-                return self._given_up(ref, taken, job.record, still)
+                return self._given_up(ref, taken, job.record, await _told(str(still), job))
         self.given_up.pop(ref, None)
         self.settled[ref] = frozenset(drift.differing(wanted, made))
         return decision.Ok()
 
     def _given_up(
-        self, ref: meta.ObjectRef, live: dict[str, Any] | None, record: lookups.Loaded, refusal: errors.Invalid
+        self, ref: meta.ObjectRef, live: dict[str, Any] | None, record: lookups.Loaded, words: str
     ) -> decision.Outcome:
         """Refused for what it is: not tried again before something changed, so that all else goes on."""
         version = str((live or {}).get("metadata", {}).get("resourceVersion", ""))
-        self.given_up[ref] = GivenUp(version, record.seen.resource_version, str(refusal), time.monotonic() + TRY_AGAIN)
-        return decision.Refused(reasons.Reason.INVALID, str(refusal))
+        self.given_up[ref] = GivenUp(version, record.seen.resource_version, words, time.monotonic() + TRY_AGAIN)
+        return decision.Refused(reasons.Reason.INVALID, words)
 
     async def _take_over(
         self,
@@ -275,3 +295,11 @@ class Runs:
         except errors.NotFound:
             return None
         return claim.read(found)
+
+
+async def _told(said: str, job: Job, *more: redaction.Secrets) -> str:
+    """The words without what may be secret in the record that is known, or in `more`."""
+    target, record = job.target, job.record
+    known = {text: name for secrets in (record.secrets if record else {}, *more) for text, name in secrets.items()}
+    keep = {target.release, target.namespace, *(record.names if record else ())}
+    return await asyncio.to_thread(redaction.redact, said, known, keep)

@@ -252,7 +252,7 @@ def failed_digest_is_left_alone(it: HasRelease) -> Verdict:
         )
     back = f"; revision {failed.rolled_back_to} was restored" if r.is_rolled_back else ""
     why = decision.next_of(failures.FailureKind.of(failed.reason)) or decision.next_of(reasons.of_object(failed.reason))
-    fix = f"{why}; what is not in the spec is tried again on a new value of the annotation moorage.dev/reconcile-at"
+    fix = f"{why}; change the spec, or ask for a fresh try with the annotation moorage.dev/reconcile-at"
     return Blocked(Reason.UPGRADE_FAILED, f"{failed.reason}: {failed.message}{back}", fix)
 
 

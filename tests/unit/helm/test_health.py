@@ -249,3 +249,16 @@ def test_a_quota_is_named_before_any_pod():
     assert (found.reason, "exceeded quota: q" in found.message) == ("Quota", True)
     events = [event("FailedCreate", "violates PodSecurity", name="x", uid="u")]
     assert h.health(body("StatefulSet", status=SEEN), (), events).reason == "Denied"
+
+
+def test_what_a_container_said_itself_can_be_left_out():
+    """For readers who may not read the pod; how it ended is Kubernetes' own word."""
+    said = {"terminated": {"exitCode": 3, "message": "password is hunter2"}}
+    quiet = pods.without_words(pod({"state": {"waiting": {"reason": "CrashLoopBackOff"}}, "lastState": said}))
+    ended = pods.without_words(pod({"state": said}))
+    well = pod({"state": {"running": {}}})
+
+    assert "exit code 3" in pods.trouble(quiet).message
+    assert "hunter2" not in pods.trouble(quiet).message
+    assert "hunter2" not in pods.trouble(ended).message
+    assert pods.without_words(well) is well
