@@ -256,8 +256,16 @@ class Controller(Generic[kind.O, kind.S]):
             return False
         at = status.progress(it.stands, fresh.status.progress, it.now)
         wrote = False
-        shed = not self._world.pressure.room(0) and self._keys.failures(it.key) < schedule.PATIENT
-        if not schedule.is_quiet(it.made, it.performed, often=it.often, unseen_for=it.unseen_for, shed=shed):
+        failures = self._keys.failures(it.key)
+        quiet = schedule.is_quiet(
+            it.made,
+            it.performed,
+            often=it.often,
+            unseen_for=it.unseen_for,
+            shed=not self._world.pressure.room(0) and failures < schedule.PATIENT,
+            failures=failures,
+        )
+        if not quiet:
             after = status.compose(
                 it.made,
                 it.stands,

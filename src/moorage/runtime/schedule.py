@@ -15,6 +15,7 @@ import msgspec
 from moorage.api import conditions
 
 from . import decision, status
+from .reasons import Reason
 
 SAME_ACT_LIMIT = 3
 """How often the very same act may come back within `WINDOW`, whatever lies between, before the object rests."""
@@ -24,6 +25,10 @@ WINDOW = 60.0
 
 PATIENT = 3
 """How many passes of an object may fail on a server that sheds load before its status, one more write, says so."""
+
+RACES = 3
+"""How many passes in a row may be refused for want of rights before status says so: of rights that were given a moment
+ago the API server learns a little later, and the first three tries are over within five seconds."""
 
 UNSEEN = 60.0
 """Seconds for which a fact that was not looked at yet leaves status as it is; then the wait is told."""
@@ -84,12 +89,18 @@ def is_quiet(
     often: bool,
     unseen_for: float,
     shed: bool = False,
+    failures: int = RACES,
 ) -> bool:
-    """Whether status is left as it is: nothing is known yet, another look follows right away, or it was `shed`."""
+    """Whether status is left as it is: nothing is known yet, another look follows right away, or it was `shed`.
+
+    `failures` is how many passes in a row had failed before this one.
+    """
     last = performed[-1] if performed else None
     match last.outcome if last else decision.Ok():
         case decision.Conflict():
             return not often
+        case decision.Refused(reason=Reason.FORBIDDEN):
+            return shed or failures < RACES
         case decision.Refused() | decision.Unknown():
             return shed
     if often or (last and isinstance(last.action, decision.Run)):

@@ -229,6 +229,17 @@ def test_of_a_server_that_sheds_load_it_is_not_asked_to_write_that_down_as_well(
     assert not schedule.is_quiet(made(WAIT), (), shed=True, **args), "what went well is told"
 
 
+@pytest.mark.parametrize(("reason", "quiet"), [("Forbidden", (True, True, True, False)), ("Invalid", (False,) * 4)])
+def test_rights_that_are_missing_a_moment_after_they_were_given_are_not_told(reason: str, quiet: Any) -> None:
+    """Nor is there an Event, which is made of the status; what stays is told at the fourth try."""
+    refused = tried(decision.Refused(reason, "no"))
+    found = [
+        schedule.is_quiet(made(ACT), refused, often=False, unseen_for=0.0, failures=failures) for failures in range(4)
+    ]
+
+    assert list(quiet) == found
+
+
 AGAIN = Wait("Waiting", "waits", on="x", within=60, again=5)
 LOOKS = [
     ((DONE,), (), False, schedule.Look(schedule.How.AFTER, 600, backlog=True)),
