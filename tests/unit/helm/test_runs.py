@@ -67,7 +67,7 @@ def made() -> runs.Runs:
     before = release_states.record(revision=4)
     loaded = lookups.Loaded(before, {}, {"known-before": "values: p"})
     job = runs.Job(TARGET, seen.Policy(), kinds.SECRET.ref("acme", "x"), {}, cast("Any", "chart"), loaded)
-    world = cast("Any", SimpleNamespace(client=Client()))
+    world = cast("Any", SimpleNamespace(client=Client(), gate=None))
     return runs.Runs(world, cast("Any", None), cast("Any", Helm()), lambda _: job, lambda _: "")
 
 
