@@ -2,20 +2,44 @@
 
 from __future__ import annotations
 
+from moorage.api import conditions
 from moorage.runtime import decision, observed
-from moorage.runtime.decision import Act, Verdict, Wait
+from moorage.runtime.decision import Act, Blocked, Verdict, Wait
 
 from . import manifest, seen
 from .reasons import Reason
 from .seen import ReleaseSeen
 
 MINUTE = 60.0
+HELD = 5 * MINUTE
+"""Seconds after which an object that a finalizer holds is a person's business."""
 
 
 def surplus(held: seen.ClaimSeen, record: seen.RecordSeen | None) -> tuple[manifest.InventoryItem, ...]:
     """What the claim lists beyond the record, `keep` objects aside: it must be gone."""
     recorded = {item.ref.identity for item in record.inventory} if record else set()
     return tuple(item for item in held.inventory if item.ref.identity not in recorded and not item.keep)
+
+
+def _ending(r: ReleaseSeen, reason: Reason, left: tuple[seen.Leftover, ...]) -> Verdict:
+    """All are on their way out; of those that a finalizer holds it is said whose that is, and after a while to whom."""
+    held = next((item for item in left if item.held_by), None)
+    if held is None:
+        names = ", ".join(str(item.ref) for item in left[:5])
+        since = min(item.since for item in left)
+        return Wait(reason, f"{names} still terminating", on="leftovers", within=HELD, again=2.0, since=since)
+    finalizers, ref = ", ".join(held.held_by), held.ref
+    said = f"{ref} is being deleted since {held.since}, and held by its finalizer {finalizers}"
+    if r.now - conditions.epoch(held.since) < HELD:
+        then = f"the controller that has set {finalizers} is awaited, which must take it away from {ref}"
+        return Wait(reason, said, on="leftovers", within=HELD, again=2.0, next=then, since=held.since)
+    place = f" -n {ref.namespace}" if ref.namespace else ""
+    return Blocked(
+        Reason.HELD,
+        said,
+        f"see why the controller that has set {finalizers} does not take it away; if that is gone for good, do it: "
+        f"kubectl edit {held.resource.group_kind} {ref.name}{place}",
+    )
 
 
 def go(r: ReleaseSeen, reason: Reason) -> Verdict | None:
@@ -26,8 +50,7 @@ def go(r: ReleaseSeen, reason: Reason) -> Verdict | None:
         return None
     alive = [item for item in left if not item.terminating]
     if not alive:
-        names = ", ".join(str(item.ref) for item in left[:5])
-        return Wait(reason, f"{names} still terminating", on="leftovers", within=5 * MINUTE, again=2.0)
+        return _ending(r, reason, left)
     actions = tuple(
         decision.Delete(
             why="it is in the inventory of the release and no longer in the release",

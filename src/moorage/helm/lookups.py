@@ -294,7 +294,7 @@ class Lookups:
                 continue  # the object, or its whole kind, is gone
             if _belongs(live.metadata, item, key):
                 ref = msgspec.structs.replace(item.ref, uid=live.metadata.uid)
-                found.append(seen.Leftover(ref, resource, live.metadata.resource_version, live.metadata.deleting))
+                found.append(_left(live.metadata, ref, resource))
         return tuple(found)
 
     async def _last_words(self, key: tuple[str, str, str, int]) -> str:
@@ -339,6 +339,11 @@ def _modified(metadata: meta.ObjectMeta) -> float:
     """Helm's own time of its last write, in epoch seconds."""
     text = metadata.labels.get("modifiedAt") or metadata.labels.get("createdAt") or "0"
     return float(text) if text.isdecimal() else 0.0
+
+
+def _left(live: meta.ObjectMeta, ref: meta.ObjectRef, resource: meta.Resource) -> seen.Leftover:
+    ending = live.deletion_timestamp or ""
+    return seen.Leftover(ref, resource, live.resource_version, live.deleting, ending, live.finalizers if ending else ())
 
 
 def _belongs(live: meta.ObjectMeta, item: manifest.InventoryItem, key: LeftoverKey) -> bool:

@@ -136,6 +136,8 @@ class Leftover(msgspec.Struct, frozen=True):
     resource: meta.Resource
     resource_version: str
     terminating: bool
+    since: str = ""  # when its deletion began (RFC 3339)
+    held_by: tuple[str, ...] = ()  # its finalizers
 
 
 class ReleaseSeen(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from moorage.api import kinds
+from moorage.api import conditions, kinds
 from moorage.helm import farewell, seen, status, steps
 from moorage.runtime import decision, observed
 
@@ -101,3 +101,36 @@ def test_a_failed_uninstall_is_tried_again_later() -> None:
     )
 
     assert ("Forbidden", []) == leave(states.settled(status=status.HelmStatus(attempt=attempt)))
+
+
+def test_who_holds_a_leftover_is_named_and_after_a_while_it_is_a_persons_business() -> None:
+    """A finalizer that hangs passes by nobody's waiting."""
+    ref = msgspec.structs.replace(states.SERVICE, uid="u")
+    since = [conditions.timestamp(states.NOW - ago) for ago in (299, 300)]
+    young, old = (
+        farewell.leftovers_are_gone(
+            states.It(
+                states.settled(
+                    record=None, leftovers=(seen.Leftover(ref, kinds.CONFIG_MAP, "3", True, at, ("acme.io/guard",)),)
+                )
+            )
+        )
+        for at in since
+    )
+
+    assert isinstance(young, decision.Wait)
+    assert f"since {since[0]}, and held by its finalizer acme.io/guard" in young.message
+    assert "acme.io/guard" in young.next
+    assert isinstance(old, decision.Blocked)
+    assert "Held" == old.reason
+    assert "acme.io/guard" in old.fix
+    assert "kubectl edit ConfigMap" in old.fix
+
+
+def test_a_leftover_that_nothing_holds_is_awaited() -> None:
+    """As a pod that is given time to end; its own deletion tells since when."""
+    live = seen.Leftover(states.SERVICE, kinds.CONFIG_MAP, "3", True, conditions.timestamp(states.NOW - 400))
+    verdict = farewell.leftovers_are_gone(states.It(states.settled(record=None, leftovers=(live,))))
+
+    assert isinstance(verdict, decision.Wait)
+    assert live.since == verdict.since
