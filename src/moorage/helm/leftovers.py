@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from moorage.api import conditions
 from moorage.runtime import decision, observed
-from moorage.runtime.decision import Act, Blocked, Verdict, Wait
+from moorage.runtime.decision import Act, Verdict, Wait
 
 from . import manifest, seen
 from .reasons import Reason
@@ -21,23 +20,24 @@ def surplus(held: seen.ClaimSeen, record: seen.RecordSeen | None) -> tuple[manif
     return tuple(item for item in held.inventory if item.ref.identity not in recorded and not item.keep)
 
 
-def _ending(r: ReleaseSeen, reason: Reason, left: tuple[seen.Leftover, ...]) -> Verdict:
-    """All are on their way out; of those that a finalizer holds it is said whose that is, and after a while to whom."""
+def _ending(reason: Reason, left: tuple[seen.Leftover, ...]) -> Verdict:
+    """All are on their way out; of one that a finalizer holds it is said whose that is."""
     held = next((item for item in left if item.held_by), None)
     if held is None:
         names = ", ".join(str(item.ref) for item in left[:5])
         since = min(item.since for item in left)
         return Wait(reason, f"{names} still terminating", on="leftovers", within=HELD, again=2.0, since=since)
     finalizers, ref = ", ".join(held.held_by), held.ref
-    said = f"{ref} is being deleted since {held.since}, and held by its finalizer {finalizers}"
-    if r.now - conditions.epoch(held.since) < HELD:
-        then = f"the controller that has set {finalizers} is awaited, which must take it away from {ref}"
-        return Wait(reason, said, on="leftovers", within=HELD, again=2.0, next=then, since=held.since)
     place = f" -n {ref.namespace}" if ref.namespace else ""
-    return Blocked(
+    return Wait(
         Reason.HELD,
-        said,
-        f"see why the controller that has set {finalizers} does not take it away; if that is gone for good, do it: "
+        f"{ref} is being deleted since {held.since}, and held by its finalizer {finalizers}",
+        on="leftovers",
+        within=HELD,
+        again=2.0,
+        next=f"the controller that has set {finalizers} is awaited, which must take it away from {ref}",
+        since=held.since,
+        fix=f"see why the controller that has set {finalizers} does not take it away; if that is gone for good, do it: "
         f"kubectl edit {held.resource.group_kind} {ref.name}{place}",
     )
 
@@ -50,7 +50,7 @@ def go(r: ReleaseSeen, reason: Reason) -> Verdict | None:
         return None
     alive = [item for item in left if not item.terminating]
     if not alive:
-        return _ending(r, reason, left)
+        return _ending(reason, left)
     actions = tuple(
         decision.Delete(
             why="it is in the inventory of the release and no longer in the release",

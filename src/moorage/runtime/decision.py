@@ -5,7 +5,8 @@ step gives a verdict:
 
     Done      nothing to do here, go on
     Act       carry out actions; then look again, or go on with the following steps
-    Wait      for an event that will come by itself, with a deadline after which the wait calls itself overdue
+    Wait      for an event that will come by itself, with a deadline after which the wait calls itself overdue, or
+              hands over to the user
     Blocked   until the user acts; says how
 
 The list stops at the first Wait, Blocked, or Act that needs a fresh look.
@@ -249,7 +250,8 @@ class Wait(msgspec.Struct, frozen=True, tag=True):
     `again` asks for another look after that many seconds, for events that nothing announces. `unseen` says that this
     process has only not looked yet, as after a restart: status then keeps what the last look wrote, for a while. `next`
     says what is awaited and from whom, where it is more than the reason's own `next`. `since` (RFC 3339) is when what
-    is awaited began, where that is known better than by when the steps came to stand here.
+    is awaited began, where that is known better than by when the steps came to stand here. With `fix` it is a person's
+    business once it is overdue: from then on the object is stalled, as if Blocked, and this says what to do.
     """
 
     reason: str
@@ -260,6 +262,7 @@ class Wait(msgspec.Struct, frozen=True, tag=True):
     unseen: bool = False
     next: str = ""
     since: str = ""
+    fix: str = ""
 
 
 class Blocked(msgspec.Struct, frozen=True, tag=True):

@@ -6,6 +6,7 @@ Ready, Reconciling and Stalled follow kstatus, so `kubectl wait`, helm --wait, F
     all steps done, ready facts True      True               False        False
     all steps done, a ready fact is not   as that fact       True         False
     Act, Wait                             False              True         False
+    a Wait with a fix that is overdue     False              False        True
     an action refused, answer lost        False              True         False
     Blocked                               False              False        True
     an Act while paused                   False              False        False
@@ -50,6 +51,7 @@ class Standing(msgspec.Struct, frozen=True):
     paused: bool = False
     within: float = 0.0
     since: str = ""  # RFC 3339, where it is known when what is awaited began
+    fix: str = ""  # what the user must do once it is overdue
 
     @property
     def settled(self) -> bool:
@@ -76,7 +78,7 @@ def standing(made: decision.Decision, performed: tuple[Performed, ...]) -> Stand
     match made.standing:
         case decision.StepTaken(name, decision.Wait() as wait):
             then = wait.next or decision.next_of(wait.reason) or ELSE_NEXT
-            return Standing(name, wait.reason, wait.message, then, within=wait.within, since=wait.since)
+            return Standing(name, wait.reason, wait.message, then, within=wait.within, since=wait.since, fix=wait.fix)
         case decision.StepTaken(name, decision.Blocked() as blocked):
             said = f"{blocked.message}; {blocked.fix}"
             return Standing(name, blocked.reason, said, blocked.fix, stalled=True)
@@ -103,7 +105,8 @@ def progress(
     kept = last.since if last.step == stands.step else ""
     since = stands.since or kept or conditions.timestamp(now)
     overdue = bool(stands.within) and now - conditions.epoch(since) >= stands.within
-    return api_status.Progress(stands.step, str(stands.reason), since, overdue, stands.next)
+    then = stands.fix if overdue and stands.fix else stands.next
+    return api_status.Progress(stands.step, str(stands.reason), since, overdue, then)
 
 
 def weakest(facts: tuple[decision.Fact, ...], ready_facts: frozenset[str]) -> decision.Fact | None:
@@ -153,10 +156,13 @@ def kstatus(stands: Standing, at: api_status.Progress, weak: decision.Fact | Non
         message = stands.message
         if at.overdue:
             message = f"{message} (overdue: expected within {stands.within:g} s, waiting since {at.since})"
+        if at.overdue and stands.fix:
+            message = f"{message}; {stands.fix}"
+        stalled = stands.stalled or bool(at.overdue and stands.fix)
         return [
             decision.Fact("Ready", False, stands.reason, message),
-            decision.Fact("Reconciling", not (stands.stalled or stands.paused), stands.reason, message),
-            decision.Fact("Stalled", stands.stalled, stands.reason, message),
+            decision.Fact("Reconciling", not (stalled or stands.paused), stands.reason, message),
+            decision.Fact("Stalled", stalled, stands.reason, message),
         ]
     if weak:
         return [

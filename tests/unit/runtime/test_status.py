@@ -280,3 +280,18 @@ def test_two_steps_that_undo_each_other_are_noticed_as_one_that_does_nothing() -
     assert not memory.acted(made(ACT), OK, 8 + schedule.WINDOW), "forgotten after a while"
     members = (Act("Joining", f"member {n} joins", (CALL,)) for n in range(20))
     assert not any(memory.acted(made(act), OK, 100.0 + n) for n, act in enumerate(members)), "progress is no circle"
+
+
+def test_a_wait_that_hands_over_is_stalled_once_it_is_overdue() -> None:
+    """From then on only a person can bring what is waited for; the reason stays."""
+    wait = msgspec.structs.replace(WAIT, fix="correct it; or else")
+    began = api_status.Status(progress=api_status.Progress("step0", "Waiting", conditions.timestamp(NOW - 59)))
+    found = []
+    for now in (NOW, NOW + 1):
+        stands = status.standing(made(wait), ())
+        after = status.compose(made(wait), stands, began, generation=1, now=now)
+        found.append(({c.type: c.status for c in after.conditions}, after.progress.reason, after.progress.next))
+
+    young, old = found
+    assert {"Ready": "False", "Reconciling": "True", "Stalled": "False"} == young[0]
+    assert ({"Ready": "False", "Reconciling": "False", "Stalled": "True"}, "Waiting", "correct it; or else") == old

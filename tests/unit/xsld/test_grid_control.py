@@ -145,12 +145,12 @@ ROWS: dict[str, Row] = {
         It().fact(caches=NOT_YET), "cache_is_clear", Waits("CacheNotFound", "cache", 120.0, unseen=True)
     ),
     "there is no cache": row(
-        It().caches(), "cache_is_clear", Waits("CacheNotFound", "cache", 900.0), "no XsldCache in this namespace"
+        It().caches(), "cache_is_clear", Waits("CacheNotFound", "cache", 60.0), "no XsldCache in this namespace"
     ),
     "the named one is not there": row(
         It().wants(cacheRef={"name": "x"}).caches(),
         "cache_is_clear",
-        Waits("CacheNotFound", "cache", 900.0),
+        Waits("CacheNotFound", "cache", 60.0),
         "there is no XsldCache x",
     ),
     "there are several": row(
@@ -340,7 +340,7 @@ ROWS: dict[str, Row] = {
     "its template is not there": row(
         NEW.wants(gridType="Custom", templateName="t").but(templates=("u",)),
         "template_is_there",
-        Waits("TemplateMissing", "group", 1800.0, again=BUSY),
+        Waits("TemplateMissing", "group", 300.0, again=BUSY),
         "template t is not uploaded",
     ),
     "its template is there": row(

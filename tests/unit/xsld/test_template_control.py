@@ -117,13 +117,13 @@ ROWS: dict[str, Row] = {
     "there is no cache": row(
         NEW.but(caches=observed.Fresh(())),
         "cache_is_clear",
-        Waits("CacheNotFound", "cache", 900.0),
+        Waits("CacheNotFound", "cache", 60.0),
         "no XsldCache in this namespace",
     ),
     "the named one is not there": row(
         NEW.but(caches=observed.Fresh(()), cache_ref=shared.CacheRef("x")),
         "cache_is_clear",
-        Waits("CacheNotFound", "cache", 900.0),
+        Waits("CacheNotFound", "cache", 60.0),
         "there is no XsldCache x",
     ),
     "there are several": row(
@@ -234,7 +234,7 @@ FAREWELL_ROWS: dict[str, Row] = {
     "grids are made of it": row(
         It().used("a", "b"),
         "nobody_uses_it",
-        Waits("TemplateInUse", "group", 86_400.0, again=BUSY),
+        Waits("TemplateInUse", "group", 300.0, again=BUSY),
         "template t is used by grid a, b",
     ),
     "it is deleted": row(It().used(), "template_is_gone", acts("GridDeleting", "remove")),
@@ -325,3 +325,15 @@ STATES: dict[str, tuple[It, dict[str, Any]]] = {
 @pytest.mark.parametrize(("it", "expected"), STATES.values(), ids=STATES)
 def test_the_report(it: It, expected: dict[str, Any]) -> None:
     assert expected == control.report(it.seen)
+
+
+def test_a_mistyped_cache_is_told_with_those_that_there_are() -> None:
+    """Only a person can correct a name, so that it is theirs once what is made together has had its time."""
+    seen = NEW.but(caches=observed.Fresh(()), cache_ref=shared.CacheRef("x")).seen
+
+    wait = control.cache_is_clear(msgspec.structs.replace(seen, others=("a", "b")))
+
+    assert isinstance(wait, decision.Wait)
+    assert "there is no XsldCache x in this namespace, but a, b" == wait.message
+    assert "correct spec.cacheRef.name to a, b, or create XsldCache x" == wait.fix
+    assert "XsldCache x is awaited, of whoever makes it" == wait.next

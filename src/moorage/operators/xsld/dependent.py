@@ -91,6 +91,10 @@ class DependentKind(kind.Kind[O, S]):
         held = shared.CacheRef(obj.holder) if obj.metadata.deleting and obj.holder else None
         return self._caches.meant(obj.metadata.namespace, held or obj.spec.cache_ref)
 
+    def _others(self, obj: O) -> tuple[str, ...]:
+        """The names of all caches that it could name."""
+        return tuple(sorted(cache.metadata.name for cache in self._caches.meant(obj.metadata.namespace, None)))
+
     def _held(self, obj: O) -> str:
         """The cache that it was made in, if that is still there."""
         found = self._caches.meant(obj.metadata.namespace, shared.CacheRef(obj.holder)) if obj.holder else []

@@ -13,6 +13,9 @@ from moorage.operators.xsld.reasons import Reason
 from moorage.runtime import decision, observed
 from moorage.runtime.decision import DONE, Blocked, Verdict, Wait
 
+MADE_TOGETHER = 60.0
+"""Seconds within which what is applied together is all there."""
+
 
 class CacheRef(msgspec.Struct, frozen=True):
     """An XsldCache of the same namespace."""
@@ -35,6 +38,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     meta: meta.ObjectMeta
     busy: float  # seconds between polls while something is under way
     caches: observed.Observed[tuple[CacheSeen, ...]]  # those that may be meant
+    others: tuple[str, ...] = ()  # all caches of the namespace
     elsewhere: str = ""  # the cache that it was made in, where another one is meant
     older: str = ""  # an older resource of the kind that means the same on the server
     polled: observed.Observed[answers.Polled]
@@ -70,8 +74,19 @@ def cache_is_clear(seen: Seen, ref: CacheRef | None) -> Verdict:
         )
     if found:
         return DONE
-    said = f"there is no XsldCache {ref.name}" if ref else "there is no XsldCache in this namespace"
-    return Wait(Reason.CACHE_NOT_FOUND, said, on="cache", within=900.0)
+    return _no_cache(ref.name if ref else "", ", ".join(seen.others))
+
+
+def _no_cache(name: str, there: str) -> Wait:
+    """It may be made together with what names it; after a minute the name is taken for mistyped."""
+    said = f"there is no XsldCache {name}".rstrip()
+    said += f" in this namespace, but {there}" if there else " in this namespace"
+    make = f"create XsldCache {name}" if name else "create one"
+    fix = f"correct spec.cacheRef.name to {there}, or {make}" if there else make
+    then = (
+        f"XsldCache {name} is awaited, of whoever makes it" if name else "an XsldCache is awaited, of whoever makes it"
+    )
+    return Wait(Reason.CACHE_NOT_FOUND, said, on="cache", within=MADE_TOGETHER, next=then, fix=fix)
 
 
 def name_is_free(seen: Seen, kind: str, called: str) -> Verdict:

@@ -17,6 +17,9 @@ from moorage.runtime.decision import DONE, Act, Blocked, Fact, Verdict, Wait
 from . import settings, types
 
 CREATE, UPDATE, DELETE = "Create", "Update", "Delete"
+UPLOADED = 300.0
+"""Seconds for a template that is made together with its grid."""
+
 TASK_LIMIT = 300.0
 """Seconds within which what was asked must show."""
 
@@ -188,7 +191,16 @@ def template_is_there(seen: Seen) -> Verdict:
     if seen.spec.grid_type != "Custom" or there is None or seen.spec.template_name in there:
         return DONE
     said = f"template {seen.spec.template_name} is not uploaded"
-    return Wait(Reason.TEMPLATE_MISSING, said, on="group", within=1800.0, again=seen.busy)
+    then = f"the upload of template {seen.spec.template_name} is awaited, as by a GridTemplate of that name"
+    return Wait(
+        Reason.TEMPLATE_MISSING,
+        said,
+        on="group",
+        within=UPLOADED,
+        again=seen.busy,
+        next=then,
+        fix=f"make a GridTemplate of {seen.spec.template_name}, or correct spec.templateName",
+    )
 
 
 def grid_is_as_wanted(seen: Seen) -> Verdict:

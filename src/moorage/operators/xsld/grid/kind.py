@@ -40,6 +40,7 @@ class GridKind(dependent.DependentKind[types.DataGrid, control.Seen]):
             said=self._settings.dialect,
             grid_name=obj.server_name,
             caches=caches,
+            others=self._others(obj),
             elsewhere=self._elsewhere(obj),
             older=self._older(obj),
             polled=polled,

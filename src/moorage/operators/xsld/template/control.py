@@ -16,6 +16,9 @@ from moorage.runtime.decision import DONE, Act, Blocked, Fact, Verdict, Wait
 
 from . import types
 
+IN_USE = 300.0
+"""Seconds for grids that are deleted together with their template."""
+
 
 class Documents(msgspec.Struct, frozen=True):
     """The documents that the source holds: their digest, or what is wrong. They themselves may be secret."""
@@ -137,7 +140,10 @@ def nobody_uses_it(seen: Seen) -> Verdict:
     if not seen.used_by:
         return DONE
     said = f"template {seen.template} is used by grid {', '.join(seen.used_by)}"
-    return Wait(Reason.TEMPLATE_IN_USE, said, on="group", within=86_400.0, again=seen.busy)
+    grids = ", ".join(seen.used_by)
+    then = f"the end of grid {grids} is awaited, as of a DataGrid that is being deleted too"
+    fix = f"delete grid {grids}, or let the template be: annotate this with {api_status.ON_DELETE}=Orphan"
+    return Wait(Reason.TEMPLATE_IN_USE, said, on="group", within=IN_USE, again=seen.busy, next=then, fix=fix)
 
 
 def template_is_gone(seen: Seen) -> Verdict:

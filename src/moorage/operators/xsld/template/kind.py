@@ -64,6 +64,7 @@ class TemplateKind(dependent.DependentKind[types.GridTemplate, control.Seen]):
             template=obj.server_name,
             documents=self._documents.follow(documents, key),
             caches=caches,
+            others=self._others(obj),
             elsewhere=self._elsewhere(obj),
             older=self._older(obj),
             polled=polled,
