@@ -254,20 +254,22 @@ class Engine:
         settled = self._runs.settled.get(ref, frozenset())
         if resource == kinds.SECRET:
             found = looks.confirm(ref, resource, live.metadata.resource_version)
-            return seen.ChildSeen(ref, not live.metadata.deleting, drift=_without(found, settled))
+            here = not live.metadata.deleting
+            return seen.ChildSeen(ref, here, drift=_without(found, settled), yielded=_among(found, settled))
         version = str(live["metadata"].get("resourceVersion", ""))
-        found = ()
-        if _without(self._differences(looks, ref, live, version), settled):
+        differs, found = self._differences(looks, ref, live, version), ()
+        if _without(differs, settled):
             found = _without(looks.confirm(ref, resource, version), settled)
+        yielded = _among(differs, settled)
         mine = _pods_of(live, view.pods.items(ref.namespace))
         judged = health.health(live, pods=mine if looks.may_quote else [pods.without_words(pod) for pod in mine])
         refusal = self._refusal(looks, ref, version)
         if judged.ok:
-            return seen.ChildSeen(ref, True, drift=found, refusal=refusal)
+            return seen.ChildSeen(ref, True, drift=found, refusal=refusal, yielded=yielded)
         message = judged.message
         if judged.wants_log and (last := looks.last_words(view, *judged.wants_log, previous=judged.previous)):
             message = f"{message}; {last}"
-        return seen.ChildSeen(ref, False, judged.reason, message, found, refusal)
+        return seen.ChildSeen(ref, False, judged.reason, message, found, refusal, yielded)
 
     def _refusal(self, looks: _Looks, ref: meta.ObjectRef, version: str) -> str:
         """Why the repair of this state of the object is not tried again."""
@@ -375,6 +377,11 @@ def _released(request: Request) -> bool:
 def _without(paths: tuple[str, ...], settled: frozenset[str]) -> tuple[str, ...]:
     """Paths that a repair can put right."""
     return tuple(path for path in paths if path not in settled)
+
+
+def _among(paths: tuple[str, ...], settled: frozenset[str]) -> tuple[str, ...]:
+    """Paths where a repair has had no effect."""
+    return tuple(path for path in paths if path in settled)
 
 
 def _pods_of(workload: dict[str, Any], pods: list[dict[str, Any]]) -> list[dict[str, Any]]:

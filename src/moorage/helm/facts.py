@@ -28,14 +28,18 @@ def released(it: HasRelease) -> Fact:
 def drifted(it: HasRelease) -> Fact:
     """Drifted: objects, or the release itself, were changed by hand and are not yet put right."""
     r = it.release
-    record = observed.value_of(r.record)
-    differing = [c for c in observed.value_of(r.children) or () if c.drift]
-    changed = [f"{c.ref}: {c.refusal}" if c.refusal else str(c.ref) for c in differing]
-    if record is not None and record.status == "deployed" and not r.is_ours:
+    record, children = observed.value_of(r.record), observed.value_of(r.children) or ()
+    if record is not None and record.status != "deployed":
+        said = f"revision {record.revision} is {record.status}; objects are compared with a deployed one"
+        return Fact("Drifted", False, Reason.NOT_RELEASED, said)
+    changed = [f"{c.ref}: {c.refusal}" if c.refusal else str(c.ref) for c in children if c.drift]
+    if record is not None and not r.is_ours:
         changed.insert(0, f"revision {record.revision} was made by hand")
+    left = ", ".join(f"{c.ref} ({', '.join(c.yielded[:3])})" for c in children if c.yielded)
+    told = f"left to another writer, such as a webhook: {left}" if left else ""
     if changed:
-        return Fact("Drifted", True, Reason.DRIFTED, ", ".join(changed[:10]))
-    return Fact("Drifted", False, Reason.IN_SYNC, "")
+        return Fact("Drifted", True, Reason.DRIFTED, "; ".join(filter(None, (", ".join(changed[:10]), told))))
+    return Fact("Drifted", False, Reason.IN_SYNC, told)
 
 
 def available(it: HasRelease) -> Fact:

@@ -127,6 +127,7 @@ class ChildSeen(msgspec.Struct, frozen=True):
     message: str = ""
     drift: tuple[str, ...] = ()
     refusal: str = ""  # the server's words, where it refuses the repair as it is
+    yielded: tuple[str, ...] = ()  # field paths where another writer, such as a webhook, has had the last word
 
 
 class Leftover(msgspec.Struct, frozen=True):

@@ -28,6 +28,11 @@ WEAK = (states.child(ready=False, reason="CrashLoop", message="it crashes"), sta
         (states.settled(), facts.drifted, (False, "InSync")),
         (states.settled(children=(states.child(drift=("spec.x",)),)), facts.drifted, (True, "Drifted")),
         (states.settled(record=BY_HAND), facts.drifted, (True, "Drifted")),
+        (
+            states.settled(record=states.record(status="failed"), children=(states.child(drift=("",), ready=False),)),
+            facts.drifted,
+            (False, "NotReleased"),
+        ),
         (states.settled(), facts.chart_available, (True, "ChartChosen")),
         (states.settled(chart=observed.not_yet("chart")), facts.chart_available, (None, "NotYet")),
         (states.settled(chart=observed.Failed("Gone", "x")), facts.chart_available, (False, "Gone")),
@@ -48,6 +53,18 @@ def test_drift_whose_repair_is_refused_tells_why() -> None:
     child = states.child(drift=("spec.x",), refusal="422 Invalid: both can't be")
 
     assert "both can't be" in facts.drifted(states.It(states.settled(children=(child,)))).message
+
+
+def test_what_was_left_to_another_writer_is_told() -> None:
+    """A repair had no effect there: nobody would learn else why the object is not as recorded."""
+    child = states.child(yielded=("spec.replicas",))
+    said = f"left to another writer, such as a webhook: {child.ref} (spec.replicas)"
+
+    alone = facts.drifted(states.It(states.settled(children=(child,))))
+    beside = facts.drifted(states.It(states.settled(children=(child, states.child(states.SERVICE, drift=("x",))))))
+
+    assert (False, said) == (alone.status, alone.message)
+    assert (True, f"{states.SERVICE}; {said}") == (beside.status, beside.message)
 
 
 def test_an_own_rollback_is_no_drift() -> None:

@@ -261,8 +261,12 @@ PHASES: dict[str, tuple[states.It, str]] = {
     "nothing is known": (cache().fact(objects=NOT_YET), "Pending"),
     "nothing is made": (cache().but(workload=None), "Pending"),
     "nobody has joined": (fresh(), "Creating"),
-    "members of unknown state": (
+    "all are there, of which status knows nothing yet": (
         cache().says(member_statuses=(types.MemberStatus("c-0", 0),)),
+        "Running",
+    ),
+    "not all are there, of which status knows nothing yet": (
+        cache().left(2).says(member_statuses=(types.MemberStatus("c-0", 0),)),
         "Creating",
     ),
     "the second joins": (fresh().says(member_statuses=JOINED_ONCE), "Creating"),

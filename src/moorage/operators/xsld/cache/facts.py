@@ -284,7 +284,7 @@ def phase(seen: Seen, standing: decision.StepTaken | None) -> str:
         return "Failed"
     if observed.value_of(seen.objects) is None or seen.there.workload is None:
         return "Pending"
-    if not seen.status.member_statuses or not any(m.state for m in seen.status.member_statuses):
+    if standing is not None and not any(m.state for m in seen.status.member_statuses):
         return "Creating"
     if degraded(seen).status:
         return "Updating" if updating(seen).status else "Degraded"
