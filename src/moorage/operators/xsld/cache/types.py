@@ -158,8 +158,16 @@ class Tls(msgspec.Struct, frozen=True, rename="camel"):
         str, msgspec.Meta(max_length=253, description="A Secret whose ca.crt signs the members' certificates.")
     ] = ""
     insecure_skip_verify: Annotated[
-        bool, msgspec.Meta(description="Takes any certificate, as self-signed ones are the product's way.")
+        bool,
+        msgspec.Meta(
+            description="Takes any certificate, as self-signed ones are the product's way, unless caSecretRef is given."
+        ),
     ] = True
+
+    @property
+    def verified(self) -> bool:
+        """Whether the members' certificates are verified: always where it is said by whom they are signed."""
+        return bool(self.ca_secret_ref) or not self.insecure_skip_verify
 
 
 class DisruptionBudget(msgspec.Struct, frozen=True):
