@@ -14,18 +14,24 @@ Int32 = {"format": "int32"}
 SPECIALS = "~!@#$%^&*()_+=:;'[]{}|<>,.?/-"
 PASSWORD_RULE = (
     "at least 10 characters, with a digit, an upper-case letter and one of "
-    "~!@#$%^&*()_-+=:;'[]{}|<>,.?/ , and no double quote"
+    "~!@#$%^&*()_-+=:;'[]{}|<>,.?/ , and no double quote or control character"
 )
 
 
 def password_fault(text: str) -> str:
-    """Why `text` can't be an administrator's password or a group's secret key, or an empty string."""
+    """Why `text` can't be an administrator's password or a group's secret key, or an empty string.
+
+    A line break at its end is taken off by every shell that reads it, so that people would be refused.
+    """
+    if text != text.rstrip("\r\n"):
+        return "it ends with a line break, as echo makes one: make the Secret with printf '%s' or with --from-literal"
     sound = (
         len(text) >= 10
         and any(c in "0123456789" for c in text)
         and any("A" <= c <= "Z" for c in text)
         and any(c in SPECIALS for c in text)
         and '"' not in text
+        and not any(c < " " or c == "\x7f" for c in text)
     )
     return "" if sound else f"it must have {PASSWORD_RULE}"
 
@@ -35,7 +41,7 @@ def _password(field: str) -> tuple[crd.Rule, ...]:
         crd.Rule(
             f"!has(self.{field}) || (self.{field}.matches('[0-9]') && self.{field}.matches('[A-Z]')"
             f" && self.{field}.matches('[-~!@#$%^&*()_+=:;\\'\\\\[\\\\]{{}}|<>,.?/]')"
-            f" && !self.{field}.contains('\"'))",
+            f" && !self.{field}.contains('\"') && !self.{field}.matches('[[:cntrl:]]'))",
             f"{field} must have {PASSWORD_RULE}",
             field_path=f".{field}",
         ),
