@@ -374,10 +374,21 @@ def test_the_report_of_a_healthy_cache() -> None:
                 "state": "Online",
                 "catalog": True,
                 "image": "ibmcom/xsld:latest",
+                "onlineSince": ago(1000),
             }
             for n in range(3)
         ],
     } == told(cache().but(grids=grids))
+
+
+def test_since_when_a_member_is_online_is_kept_until_it_is_not() -> None:
+    def since(it: states.It) -> str:
+        return str(told(it)["memberStatuses"][2]["onlineSince"])
+
+    assert ago(50) == since(cache().online_since(2, 50))
+    assert ago(0) == since(cache().online_since(2, None))
+    assert "" == since(cache().online_since(2, 50).off(2))
+    assert "" == since(cache().online_since(2, 50).pod(2, ready=False)), "its pod is another, or starts anew"
 
 
 def test_a_report_is_of_the_status_type() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from moorage.operators.xsld.cache import build, kind, types
 from moorage.operators.xsld.group import admin, answers
-from moorage.runtime import observed, source
+from moorage.runtime import decision, observed, source
 from tests.unit.runtime import fake_api
 from tests.unit.xsld import states
 from tests.unit.xsld.test_cache_kind import NAMED, PLAIN, started
@@ -176,3 +176,28 @@ async def test_a_secret_that_is_wrong_is_why_nobody_is_asked() -> None:
 )
 def test_certificates_are_verified_where_it_is_said_by_whom_they_are_signed(tls: types.Tls, verified: bool) -> None:
     assert verified is tls.verified
+
+
+# --- what came of a request ------------------------------------------------------------------------------------------
+
+OUTCOMES: dict[str, tuple[Exception | None, bool]] = {
+    # id: (what is raised, whether it was certainly not carried out)
+    "it was taken": (None, False),
+    "no answer": (admin.AdminError(answers.Fault.TIMEOUT, "no answer", maybe=True), False),
+    "no connection": (admin.AdminError(answers.Fault.UNREACHABLE, "no connection"), True),
+    "another task runs": (admin.AdminError(None, "busy", status=409), True),
+    "nobody to send it to": (LookupError("c-1 has no address"), True),
+}
+
+
+@pytest.mark.parametrize(("error", "unsent"), OUTCOMES.values(), ids=OUTCOMES)
+async def test_what_was_certainly_not_carried_out_need_not_be_waited_for(error: Exception | None, unsent: bool) -> None:
+    async def work() -> decision.Outcome:
+        if error is not None:
+            raise error
+        return decision.Ok()
+
+    async with started(fake_api.FakeApi(), PLAIN) as made:
+        await made.hub.attempt("it", work(), decision.Conflict)
+        assert unsent is made.hub.unsent("it")
+        assert not made.hub.unsent("another")

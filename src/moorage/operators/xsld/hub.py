@@ -10,7 +10,7 @@ import asyncio
 import base64
 import binascii
 import hashlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Hashable
 from typing import Any
 
 import msgspec
@@ -110,6 +110,7 @@ class Hub:
         self._admins: dict[Place, tuple[str, admin.Admin]] = {}
         self._closing: set[asyncio.Task[None]] = set()
         self._paces: dict[Place, float] = {}
+        self._unsent: set[Hashable] = set()
         self.polls = source.Source[Place, answers.Polled](
             "group",
             self.poll,
@@ -147,7 +148,13 @@ class Hub:
             each.forget(reader)
         self.watches.leave(reader)
         self._paces.pop(place, None)
+        self._unsent.discard(place)
         self._drop(place)
+
+    def leave(self, reader: kind.Key) -> None:
+        """What lived in a group is gone."""
+        self.polls.forget(reader)
+        self._unsent.discard(reader)
 
     def set_pace(self, place: Place, seconds: float) -> None:
         """How often the group is asked; a group that is to be asked more often than before is asked at once."""
@@ -322,9 +329,24 @@ class Hub:
             raise admin.AdminError(answers.Fault.MALFORMED, str(error), maybe=True) from error
 
     async def attempt(
-        self, work: Awaitable[decision.Outcome], refused: Callable[[str], decision.Outcome]
+        self, whose: Hashable, work: Awaitable[decision.Outcome], refused: Callable[[str], decision.Outcome]
     ) -> decision.Outcome:
         """What came of a request that changes something. `refused` says what a refusal that stays leads to."""
+        outcome = await self._attempt(work, refused)
+        if isinstance(outcome, decision.Refused | decision.Conflict):
+            self._unsent.add(whose)
+        else:
+            self._unsent.discard(whose)
+        return outcome
+
+    def unsent(self, whose: Hashable) -> bool:
+        """Whether its last request was certainly not carried out. A memory that only saves waiting."""
+        return whose in self._unsent
+
+    @staticmethod
+    async def _attempt(
+        work: Awaitable[decision.Outcome], refused: Callable[[str], decision.Outcome]
+    ) -> decision.Outcome:
         try:
             return await work
         except LookupError as error:
@@ -350,7 +372,7 @@ class Hub:
         def refused(words: str) -> decision.Outcome:
             return decision.Ok({"currentTask": msgspec.to_builtins(msgspec.structs.replace(current, refused=words))})
 
-        return await self.attempt(send(), refused)
+        return await self.attempt(obj.metadata.key, send(), refused)
 
     def _command(self, obj: types.XsldCache, current: types.CurrentTask) -> dict[str, Any]:
         said, place = self.settings.dialect, obj.metadata.key
@@ -389,4 +411,4 @@ class Hub:
             await self.ask(obj.metadata.key, str(args["endpoint"]), "PUT", path)
             return decision.Ok()
 
-        return await self.attempt(send(), lambda words: decision.Refused(Reason.NOT_CANCELLED, words))
+        return await self._attempt(send(), lambda words: decision.Refused(Reason.NOT_CANCELLED, words))

@@ -290,6 +290,7 @@ def _member(seen: Seen, member: answers.Member) -> dict[str, Any]:
         "state": member.status,
         "catalog": member.catalog,
         "image": pod.image,
+        "onlineSince": seen.online_since(member.name),
     }
 
 

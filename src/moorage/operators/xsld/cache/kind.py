@@ -130,6 +130,7 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
             # a Secret of ours that differs is no fault of the user's: it is written anew
             credentials=observed.Fresh("") if observed.value_of(told) == hubs.DIFFERS else told,
             entrypoint=_fault_of(entrypoint),
+            unsent=self.hub.unsent(place),
             wanted=wanted,
             objects=observed.not_yet("objects"),
             polled=polled,
@@ -217,7 +218,7 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
     def _volume(self, it: dict[str, Any], seen: seen_.Seen, key: kind.Key) -> seen_.VolumeSeen:
         metadata, spec = it["metadata"], it.get("spec") or {}
         size = ((spec.get("resources") or {}).get("requests") or {}).get("storage", "")
-        wanted, have = forms.quantity(seen.spec.storage.size), forms.quantity(size)
+        wanted, have = types.whole_bytes(seen.spec.storage.size), types.whole_bytes(size)
         expandable: bool | None = None
         if wanted and have and have < wanted:
             expandable = observed.value_of(self.hub.classes.read(spec.get("storageClassName") or "", key))

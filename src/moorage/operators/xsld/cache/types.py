@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Any, Literal
 
 import msgspec
 
-from moorage.api import crd, meta
+from moorage.api import crd, forms, meta
 from moorage.api import status as api_status
 from moorage.operators.xsld import names
 
@@ -308,6 +309,7 @@ class MemberStatus(msgspec.Struct, frozen=True, rename="camel"):
     state: str = ""
     catalog: bool = False
     image: str = ""
+    online_since: Annotated[str, msgspec.Meta(description="Since when it is Online; empty while it is not.")] = ""
 
 
 class Replication(msgspec.Struct, frozen=True):
@@ -443,6 +445,17 @@ def definition() -> dict[str, object]:
 def seconds(text: str) -> float:
     """A duration of the spec, such as 15m, in seconds."""
     return int(text[:-1]) * {"s": 1.0, "m": 60.0, "h": 3600.0}[text[-1]]
+
+
+def whole_bytes(size: str) -> int:
+    """A quantity in bytes, a part of one rounded up; 0 for what is none."""
+    return math.ceil(forms.quantity(size) or 0)
+
+
+def claimed(size: str) -> str:
+    """What is asked of a claim for that size: the API server would keep 0.3Gi as 322122547200m, thousandths of bytes."""
+    whole = whole_bytes(size)
+    return size if whole == forms.quantity(size) else str(whole)
 
 
 def image_to_run(obj: XsldCache) -> str:
