@@ -69,7 +69,7 @@ for _command in REASONS:
     _at, _reason, _failure = endpoint(_command), REASONS[_command], FAILURES[_command]
     EACH |= {
         f"{_command}: runs": row(
-            before(_command).runs(_at, task()), running(_command), f"task 7 at c-{_at} is under way"
+            before(_command).runs(_at, task()), running(_command), f"task 7 at c-{_at} is at 30 %"
         ),
         f"{_command}: runs, found by its intent": row(
             before(_command, id=0).runs(_at, task(9)), acts(_reason, "remember currentTask"), "task 9 was found again"

@@ -1,4 +1,4 @@
-"""Whose an object is. Labels are for anybody to set, who may make objects in the namespace; so ownership counts. Pure."""
+"""Whose an object is: by its owner, as labels are set by anybody who may make objects in the namespace. Pure."""
 
 from __future__ import annotations
 

@@ -319,7 +319,7 @@ class Reason(decision.Reason):
     )
     MAJORITY = (
         "MajorityOnline",
-        "Most members that have joined are Online, and the primary answers: clients are served, and grids can be edited.",
+        "Most members that have joined are Online, and the primary answers: clients are served, grids can be edited.",
         "the missing members are awaited; MembersReady and Degraded tell of them",
     )
     UNAVAILABLE = (
@@ -334,8 +334,8 @@ class Reason(decision.Reason):
     )
     CERTIFICATES_NOT_VERIFIED = (
         "CertificatesNotVerified",
-        "Any certificate is taken, as the product signs its own: the administrator's password goes to whoever answers at "
-        "the address of a pod of the cache.",
+        "Any certificate is taken, as the product signs its own: the administrator's password goes to whoever answers "
+        "at the address of a pod of the cache.",
         "nothing has to be done; whoever wants certificates verified names their authority in spec.tls.caSecretRef",
     )
     ALL_ONLINE = (

@@ -156,7 +156,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return self.group.names if self.group else frozenset(m.name for m in self.status.member_statuses)
 
     def online_since(self, name: str) -> str:
-        """Since when that member is Online, as status remembers it; of one that has just come, now. Empty: it is not."""
+        """Since when that member is Online, as status remembers it; of one that has just come, now. Empty: never."""
         member = self.group.member(name) if self.group else None
         if member is None or not member.online:
             return ""

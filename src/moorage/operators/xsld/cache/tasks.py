@@ -141,7 +141,7 @@ def _without_task(seen: Seen, current: types.CurrentTask, *, answered: bool, sai
 
 
 def _unanswered(seen: Seen, current: types.CurrentTask, age: float, said: str) -> Verdict:
-    """A command of which nothing shows: it was not sent, or it got no answer and may still be carried out for a while."""
+    """Of a command nothing shows: it was not sent, or it got no answer and may still be carried out for a while."""
     reason, limit = _UNDER_WAY[current.command], seen.limits.unanswered_seconds
     if seen.unsent:
         action = decision.Remember(why="it was not sent", fields={"currentTask": None})
@@ -166,7 +166,7 @@ def _running(seen: Seen, current: types.CurrentTask, task: answers.Task, said: s
         return Act(_UNDER_WAY[current.command], f"{said}: task {task.id} was found again", (note,))
     return Wait(
         _UNDER_WAY[current.command],
-        f"{said}: task {task.id} at {current.endpoint} is under way",
+        f"{said}: task {task.id} at {current.endpoint} is at {task.progress} %",
         on="group",
         within=limit,
         again=seen.busy,

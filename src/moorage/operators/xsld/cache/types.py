@@ -453,7 +453,7 @@ def whole_bytes(size: str) -> int:
 
 
 def claimed(size: str) -> str:
-    """What is asked of a claim for that size: the API server would keep 0.3Gi as 322122547200m, thousandths of bytes."""
+    """What is asked of a claim for that size: the API server would keep 0.3Gi as 322122547200m."""
     whole = whole_bytes(size)
     return size if whole == forms.quantity(size) else str(whole)
 
