@@ -38,7 +38,7 @@ CONFIG = config.Config(
     accounts="test-moorage-accounts",
     cluster_role="test-moorage-xsld-namespace",
     poll=config.Poll(task_seconds=0.2, busy_seconds=0.2, idle_seconds=0.4),
-    retry=config.Retry(attempts=5, base_seconds=0.2, cap_seconds=2.0),
+    retry=config.Retry(attempts=5, base_seconds=0.2, cap_seconds=2.0, unanswered_seconds=1.0),
     dialect=dialect.Dialect(join_host="{address}"),
     resync_seconds=30.0,
 )

@@ -49,6 +49,7 @@ CREATED: list[tuple[str, dict[str, Any], str]] = [
     ("cache", {"adminPwd": "xs-admin-1!"}, f"adminPwd {PASSWORD}"),
     ("cache", {"adminPwd": "XsAdmin2020"}, f"adminPwd {PASSWORD}"),
     ("cache", {"adminPwd": 'Xs-Admin-"1'}, f"adminPwd {PASSWORD}"),
+    ("cache", {"adminPwd": "Xs-Admin-2020\n"}, f"adminPwd {PASSWORD}"),
     ("cache", {"adminPwd": "Xs-Adm-20"}, "should be at least 10 chars long"),
     ("cache", {"secretKey": "Xs-Secret-x"}, f"secretKey {PASSWORD}"),
     ("cache", {"adminPwd": None}, "give both adminPwd and secretKey, or neither"),
@@ -186,6 +187,7 @@ async def test_names(server: Server) -> None:
 async def test_server_and_operator_agree_on_passwords(server: Server) -> None:
     """Character by character: what the one takes, the other does."""
     tried = [f"Password1{character}" for character in string.punctuation]
+    tried += [f"Pass{character}word1!" for character in map(chr, (*range(32), 127))]
     taken = [
         text
         for text in tried

@@ -70,7 +70,7 @@ def test_configuration_file(render: Any) -> None:
                 "accounts": "moorage-accounts",
                 "clusterRole": "moorage-xsld-namespace",
                 "poll": {"taskSeconds": 2, "busySeconds": 10, "idleSeconds": 30},
-                "retry": {"attempts": 5, "baseSeconds": 10, "capSeconds": 300},
+                "retry": {"attempts": 5, "baseSeconds": 10, "capSeconds": 300, "unansweredSeconds": 30},
                 "dialect": {},
                 "resyncSeconds": 600,
             },

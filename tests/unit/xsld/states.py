@@ -239,7 +239,17 @@ class It(msgspec.Struct, frozen=True):
         it = self.but(stories={n: told for n, told in self.stories.items() if n not in ordinals})
         for ordinal in ordinals:
             it = it.member(ordinal)
-        return it.says(member_statuses=tuple(types.MemberStatus(m.name, n) for n, m in it.members.items()))
+        known = tuple(types.MemberStatus(m.name, n, online_since=ago(1000)) for n, m in it.members.items())
+        return it.says(member_statuses=known)
+
+    def online_since(self, ordinal: int, seconds: float | None) -> It:
+        """A member is Online for so long, as status remembers it; None: it was not when last seen."""
+        since = "" if seconds is None else ago(seconds)
+        known = (
+            msgspec.structs.replace(it, online_since=since) if it.ordinal == ordinal else it
+            for it in self.status.member_statuses
+        )
+        return self.says(member_statuses=tuple(known))
 
     # --- what is observed ----------------------------------------------------------------------------------------
 
@@ -309,7 +319,8 @@ def cache(size: int = 3, **spec: Any) -> It:
         members=size,
         primary="c-0",
         member_statuses=tuple(
-            types.MemberStatus(m.name, n, m.address, m.address, m.status) for n, m in members.items()
+            types.MemberStatus(m.name, n, m.address, m.address, m.status, online_since=ago(1000))
+            for n, m in members.items()
         ),
     )
     return It(

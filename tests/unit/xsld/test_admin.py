@@ -17,3 +17,37 @@ async def test_once_closed_it_opens_nothing_anew() -> None:
     with pytest.raises(admin.AdminError, match="credentials have changed, or the cache is gone"):
         await it.call(TARGET, "GET", "/grid")
     assert answers.Fault.UNREACHABLE == (await it.answer(TARGET)).fault
+
+
+class Telling(admin.Admin):
+    """A member that has ended the task's listing, and tells of it by its own status call alone."""
+
+    def __init__(self, said: object) -> None:
+        super().__init__(dialect.Dialect(), admin.Credentials("", ""), admin.tls(None, verify=False))
+        self._told = said
+
+    async def call(self, target: admin.Target, method: str, path: str, body: object = None) -> object:
+        return self._told
+
+
+TOLD: dict[str, tuple[object, answers.Task | None]] = {
+    # id: (what the status call says, what is known of the task)
+    "an object": ({"status": "Running", "progress": 45}, answers.Task(7, "", "", answers.Phase.RUNNING, 45)),
+    "one without progress": ({"status": "Running"}, answers.Task(7, "", "", answers.Phase.RUNNING)),
+    "a text": ("Task Success", answers.Task(7, "", "", answers.Phase.DONE)),
+    "nothing that is known": ({"status": "Rolling"}, None),
+}
+
+
+@pytest.mark.parametrize(("said", "task"), TOLD.values(), ids=TOLD)
+async def test_what_the_status_call_says_of_a_task_counts(said: object, task: answers.Task | None) -> None:
+    answer = await Telling(said).followed(TARGET, answers.Answer("c-0", "uid-0", "127.0.0.1"), 7)
+
+    assert ((task,) if task else ()) == answer.tasks
+
+
+async def test_progress_that_the_status_call_lacks_is_that_of_the_list() -> None:
+    listed = answers.Task(7, "C", "d", answers.Phase.RUNNING, 30)
+    answer = answers.Answer("c-0", "uid-0", "127.0.0.1", tasks=(listed,))
+
+    assert (listed,) == (await Telling({"status": "Running"}).followed(TARGET, answer, 7)).tasks

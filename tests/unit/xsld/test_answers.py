@@ -220,10 +220,24 @@ TASKS = {
         {"taskId": 1, "status": "Rolling"},
         answers.Task(1, "", "", answers.Phase.RUNNING),
     ),
-    "progress that is no number is none": (
-        {"taskId": 1, "status": "Running", "progress": "45"},
-        answers.Task(1, "", "", answers.Phase.RUNNING),
-    ),
+    **{
+        f"progress as {progress!r}": (
+            {"taskId": 1, "status": "Running", "progress": progress},
+            answers.Task(1, "", "", answers.Phase.RUNNING, percent),
+        )
+        for progress, percent in (
+            ("45", 45),
+            (45.9, 45),
+            ("45 %", 45),
+            ("100%", 100),
+            (250, 100),
+            (-1, 0),
+            ("half", 0),
+            ("nan", 0),
+            ("inf", 0),
+            (True, 0),
+        )
+    },
     "zero is an id": ({"taskId": 0, "status": "Success"}, answers.Task(0, "", "", answers.Phase.DONE)),
     "no id": ({"status": "Running"}, None),
     "an id that is none": ({"taskId": "x", "status": "Running"}, None),

@@ -150,6 +150,12 @@ LANDS: dict[str, tuple[dict[str, Any], str, Any, Any]] = {
         "2Gi",
         "100Mi",
     ),
+    "a size that is no number of bytes": (
+        {"storage": {"size": "0.3Gi"}},
+        "volumeClaimTemplates.0.spec.resources.requests.storage",
+        "322122548",
+        "100Mi",
+    ),
     "storage class": (
         {"storage": {"storageClassName": "fast"}},
         "volumeClaimTemplates.0.spec.storageClassName",

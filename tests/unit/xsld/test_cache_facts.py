@@ -59,7 +59,7 @@ TABLE: dict[str, dict[str, True_]] = {
     },
     "Available": {
         "all are online": row(unavailable, True, "Available", "3 of 3"),
-        "not looked at yet": row(cache().fact(polled=NOT_YET), None, "Looking"),
+        "not looked at yet": row(fresh().fact(polled=NOT_YET), None, "Looking"),
         "can't be looked at": row(cache().fact(polled=DOWN), None, "Looking", "the server is down"),
         "asked anew: as it was last seen": row(
             unavailable.fact(polled=observed.Stale(cache().polled, 0.0, "x")), True, "Available"
@@ -73,7 +73,23 @@ TABLE: dict[str, dict[str, True_]] = {
         "it was, and more than half are online": row(begun.off(3), True, "MajorityOnline"),
         "it was, and few are online": row(cache().off(1, 2), False, "MembersNotOnline", "1 of 3"),
         "it was not, and most are online": row(unavailable.off(2), False, "MembersNotOnline"),
-        "it was for another spec": row(cache().wants(size=4).off(3), False, "MembersNotOnline", "3 of 4"),
+        "it was not, as its primary restarted, and most are online": row(
+            unavailable.says(good_image="x").off(2), True, "MajorityOnline", "2 of 3 that have joined"
+        ),
+        "the copy has taken over": row(
+            unavailable.says(good_image="x").primary(1).off(0), True, "MajorityOnline", "2 of 3"
+        ),
+        "the first step of an update": row(cache().wants(image="new").off(2), True, "MajorityOnline"),
+        "more are wanted than have joined": row(
+            cache().wants(size=9), True, "MajorityOnline", "3 of 3 that have joined"
+        ),
+        "who joins does not count": row(
+            cache(2).wants(size=4).member(2, online=False, status="Joining"), True, "MajorityOnline", "2 of 2"
+        ),
+        "nor one that we have join, before its pod is ready": row(
+            cache(1).wants(size=2).pod(1, ready=False).member(1).asked("Join", 1, 1), True, "MajorityOnline", "1 of 1"
+        ),
+        "few of those who have joined": row(cache().wants(size=4).off(1, 2), False, "MembersNotOnline", "1 of 3"),
         "nothing is known of before": row(cache().says(conditions=()).off(2), False, "MembersNotOnline"),
         "a pod that is down is told before the group notices": row(
             unavailable.pod(2, running=False).fact(polled=observed.Fresh(cache().polled)), False, "MembersNotOnline"
@@ -107,11 +123,16 @@ TABLE: dict[str, dict[str, True_]] = {
         "a pod is down": row(
             cache().pod(1, running=False).fact(polled=observed.Fresh(cache().polled)), True, "GroupDegraded", "c-1"
         ),
+        "one that has just joined, before its pod is ready": row(
+            cache(2).pod(1, ready=False).asked("Join", 1, 1), False, "Stands"
+        ),
+        "another one meanwhile": row(cache().off(2).pod(1, ready=False).asked("Join", 1, 1), True, "GroupDegraded"),
+        "not asked": row(cache().fact(polled=DOWN), None, "Looking", "the server is down"),
     },
     "Watching": {
         "the group is read": row(cache(), True, "Watching"),
         "nobody answers": row(cache().mute(0, 1, 2), False, "GroupUnreachable"),
-        "not asked": row(cache().fact(polled=NOT_YET), False, "GroupUnreachable"),
+        "not asked": row(cache().fact(polled=NOT_YET), None, "Looking"),
         "the password is refused": row(
             cache().mute(0, 1, 2, fault=answers.Fault.UNAUTHORIZED), False, "CredentialsRejected"
         ),
@@ -171,6 +192,7 @@ TABLE: dict[str, dict[str, True_]] = {
         "a member is off": row(cache().off(2), True, "GroupDegraded", "c-2"),
         "the primary is away": row(cache().mute(0), True, "PrimaryUnavailable"),
         "nobody answers": row(cache().mute(0, 1, 2), True, "GroupUnreachable"),
+        "not asked": row(cache().fact(polled=DOWN), None, "Looking"),
     },
     "ReplicationHealthy": {
         "there is a copy": row(cache(), True, "Stands", "c-1 holds the copy"),
@@ -182,6 +204,13 @@ TABLE: dict[str, dict[str, True_]] = {
             cache().pod(1, running=False).fact(polled=observed.Fresh(cache().polled)), False, "ReplicationMissing"
         ),
         "nobody tells": row(cache().mute(0, 1, 2), None, "GroupUnreachable"),
+    },
+    "TransportVerified": {
+        "by nobody": row(cache(), False, "CertificatesNotVerified", "any certificate is taken"),
+        "by the authorities that the operator knows": row(
+            cache(tls={"insecureSkipVerify": False}), True, "CertificatesVerified", "the operator's image"
+        ),
+        "by one that is named": row(cache(tls={"caSecretRef": "ca"}), True, "CertificatesVerified", "Secret ca"),
     },
 }
 ROWS = {f"{type_}: {name}": (type_, it) for type_, rows in TABLE.items() for name, it in rows.items()}
@@ -196,13 +225,28 @@ def test_facts(type_: str, it: True_) -> None:
     assert it.says in found.message
 
 
+UNSEEN = ("Available", "MembersReady", "Degraded", "Watching", "Recovering", "ReplicationHealthy")
+
+
+@pytest.mark.parametrize("status", ["True", "False"])
+@pytest.mark.parametrize("type_", UNSEEN)
+def test_a_group_that_was_not_asked_yet_stands_as_it_stood(type_: str, status: conditions.Verdict) -> None:
+    """After a restart of the operator nothing has happened to it."""
+    stood = (conditions.Condition(type_, status, "Somehow", "it stood", 1, ago(100)),)
+    it = cache().says(conditions=stood)
+
+    assert decision.Fact(type_, status == "True", "Somehow", "it stood") == BY_TYPE[type_](it.fact(polled=NOT_YET).seen)
+    assert "Somehow" != BY_TYPE[type_](it.fact(polled=DOWN).seen).reason
+    assert "Somehow" != BY_TYPE[type_](it.seen).reason
+
+
 def test_each_condition_has_one_fact_and_a_table() -> None:
     assert list(TABLE) == [fact(cache().seen).type for fact in facts.FACTS]
     assert facts.READY_FACTS <= TABLE.keys()
 
 
 LIFE: tuple[tuple[str, states.It, set[str]], ...] = (
-    ("created", cache().but(workload=None, pods={}).fact(polled=NOT_YET).says(member_statuses=()), set()),
+    ("created", fresh().but(workload=None, pods={}).fact(polled=NOT_YET), set()),
     ("the first member runs", fresh(), {"Watching", "Scaling"}),
     ("the second joins", fresh().asked("Join", 1, 1), {"Watching", "Scaling", "Joining"}),
     ("all have joined", cache().primary(0), {"Watching", "Available", "MembersReady"}),
@@ -222,7 +266,7 @@ LIFE: tuple[tuple[str, states.It, set[str]], ...] = (
     (
         "a larger size",
         cache().wants(size=4),
-        {"Watching", "Scaling", "ReplicationHealthy"},
+        {"Watching", "Available", "Scaling", "ReplicationHealthy"},
     ),
     (
         "a smaller size",
@@ -334,10 +378,21 @@ def test_the_report_of_a_healthy_cache() -> None:
                 "state": "Online",
                 "catalog": True,
                 "image": "ibmcom/xsld:latest",
+                "onlineSince": ago(1000),
             }
             for n in range(3)
         ],
     } == told(cache().but(grids=grids))
+
+
+def test_since_when_a_member_is_online_is_kept_until_it_is_not() -> None:
+    def since(it: states.It) -> str:
+        return str(told(it)["memberStatuses"][2]["onlineSince"])
+
+    assert ago(50) == since(cache().online_since(2, 50))
+    assert ago(0) == since(cache().online_since(2, None))
+    assert "" == since(cache().online_since(2, 50).off(2))
+    assert "" == since(cache().online_since(2, 50).pod(2, ready=False)), "its pod is another, or starts anew"
 
 
 def test_a_report_is_of_the_status_type() -> None:

@@ -80,7 +80,10 @@ ROWS: dict[str, Row] = {
         fresh(2).pod(1, uid="another").fact(polled=observed.Fresh(fresh(2).polled)), "members_join", STARTING
     ),
     "nobody joins while half of the group is away": row(
-        cache(2).grown(3).wants(size=3).off(1), "members_join", DEGRADED, "c-1 not online; nobody joins meanwhile"
+        cache(2).grown(3).wants(size=3).off(1),
+        "members_join",
+        DEGRADED,
+        "only 1 of 2 members are Online by the group's word (c-1 not); nobody joins until most are",
     ),
     "most of it is enough": row(
         cache(3).grown(4).wants(size=4).off(2), "members_join", submits("Joining", "Join c-3 at c-3")

@@ -86,6 +86,17 @@ ROWS: dict[str, Row] = {
         Waits("Updating", "group", 1800.0, again=25.0),
         "c-2, c-3 came back less than 30s ago",
     ),
+    "one whose pod is ready for long, and that came Online a moment ago": row(
+        cache().old(0, 1).pod(2, ready_since=NOW - 300.0).online_since(2, 10.0),
+        ROLLS,
+        Waits("Updating", "group", 1800.0, again=20.0),
+        "c-2 came back less than 30s ago",
+    ),
+    "one that has just come Online": row(
+        cache().old(0, 1).pod(2, ready_since=NOW - 300.0).online_since(2, None),
+        ROLLS,
+        Waits("Updating", "group", 1800.0, again=30.0),
+    ),
     "after that time it goes on": row(cache().old(0, 1).pod(2, ready_since=NOW - 30.0), ROLLS, evicts(1)),
     "the time is the user's": row(
         cache(updateStrategy={"settle": "5s"}).old(0, 1).pod(2, ready_since=NOW - 10.0), ROLLS, evicts(1)

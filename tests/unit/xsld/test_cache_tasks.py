@@ -69,7 +69,7 @@ for _command in REASONS:
     _at, _reason, _failure = endpoint(_command), REASONS[_command], FAILURES[_command]
     EACH |= {
         f"{_command}: runs": row(
-            before(_command).runs(_at, task()), running(_command), f"task 7 at c-{_at} is under way"
+            before(_command).runs(_at, task()), running(_command), f"task 7 at c-{_at} is at 30 %"
         ),
         f"{_command}: runs, found by its intent": row(
             before(_command, id=0).runs(_at, task(9)), acts(_reason, "remember currentTask"), "task 9 was found again"
@@ -112,8 +112,23 @@ for _command in REASONS:
             "the group does not show it",
         ),
         f"{_command}: nowhere, but it shows": row(after(_command), acts("TaskDone", ended(_command))),
-        f"{_command}: never begun": row(
-            before(_command, id=0), acts(_reason, "remember no-currentTask"), "not begun, to be asked anew"
+        f"{_command}: not sent": row(
+            before(_command, id=0).fact(unsent=True),
+            acts(_reason, "remember no-currentTask"),
+            "not sent, to be asked anew",
+        ),
+        f"{_command}: no answer came, and nothing shows yet": row(
+            before(_command, id=0, started_at=ago(5.0)),
+            Waits(_reason, "group", 60.0, again=BUSY),
+            f"c-{_at} gave no answer, and may begin it yet",
+        ),
+        f"{_command}: a moment before it counts as not begun": row(
+            before(_command, id=0, started_at=ago(30.0)), Waits(_reason, "group", 60.0, again=BUSY)
+        ),
+        f"{_command}: no answer came, and nothing shows": row(
+            before(_command, id=0, started_at=ago(31.0)),
+            acts(_failure, REMEMBERED),
+            f"c-{_at} gave no answer, and has not begun it",
         ),
         f"{_command}: lost": row(before(_command), acts(_failure, REMEMBERED), "its task is lost"),
         f"{_command}: lost among others": row(
@@ -337,7 +352,7 @@ def test_a_long_message_is_cut() -> None:
 
 def test_an_id_of_zero_is_none() -> None:
     """The task 0 of somebody else is not ours."""
-    it = before("Join", id=0).runs(2, task(0, description="somebody's"))
+    it = before("Join", id=0).fact(unsent=True).runs(2, task(0, description="somebody's"))
 
     assert ("own_task_is_followed", acts("Joining", "remember no-currentTask")) == states.decided(
         it.seen, control.STEPS
@@ -366,5 +381,5 @@ def test_a_task_that_ended_is_measured(command: str) -> None:
     assert decision.Ended(command, "refused", 60.0) == ended(before(command, refused="busy"))
 
 
-def test_what_was_never_begun_is_not_measured() -> None:
-    assert ended(before("Leave", id=0)) is None
+def test_what_was_not_sent_is_not_measured() -> None:
+    assert ended(before("Leave", id=0).fact(unsent=True)) is None

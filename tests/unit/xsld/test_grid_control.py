@@ -274,17 +274,21 @@ ROWS: dict[str, Row] = {
         acts("GridFailed", FAILURE),
         "Update of grid g: its task is lost",
     ),
-    "it was never begun": row(
-        NEW.asked("Create", task=0),
-        SHOWS,
-        acts("GridFailed", UNBEGUN),
-        "its task is lost",
+    "it was not sent": row(
+        NEW.asked("Create", task=0).fact(unsent=True), SHOWS, acts("GridFailed", UNBEGUN), "it was not begun"
+    ),
+    "no answer came, and it may begin yet": row(NEW.asked("Create", task=0), SHOWS, under_way("GridCreating")),
+    "nor did anything come of it": row(
+        NEW.asked("Create", task=0, age=31.0), SHOWS, acts("GridFailed", FAILURE), "it was not begun"
+    ),
+    "a task of before that was not sent anew": row(
+        NEW.asked("Create").fact(unsent=True).runs(), SHOWS, under_way("GridCreating")
     ),
     "the task 0 of somebody else is not ours": row(
-        NEW.asked("Create", task=0).runs(FAILED, number=0, message="not ours"),
+        NEW.asked("Create", task=0).fact(unsent=True).runs(FAILED, number=0, message="not ours"),
         SHOWS,
         acts("GridFailed", UNBEGUN),
-        "its task is lost",
+        "it was not begun",
     ),
     "who was asked for grids tells no tasks": row(
         NEW.asked("Create").fact(polled=observed.Fresh(answers.Polled((), "", (), ()))),
@@ -522,7 +526,8 @@ def test_a_failure_counts_and_begins_its_wait() -> None:
     assert {"asked": "", "taskId": 0, "attempts": 3, "failedAt": ago(0), "failedGeneration": 1} == remembered(
         NEW.asked("Create", **twice).runs(FAILED)
     )
-    assert 2 == remembered(NEW.asked("Create", task=0, **twice))["attempts"], "what was never begun is no failure"
+    unsent = NEW.asked("Create", task=0, **twice).fact(unsent=True)
+    assert 2 == remembered(unsent)["attempts"], "what was not sent is no failure"
 
 
 def test_a_failure_counts_for_the_spec_that_was_asked_for() -> None:

@@ -20,6 +20,9 @@ PASSWORDS = {
     "a special of none of the list": ("Abcdefg1§xx", False),
     "a space is no special": ("Abcdefg1 xx", False),
     "empty": ("", False),
+    "a line break in it": ("Secret-12\n34", False),
+    "a tab": ("Secret-12\t34", False),
+    "a character that deletes": ("Secret-1234\x7f", False),
 }
 
 
@@ -40,6 +43,29 @@ def test_a_fault_tells_the_rule_and_not_the_password() -> None:
     assert "hunter2" not in fault
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\n\n"])
+def test_a_line_break_at_the_end_is_told_with_what_to_do(end: str) -> None:
+    """A Secret that was made with echo: the shell of whoever logs in takes the line break off."""
+    fault = types.password_fault(f"Secret-1234{end}")
+
+    assert "ends with a line break" in fault
+    assert "printf" in fault
+
+
 @pytest.mark.parametrize(("text", "expected"), [("0s", 0.0), ("90s", 90.0), ("15m", 900.0), ("2h", 7200.0)])
 def test_durations_in_seconds(text: str, expected: float) -> None:
     assert expected == types.seconds(text)
+
+
+@pytest.mark.parametrize(
+    ("size", "expected"),
+    [
+        ("100Mi", "100Mi"),
+        ("1.5Gi", "1.5Gi"),  # whole bytes as it is
+        ("0.3Gi", "322122548"),
+        ("100m", "1"),
+        ("1", "1"),
+    ],
+)
+def test_a_claim_is_for_whole_bytes(size: str, expected: str) -> None:
+    assert expected == types.claimed(size)

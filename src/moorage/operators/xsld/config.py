@@ -21,6 +21,7 @@ class Retry(msgspec.Struct, frozen=True, rename="camel"):
     attempts: int = 5
     base_seconds: float = 10.0
     cap_seconds: float = 300.0
+    unanswered_seconds: float = 30.0  # for which a request that got no answer may be carried out still
 
     def after(self, attempts: int) -> float:
         """Seconds to wait after so many failures."""

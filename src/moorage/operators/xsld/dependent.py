@@ -84,7 +84,7 @@ class DependentKind(kind.Kind[O, S]):
 
     def forget(self, namespace: str, name: str) -> None:
         """See `Kind.forget`."""
-        self._caches.hub.polls.forget(self.key(namespace, name))
+        self._caches.hub.leave(self.key(namespace, name))
 
     def _meant(self, obj: O) -> list[cache_types.XsldCache]:
         """Those that may be meant; what is deleted means the one that it was made in, whatever its spec names."""

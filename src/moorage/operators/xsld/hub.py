@@ -10,7 +10,7 @@ import asyncio
 import base64
 import binascii
 import hashlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Hashable
 from typing import Any
 
 import msgspec
@@ -20,9 +20,9 @@ from moorage.kube import cache as kube_cache
 from moorage.kube import client as kube_client
 from moorage.kube import errors
 from moorage.operators import access
-from moorage.runtime import decision, kind, reasons, source, watches
+from moorage.runtime import decision, kind, observed, reasons, source, watches
 
-from . import config, names
+from . import config, names, owners
 from .cache import build, types
 from .group import admin, answers
 from .reasons import Reason
@@ -64,6 +64,18 @@ class View(watches.View):
         mine = [obj for obj in cache.items() if (obj["metadata"].get("labels") or {}).get(build.LABEL) == name]
         return sorted(mine, key=lambda obj: (len(obj["metadata"]["name"]), obj["metadata"]["name"]))
 
+    def pods_of(self, name: str) -> list[dict[str, Any]]:
+        """Pods of a StatefulSet of that name, and such as it will take for its own. The label is for anybody to set."""
+        return [pod for pod in self.of(self.pods, name) if owners.may_be_of(pod, name)]
+
+    def members_of(self, name: str, uid: str) -> list[dict[str, Any]]:
+        """Pods of the very StatefulSet that the cache with that uid owns: whom its password is for."""
+        workload = self.workloads.get(self.namespace, name)
+        if workload is None or not owners.is_controlled(workload, uid):
+            return []
+        mine = workload["metadata"]["uid"]
+        return [pod for pod in self.pods_of(name) if owners.is_controlled(pod, mine)]
+
 
 class Given(msgspec.Struct, frozen=True):
     """Where a spec says that the credentials are. Another spec is another: nothing that was read for it holds here."""
@@ -82,6 +94,13 @@ def given(obj: types.XsldCache) -> Given:
 Find = Callable[[str, str], types.XsldCache | None]
 
 
+def _address(pod: dict[str, Any]) -> str:
+    """Where the pod is reached. One that has ended, or is ending, has no address: it may be another's by now."""
+    status = pod.get("status") or {}
+    ended = status.get("phase") in ("Succeeded", "Failed") or "deletionTimestamp" in pod["metadata"]
+    return "" if ended else str(status.get("podIP") or "")
+
+
 class Hub:
     """Everything that is known of the groups, and done to them."""
 
@@ -91,6 +110,7 @@ class Hub:
         self._admins: dict[Place, tuple[str, admin.Admin]] = {}
         self._closing: set[asyncio.Task[None]] = set()
         self._paces: dict[Place, float] = {}
+        self._unsent: set[Hashable] = set()
         self.polls = source.Source[Place, answers.Polled](
             "group",
             self.poll,
@@ -128,7 +148,13 @@ class Hub:
             each.forget(reader)
         self.watches.leave(reader)
         self._paces.pop(place, None)
+        self._unsent.discard(place)
         self._drop(place)
+
+    def leave(self, reader: kind.Key) -> None:
+        """What lived in a group is gone."""
+        self.polls.forget(reader)
+        self._unsent.discard(reader)
 
     def set_pace(self, place: Place, seconds: float) -> None:
         """How often the group is asked; a group that is to be asked more often than before is asked at once."""
@@ -186,7 +212,7 @@ class Hub:
         print_ = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
         if place in self._admins and self._admins[place][0] == print_:
             return
-        context = admin.tls(ca.encode() if ca else None, verify=not tls.insecure_skip_verify)
+        context = admin.tls(ca.encode() if ca else None, verify=tls.verified)
         self._drop(place)
         self._admins[place] = print_, admin.Admin(self.settings.dialect, credentials, context)
         self.polls.refresh(place)
@@ -228,11 +254,15 @@ class Hub:
     # --- the group -----------------------------------------------------------------------------------------------
 
     async def poll(self, place: Place) -> answers.Polled:
-        """Ask every pod that has an address, now."""
+        """Ask every pod of the cache that has an address, now. Raises SourceError where that can't be done yet."""
         obj = self._object(place)
+        view = self.watches.peek(place[0])
+        if place not in self._admins or view is None or view.unsynced:
+            raise self._not_asked(obj)
         targets = self._targets(place)
-        if place not in self._admins or not targets:
-            return answers.Polled()
+        if not targets and any(_address(pod) for pod in view.pods_of(place[1])):
+            said = f"no pod with an address belongs to StatefulSet {place[1]} of this cache"
+            raise source.SourceError("NotOurs", f"{said}; nobody else is asked")
         asker = self._admins[place][1]
         remembered = [member.name for member in obj.status.member_statuses]
         current = obj.status.current_task
@@ -243,14 +273,27 @@ class Hub:
             self.credentials.refresh(given(obj))
         return polled
 
+    def _not_asked(self, obj: types.XsldCache) -> source.SourceError:
+        """Why nobody was asked so far: nothing is known by that, least of all that nobody answers."""
+        fault = observed.value_of(self.credentials.peek(given(obj)))
+        if fault and fault != DIFFERS:
+            return source.SourceError("NoCredentials", f"the group can't be asked: {fault}")
+        return source.SourceError(observed.NOT_YET, observed.not_yet(self.polls.name).message)
+
+    def may_ask(self, place: Place) -> None:
+        """What was missing to ask the group is there now."""
+        if place in self._admins:
+            self.polls.refresh(place)
+
     def _targets(self, place: Place) -> list[admin.Target]:
+        """Whom the password is sent to: by ownership, from the cache to its StatefulSet to its pods."""
         namespace, name = place
-        view = self.watches.peek(namespace)
-        pods = view.of(view.pods, name) if view else []
+        view, obj = self.watches.peek(namespace), self.find(*place)
+        pods = view.members_of(name, obj.metadata.uid) if view and obj else []
         return [
             admin.Target(it["metadata"]["name"], it["metadata"]["uid"], address, self._host(place, it))
             for it in pods
-            if (address := (it.get("status") or {}).get("podIP")) and not it["metadata"].get("deletionTimestamp")
+            if (address := _address(it))
         ]
 
     @staticmethod
@@ -286,9 +329,24 @@ class Hub:
             raise admin.AdminError(answers.Fault.MALFORMED, str(error), maybe=True) from error
 
     async def attempt(
-        self, work: Awaitable[decision.Outcome], refused: Callable[[str], decision.Outcome]
+        self, whose: Hashable, work: Awaitable[decision.Outcome], refused: Callable[[str], decision.Outcome]
     ) -> decision.Outcome:
         """What came of a request that changes something. `refused` says what a refusal that stays leads to."""
+        outcome = await self._attempt(work, refused)
+        if isinstance(outcome, decision.Refused | decision.Conflict):
+            self._unsent.add(whose)
+        else:
+            self._unsent.discard(whose)
+        return outcome
+
+    def unsent(self, whose: Hashable) -> bool:
+        """Whether its last request was certainly not carried out. A memory that only saves waiting."""
+        return whose in self._unsent
+
+    @staticmethod
+    async def _attempt(
+        work: Awaitable[decision.Outcome], refused: Callable[[str], decision.Outcome]
+    ) -> decision.Outcome:
         try:
             return await work
         except LookupError as error:
@@ -314,7 +372,7 @@ class Hub:
         def refused(words: str) -> decision.Outcome:
             return decision.Ok({"currentTask": msgspec.to_builtins(msgspec.structs.replace(current, refused=words))})
 
-        return await self.attempt(send(), refused)
+        return await self.attempt(obj.metadata.key, send(), refused)
 
     def _command(self, obj: types.XsldCache, current: types.CurrentTask) -> dict[str, Any]:
         said, place = self.settings.dialect, obj.metadata.key
@@ -353,4 +411,4 @@ class Hub:
             await self.ask(obj.metadata.key, str(args["endpoint"]), "PUT", path)
             return decision.Ok()
 
-        return await self.attempt(send(), lambda words: decision.Refused(Reason.NOT_CANCELLED, words))
+        return await self._attempt(send(), lambda words: decision.Refused(Reason.NOT_CANCELLED, words))

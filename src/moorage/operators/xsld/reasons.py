@@ -319,13 +319,24 @@ class Reason(decision.Reason):
     )
     MAJORITY = (
         "MajorityOnline",
-        "Most members are Online, and the primary answers.",
-        "the missing members are awaited",
+        "Most members that have joined are Online, and the primary answers: clients are served, grids can be edited.",
+        "the missing members are awaited; MembersReady and Degraded tell of them",
     )
     UNAVAILABLE = (
         "Unavailable",
-        "The primary, or most members, do not answer.",
-        "the members are awaited; the step where the cache stands says which, and why",
+        "The primary does not answer: grids and members can't be changed.",
+        "the primary is awaited, or its copy takes over; the step where the cache stands says which, and why",
+    )
+    CERTIFICATES_VERIFIED = (
+        "CertificatesVerified",
+        "The certificates of members are verified before the administrator's password is sent to them.",
+        "nothing",
+    )
+    CERTIFICATES_NOT_VERIFIED = (
+        "CertificatesNotVerified",
+        "Any certificate is taken, as the product signs its own: the administrator's password goes to whoever answers "
+        "at the address of a pod of the cache.",
+        "nothing has to be done; whoever wants certificates verified names their authority in spec.tls.caSecretRef",
     )
     ALL_ONLINE = (
         "AllOnline",

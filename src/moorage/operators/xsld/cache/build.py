@@ -216,7 +216,7 @@ def _claim(wanted: Wanted) -> dict[str, Any]:
     storage = wanted.spec.storage
     spec: dict[str, Any] = {
         "accessModes": list(storage.access_modes),
-        "resources": {"requests": {"storage": storage.size}},
+        "resources": {"requests": {"storage": types.claimed(storage.size)}},
     }
     if storage.storage_class_name is not None:
         spec["storageClassName"] = storage.storage_class_name

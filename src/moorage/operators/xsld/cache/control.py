@@ -88,10 +88,11 @@ def members_join(seen: Seen) -> Verdict:
         return DONE
     # by the group's own word: one whose pod is not ready may be ready only once it has company
     if seen.listed and 2 * len(seen.listed.online) <= len(group.members):
-        weak = ", ".join(m.name for m in group.members if not m.online)
+        weak = ", ".join(m.name for m in seen.listed.members if not m.online)
+        count = f"{len(seen.listed.online)} of {len(group.members)}"
         return Wait(
             Reason.GROUP_DEGRADED,
-            f"{weak} not online; nobody joins meanwhile",
+            f"only {count} members are Online by the group's word ({weak} not); nobody joins until most are",
             on="group",
             within=3600.0,
             again=seen.busy,

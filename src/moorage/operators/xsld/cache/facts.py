@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -30,21 +31,37 @@ def _primary_up(seen: Seen) -> bool:
     return observed.value_of(seen.objects) is not None and seen.primary is not None
 
 
+def _joined(seen: Seen) -> list[answers.Member]:
+    """Who has joined for good: not who is about to join or to leave, by the group's word or by what we asked for."""
+    task, moving = seen.status.current_task, _moving(seen)
+    about = task.target if task is not None and task.command in (tasks.JOIN, tasks.LEAVE) else ""
+    members = seen.group.members if seen.group else ()
+    return [m for m in members if m.name != about and m.status not in moving]
+
+
+def _formed(seen: Seen) -> bool:
+    """Whether the cache was as it was asked for once: from then on it is judged by who has joined."""
+    before = conditions.find(seen.status.conditions, "Available")
+    return bool(seen.status.good_image) or (before is not None and before.status == "True")
+
+
 def available(seen: Seen) -> Fact:
-    """True once `size` members are Online; from then on as long as most are, and the primary answers."""
+    """The group takes administrative writes, and most of its members serve; at first, all that are wanted."""
     if isinstance(seen.polled, observed.Failed):
         return Fact("Available", None, Reason.LOOKING, seen.polled.message)
     online = _online(seen) & set(_wanted(seen))
-    before = conditions.find(seen.status.conditions, "Available")
     said = f"{len(online)} of {seen.spec.size} members are Online"
     if not _primary_up(seen):
         return Fact("Available", False, Reason.UNAVAILABLE, f"the primary does not answer; {said}")
     if len(online) >= seen.spec.size:
         return Fact("Available", True, Reason.AVAILABLE, said)
-    held = before is not None and before.status == "True" and before.observed_generation == seen.meta.generation
-    if held and 2 * len(online) > seen.spec.size:
-        return Fact("Available", True, Reason.MAJORITY, said)
-    return Fact("Available", False, Reason.MEMBERS_NOT_ONLINE, said)
+    if not _formed(seen):
+        return Fact("Available", False, Reason.MEMBERS_NOT_ONLINE, said)
+    joined = _joined(seen)
+    serving = [m for m in joined if m.online]
+    most = 2 * len(serving) > len(joined)
+    of_joined = f"{len(serving)} of {len(joined)} that have joined are Online, {seen.spec.size} are wanted"
+    return Fact("Available", most, Reason.MAJORITY if most else Reason.MEMBERS_NOT_ONLINE, of_joined)
 
 
 def members_ready(seen: Seen) -> Fact:
@@ -59,10 +76,12 @@ def members_ready(seen: Seen) -> Fact:
 
 def degraded(seen: Seen) -> Fact:
     """Whether a member that had joined is not Online, or the primary is away."""
+    if isinstance(seen.polled, observed.Failed):
+        return Fact("Degraded", None, Reason.LOOKING, seen.polled.message)
     if seen.group is None:
         was = bool(seen.status.member_statuses)
         return Fact("Degraded", was, Reason.GROUP_UNREACHABLE if was else Reason.IDLE, "nobody answers" if was else "")
-    off = sorted(m.name for m in seen.group.members if m.name not in _online(seen) and m.status not in _moving(seen))
+    off = sorted(m.name for m in _joined(seen) if not m.online)
     if off:
         return Fact("Degraded", True, Reason.GROUP_DEGRADED, f"not online: {', '.join(off)}")
     if not _primary_up(seen):
@@ -79,9 +98,10 @@ def _moving(seen: Seen) -> tuple[str, str]:
 
 def watching(seen: Seen) -> Fact:
     """Whether the group's state is read."""
-    told = observed.value_of(seen.polled)
-    if told is None or seen.group is None:
-        if told is not None and told.rejected:
+    if isinstance(seen.polled, observed.Failed):
+        return Fact("Watching", None, Reason.LOOKING, seen.polled.message)
+    if seen.group is None:
+        if seen.polled.value.rejected:
             return Fact("Watching", False, Reason.CREDENTIALS_REJECTED, "the members refuse the password")
         return Fact("Watching", False, Reason.GROUP_UNREACHABLE, "nobody answers")
     return Fact("Watching", True, Reason.WATCHING, "")
@@ -148,8 +168,8 @@ def recovering(seen: Seen) -> Fact:
     if current is not None and current.command == tasks.FAILOVER:
         return Fact("Recovering", True, Reason.FAILING_OVER, f"{current.target} becomes the primary")
     fact = degraded(seen)
-    if fact.status:
-        return Fact("Recovering", True, fact.reason, fact.message)
+    if fact.status is not False:
+        return Fact("Recovering", fact.status, fact.reason, fact.message)
     return Fact("Recovering", False, Reason.IDLE, "")
 
 
@@ -165,6 +185,16 @@ def replication_healthy(seen: Seen) -> Fact:
     return Fact("ReplicationHealthy", False, Reason.REPLICATION_MISSING, "there is no copy at the moment")
 
 
+def transport_verified(seen: Seen) -> Fact:
+    """Whether it is verified who answers at a member's address, before the password is sent there."""
+    tls = seen.spec.tls
+    if tls.verified:
+        by = f"ca.crt of Secret {tls.ca_secret_ref}" if tls.ca_secret_ref else "an authority of the operator's image"
+        return Fact("TransportVerified", True, Reason.CERTIFICATES_VERIFIED, f"certificates must be signed by {by}")
+    said = "any certificate is taken at the addresses of the cache's pods; spec.tls.caSecretRef would have it verified"
+    return Fact("TransportVerified", False, Reason.CERTIFICATES_NOT_VERIFIED, said)
+
+
 def valid(seen: Seen) -> Fact:
     """Whether what the user gives can be worked with."""
     if not seen.allowed:
@@ -176,18 +206,37 @@ def valid(seen: Seen) -> Fact:
     return Fact("Valid", True, Reason.STANDS, "")
 
 
-FACTS: tuple[Callable[[Seen], Fact], ...] = (
+FactOf: TypeAlias = Callable[[Seen], Fact]
+
+
+def _as_it_was(fact: FactOf) -> FactOf:
+    """The same, but that a group which nobody has asked yet, as after a restart, stands as it stood."""
+
+    @functools.wraps(fact)
+    def told(seen: Seen) -> Fact:
+        found = fact(seen)
+        unseen = isinstance(seen.polled, observed.Failed) and seen.polled.reason == observed.NOT_YET
+        before = conditions.find(seen.status.conditions, found.type) if unseen and found.status is None else None
+        if before is None or before.status == "Unknown":
+            return found
+        return Fact(found.type, before.status == "True", before.reason, before.message)
+
+    return told
+
+
+FACTS: tuple[FactOf, ...] = (
     valid,
-    available,
-    members_ready,
-    degraded,
-    watching,
+    _as_it_was(available),
+    _as_it_was(members_ready),
+    _as_it_was(degraded),
+    _as_it_was(watching),
     joining,
     disjoining,
     scaling,
     updating,
-    recovering,
-    replication_healthy,
+    _as_it_was(recovering),
+    _as_it_was(replication_healthy),
+    transport_verified,
 )
 READY_FACTS = frozenset({"Available", "MembersReady"})
 
@@ -241,6 +290,7 @@ def _member(seen: Seen, member: answers.Member) -> dict[str, Any]:
         "state": member.status,
         "catalog": member.catalog,
         "image": pod.image,
+        "onlineSince": seen.online_since(member.name),
     }
 
 

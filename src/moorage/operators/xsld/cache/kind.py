@@ -18,7 +18,7 @@ from moorage.helm import pods as helm_pods
 from moorage.kube import cache as kube_cache
 from moorage.kube import errors
 from moorage.operators import access, tenancy
-from moorage.operators.xsld import config, names, shared
+from moorage.operators.xsld import config, names, owners, shared
 from moorage.operators.xsld import hub as hubs
 from moorage.runtime import apply, decision, kind, observed
 
@@ -130,6 +130,7 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
             # a Secret of ours that differs is no fault of the user's: it is written anew
             credentials=observed.Fresh("") if observed.value_of(told) == hubs.DIFFERS else told,
             entrypoint=_fault_of(entrypoint),
+            unsent=self.hub.unsent(place),
             wanted=wanted,
             objects=observed.not_yet("objects"),
             polled=polled,
@@ -138,6 +139,8 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
             moved = self._secret_moved(given, wanted.credentials[0])
             differs = ours and not moved and isinstance(told, observed.Fresh) and told.value == hubs.DIFFERS
             seen = msgspec.structs.replace(seen, objects=self._objects(seen, key, secret_differs=differs))
+            if isinstance(polled, observed.Failed) and not isinstance(seen.objects, observed.Failed):
+                self.hub.may_ask(place)
         self.hub.set_pace(place, _pace(obj, self._settings.poll))
         return seen
 
@@ -186,8 +189,8 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
             return observed.unsynced(unsynced[0].error, "objects")
         namespace, name = seen.meta.key
         pods = _pods(view, name)
-        volumes = tuple(self._volume(it, seen, key) for it in view.of(view.claims, name))
-        live = _mine(view.workloads.get(namespace, name), name)
+        volumes = tuple(each for it in view.of(view.claims, name) if (each := self._volume(it, seen, key)).ordinal >= 0)
+        live = _mine(view.workloads.get(namespace, name), seen.meta)
         workload = _workload(live) if live else None
         known = msgspec.structs.replace(seen, objects=observed.Fresh(seen_.Objects((), workload, pods, volumes)))
         if live and workload:
@@ -196,17 +199,18 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
                 workload, child=self._children.look(body, live), fixed=_fixed(body, live)
             )
         chief = known.primary.name if known.primary else seen.status.primary or names.pod(name, 0)
-        scripts = _mine(view.others[kinds.CONFIG_MAP].get(namespace, f"{name}-scripts"), name) or {}
+        scripts = _mine(view.others[kinds.CONFIG_MAP].get(namespace, f"{name}-scripts"), seen.meta) or {}
         alone = known.alone(str((scripts.get("data") or {}).get(build.ALONE, "")))
         wanted = build.children(seen.wanted, primary=chief, pods=known.replicas, alone=alone)
         children = []
         for child in wanted:
-            there = self._children.look(child.body, _mine(view.others[child.resource].get(namespace, child.name), name))
+            found = _mine(view.others[child.resource].get(namespace, child.name), seen.meta)
+            there = self._children.look(child.body, found)
             if secret_differs and child.resource == kinds.SECRET and there.uid:
                 there = msgspec.structs.replace(there, differs=("data",))
             children.append((child, there))
         surplus = _surplus(view, seen, {child.id for child in wanted}, pods, workload)
-        budget = _mine(view.others[kinds.DISRUPTION_BUDGET].get(namespace, name), name)
+        budget = _mine(view.others[kinds.DISRUPTION_BUDGET].get(namespace, name), seen.meta)
         return observed.Fresh(
             seen_.Objects(tuple(children), workload, pods, volumes, surplus, disruptions=_disruptions(budget))
         )
@@ -214,7 +218,7 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
     def _volume(self, it: dict[str, Any], seen: seen_.Seen, key: kind.Key) -> seen_.VolumeSeen:
         metadata, spec = it["metadata"], it.get("spec") or {}
         size = ((spec.get("resources") or {}).get("requests") or {}).get("storage", "")
-        wanted, have = forms.quantity(seen.spec.storage.size), forms.quantity(size)
+        wanted, have = types.whole_bytes(seen.spec.storage.size), types.whole_bytes(size)
         expandable: bool | None = None
         if wanted and have and have < wanted:
             expandable = observed.value_of(self.hub.classes.read(spec.get("storageClassName") or "", key))
@@ -264,10 +268,9 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
             )
         except errors.NotFound:
             return ""
-        owners = live["metadata"].get("ownerReferences") or []
-        strangers = [f"{it['kind']} {it['name']}" for it in owners if it["uid"] != obj.metadata.uid]
-        if _mine(live, obj.metadata.name) and not strangers:
+        if _mine(live, obj.metadata):
             return ""
+        strangers = owners.strangers(live, obj.metadata.uid)
         whose = f"belongs to {', '.join(strangers)}" if strangers else "is not this cache's"
         return f"{args['kind']} {args['name']} is there already and {whose}; delete it, or name the cache otherwise"
 
@@ -316,9 +319,11 @@ def _shared(obj: types.XsldCache) -> shared.CacheSeen:
     )
 
 
-def _mine(live: dict[str, Any] | None, cache: str) -> dict[str, Any] | None:
-    """The object if it is labelled as this cache's."""
-    return live if live and (live["metadata"].get("labels") or {}).get(build.LABEL) == cache else None
+def _mine(live: dict[str, Any] | None, cache: meta.ObjectMeta) -> dict[str, Any] | None:
+    """The object if it is labelled as this cache's, and owned by nobody else."""
+    if live is None or (live["metadata"].get("labels") or {}).get(build.LABEL) != cache.name:
+        return None
+    return None if owners.strangers(live, cache.uid) else live
 
 
 def _disruptions(budget: dict[str, Any] | None) -> int | None:
@@ -329,7 +334,7 @@ def _disruptions(budget: dict[str, Any] | None) -> int | None:
 
 
 def _pods(view: hubs.View, cache: str) -> tuple[seen_.PodSeen, ...]:
-    return tuple(_pod(it, cache) for it in view.of(view.pods, cache))
+    return tuple(_pod(it, cache) for it in view.pods_of(cache))
 
 
 def _pod(it: dict[str, Any], cache: str) -> seen_.PodSeen:

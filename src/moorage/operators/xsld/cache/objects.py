@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
-
-from moorage.api import forms, kinds, meta
+from moorage.api import kinds, meta
 from moorage.operators import access, steps
 from moorage.operators.xsld import names
 from moorage.operators.xsld.reasons import Reason
 from moorage.runtime import apply, decision, observed
 from moorage.runtime.decision import DONE, Act, Blocked, Verdict, Wait
 
-from . import build
+from . import build, types
 from .seen import Seen, VolumeSeen
 
 MINUTE = 60.0
@@ -190,8 +188,8 @@ def workload_is_right(seen: Seen) -> Verdict:
 
 def volumes_grow(seen: Seen) -> Verdict:
     """Volumes that are smaller than the spec says are asked to grow."""
-    wanted = forms.quantity(seen.spec.storage.size) or Decimal(0)
-    small = [v for v in seen.there.volumes if not v.deleting and (forms.quantity(v.size) or wanted) < wanted]
+    wanted = types.whole_bytes(seen.spec.storage.size)
+    small = [v for v in seen.there.volumes if not v.deleting and (types.whole_bytes(v.size) or wanted) < wanted]
     if not small:
         return DONE
     said = ", ".join(volume.name for volume in small)
@@ -202,12 +200,13 @@ def volumes_grow(seen: Seen) -> Verdict:
             f"{', '.join(stuck)} is of a storage class that does not let volumes grow",
             "set allowVolumeExpansion on the class, or set storage.size back",
         )
+    claimed = types.claimed(seen.spec.storage.size)
     actions = tuple(
         decision.Patch(
             why=f"{volume.size} is less than {seen.spec.storage.size}",
             resource=kinds.VOLUME_CLAIM,
             ref=kinds.VOLUME_CLAIM.ref(seen.meta.namespace, volume.name, volume.uid),
-            ops=({"op": "replace", "path": "/spec/resources/requests/storage", "value": seen.spec.storage.size},),
+            ops=({"op": "replace", "path": "/spec/resources/requests/storage", "value": claimed},),
         )
         for volume in small
     )

@@ -5,7 +5,7 @@ Highest ordinal first and the primary last. As catalog servers sit on the lowest
 
 from __future__ import annotations
 
-from moorage.api import kinds
+from moorage.api import conditions, kinds
 from moorage.operators.xsld import names
 from moorage.operators.xsld.reasons import Reason
 from moorage.runtime import decision
@@ -139,14 +139,20 @@ def _held_back(seen: Seen, pod: PodSeen) -> Wait | None:
     """
     settle = seen.spec.update_strategy.settle
     others, since = seen.known - {pod.name}, seen.now - types.seconds(settle)
-    if young := [other for other in seen.there.pods if other.name in others and other.ready_since > since]:
+    if young := [other for other in seen.there.pods if other.name in others and _back_since(seen, other) > since]:
         said = f"{', '.join(p.name for p in young)} came back less than {settle} ago; then {pod.name} is replaced"
-        left = max(p.ready_since for p in young) - since
+        left = max(_back_since(seen, p) for p in young) - since
         return Wait(Reason.UPDATING, said, on="group", within=1800.0, again=left)
     if seen.there.disruptions == 0:
         said = f"the disruption budget lets nobody go at the moment; {pod.name} is not replaced meanwhile"
         return Wait(Reason.UPDATE_WAITS, said, on="budget", within=1800.0)
     return None
+
+
+def _back_since(seen: Seen, pod: PodSeen) -> float:
+    """Since when its member works (epoch seconds): a pod is ready before the group has its member Online."""
+    online = seen.online_since(pod.name)
+    return max(pod.ready_since, conditions.epoch(online) if online else 0.0)
 
 
 def template_is_known(seen: Seen) -> Verdict:

@@ -100,6 +100,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     neighbours: int = 0  # other caches of the namespace
     credentials: observed.Observed[str]  # what is wrong with them
     entrypoint: observed.Observed[str]  # what is wrong with the user's script
+    unsent: bool = False  # the last command was certainly not carried out
     wanted: build.Wanted
     objects: observed.Observed[Objects]
     polled: observed.Observed[answers.Polled]
@@ -153,6 +154,14 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def known(self) -> frozenset[str]:
         """Who is a member, or was when last seen."""
         return self.group.names if self.group else frozenset(m.name for m in self.status.member_statuses)
+
+    def online_since(self, name: str) -> str:
+        """Since when that member is Online, as status remembers it; of one that has just come, now. Empty: never."""
+        member = self.group.member(name) if self.group else None
+        if member is None or not member.online:
+            return ""
+        before = next((it.online_since for it in self.status.member_statuses if it.name == name), "")
+        return before or conditions.timestamp(self.now)
 
     def alone(self, before: str) -> str:
         """Who may serve clients although it knows of nobody else: it is the whole group. Empty: nobody is.

@@ -122,8 +122,7 @@ def _without_task(seen: Seen, current: types.CurrentTask, *, answered: bool, sai
         return _success(seen, current, said)
     age = seen.now - conditions.epoch(current.started_at)
     if answered and not current.id:
-        action = decision.Remember(why="it was never begun", fields={"currentTask": None})
-        return Act(_UNDER_WAY[current.command], f"{said}: not begun, to be asked anew", (action,))
+        return _unanswered(seen, current, age, said)
     if answered:
         return _failure(seen, current, "its task is lost")
     if current.command != JOIN and seen.primary is not None and seen.primary.name != current.endpoint:
@@ -141,6 +140,18 @@ def _without_task(seen: Seen, current: types.CurrentTask, *, answered: bool, sai
     )
 
 
+def _unanswered(seen: Seen, current: types.CurrentTask, age: float, said: str) -> Verdict:
+    """Of a command nothing shows: it was not sent, or it got no answer and may still be carried out for a while."""
+    reason, limit = _UNDER_WAY[current.command], seen.limits.unanswered_seconds
+    if seen.unsent:
+        action = decision.Remember(why="it was not sent", fields={"currentTask": None})
+        return Act(reason, f"{said}: not sent, to be asked anew", (action,))
+    if age > limit:
+        return _failure(seen, current, f"{current.endpoint} gave no answer, and has not begun it")
+    said = f"{said}: {current.endpoint} gave no answer, and may begin it yet"
+    return Wait(reason, said, on="group", within=2 * limit, again=min(seen.busy, limit - age) or seen.busy)
+
+
 def _running(seen: Seen, current: types.CurrentTask, task: answers.Task, said: str) -> Verdict:
     age = seen.now - conditions.epoch(current.started_at)
     limit = _limit(seen, current.command)
@@ -155,7 +166,7 @@ def _running(seen: Seen, current: types.CurrentTask, task: answers.Task, said: s
         return Act(_UNDER_WAY[current.command], f"{said}: task {task.id} was found again", (note,))
     return Wait(
         _UNDER_WAY[current.command],
-        f"{said}: task {task.id} at {current.endpoint} is under way",
+        f"{said}: task {task.id} at {current.endpoint} is at {task.progress} %",
         on="group",
         within=limit,
         again=seen.busy,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Any, Literal
 
 import msgspec
 
-from moorage.api import crd, meta
+from moorage.api import crd, forms, meta
 from moorage.api import status as api_status
 from moorage.operators.xsld import names
 
@@ -14,18 +15,24 @@ Int32 = {"format": "int32"}
 SPECIALS = "~!@#$%^&*()_+=:;'[]{}|<>,.?/-"
 PASSWORD_RULE = (
     "at least 10 characters, with a digit, an upper-case letter and one of "
-    "~!@#$%^&*()_-+=:;'[]{}|<>,.?/ , and no double quote"
+    "~!@#$%^&*()_-+=:;'[]{}|<>,.?/ , and no double quote or control character"
 )
 
 
 def password_fault(text: str) -> str:
-    """Why `text` can't be an administrator's password or a group's secret key, or an empty string."""
+    """Why `text` can't be an administrator's password or a group's secret key, or an empty string.
+
+    A line break at its end is taken off by every shell that reads it, so that people would be refused.
+    """
+    if text != text.rstrip("\r\n"):
+        return "it ends with a line break, as echo makes one: make the Secret with printf '%s' or with --from-literal"
     sound = (
         len(text) >= 10
         and any(c in "0123456789" for c in text)
         and any("A" <= c <= "Z" for c in text)
         and any(c in SPECIALS for c in text)
         and '"' not in text
+        and not any(c < " " or c == "\x7f" for c in text)
     )
     return "" if sound else f"it must have {PASSWORD_RULE}"
 
@@ -35,7 +42,7 @@ def _password(field: str) -> tuple[crd.Rule, ...]:
         crd.Rule(
             f"!has(self.{field}) || (self.{field}.matches('[0-9]') && self.{field}.matches('[A-Z]')"
             f" && self.{field}.matches('[-~!@#$%^&*()_+=:;\\'\\\\[\\\\]{{}}|<>,.?/]')"
-            f" && !self.{field}.contains('\"'))",
+            f" && !self.{field}.contains('\"') && !self.{field}.matches('[[:cntrl:]]'))",
             f"{field} must have {PASSWORD_RULE}",
             field_path=f".{field}",
         ),
@@ -158,8 +165,16 @@ class Tls(msgspec.Struct, frozen=True, rename="camel"):
         str, msgspec.Meta(max_length=253, description="A Secret whose ca.crt signs the members' certificates.")
     ] = ""
     insecure_skip_verify: Annotated[
-        bool, msgspec.Meta(description="Takes any certificate, as self-signed ones are the product's way.")
+        bool,
+        msgspec.Meta(
+            description="Takes any certificate, as self-signed ones are the product's way, unless caSecretRef is given."
+        ),
     ] = True
+
+    @property
+    def verified(self) -> bool:
+        """Whether the members' certificates are verified: always where it is said by whom they are signed."""
+        return bool(self.ca_secret_ref) or not self.insecure_skip_verify
 
 
 class DisruptionBudget(msgspec.Struct, frozen=True):
@@ -294,6 +309,7 @@ class MemberStatus(msgspec.Struct, frozen=True, rename="camel"):
     state: str = ""
     catalog: bool = False
     image: str = ""
+    online_since: Annotated[str, msgspec.Meta(description="Since when it is Online; empty while it is not.")] = ""
 
 
 class Replication(msgspec.Struct, frozen=True):
@@ -429,6 +445,17 @@ def definition() -> dict[str, object]:
 def seconds(text: str) -> float:
     """A duration of the spec, such as 15m, in seconds."""
     return int(text[:-1]) * {"s": 1.0, "m": 60.0, "h": 3600.0}[text[-1]]
+
+
+def whole_bytes(size: str) -> int:
+    """A quantity in bytes, a part of one rounded up; 0 for what is none."""
+    return math.ceil(forms.quantity(size) or 0)
+
+
+def claimed(size: str) -> str:
+    """What is asked of a claim for that size: the API server would keep 0.3Gi as 322122547200m."""
+    whole = whole_bytes(size)
+    return size if whole == forms.quantity(size) else str(whole)
 
 
 def image_to_run(obj: XsldCache) -> str:

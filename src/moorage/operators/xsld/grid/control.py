@@ -33,6 +33,7 @@ class Seen(shared.Seen, frozen=True, kw_only=True):
     limits: config.Retry
     said: dialect.Dialect
     grid_name: str
+    unsent: bool = False  # the last request was certainly not carried out
 
     @property
     def grid(self) -> answers.Grid | None:
@@ -111,12 +112,19 @@ def what_was_asked_shows(seen: Seen) -> Verdict:
         failed = "the grid is in Error"
     late = seen.now - conditions.epoch(seen.status.asked_at) > TASK_LIMIT
     lost = task is None and not shows and (asked != CREATE or grid is None)
-    if failed or late or (lost and _old(seen)) or not seen.status.task_id:
-        return _failed(seen, asked, failed or ("no effect in time" if late else "its task is lost"))
+    unbegun = not seen.status.task_id and (seen.unsent or _unanswered(seen))
+    if failed or late or unbegun or (lost and _old(seen) and seen.status.task_id):
+        why = "no effect in time" if late else "it was not begun" if unbegun else "its task is lost"
+        return _failed(seen, asked, failed or why)
     reason = {CREATE: Reason.GRID_CREATING, UPDATE: Reason.GRID_UPDATING, DELETE: Reason.GRID_DELETING}[asked]
     said = f"{asked} of grid {seen.grid_name} is under way"
     again = min(2.0, seen.busy)
     return Wait(reason, said, on="group", within=TASK_LIMIT, again=again, since=seen.status.asked_at)
+
+
+def _unanswered(seen: Seen) -> bool:
+    """What got no answer may still be carried out for a while, and is not asked again in that."""
+    return seen.now - conditions.epoch(seen.status.asked_at) > seen.limits.unanswered_seconds
 
 
 def _superseded(seen: Seen) -> bool:
@@ -138,13 +146,13 @@ def _ended(seen: Seen, outcome: str) -> decision.Ended:
 
 
 def _failed(seen: Seen, asked: str, why: str) -> Verdict:
-    """Never begun is no failure of the grid: it is looked at anew. It counts for the spec that was asked for."""
+    """What was not sent is no failure of the grid: it is looked at anew. It counts for the spec that was asked for."""
     status = seen.status
     before = status.attempts if status.failed_generation == status.asked_generation else 0
     fields: dict[str, Any] = {
         "asked": "",
         "taskId": 0,
-        "attempts": before + (1 if status.task_id else 0),
+        "attempts": before + (0 if seen.unsent and not status.task_id else 1),
         "failedAt": conditions.timestamp(seen.now),
         "failedGeneration": status.asked_generation,
     }

@@ -44,6 +44,7 @@ class GridKind(dependent.DependentKind[types.DataGrid, control.Seen]):
             elsewhere=self._elsewhere(obj),
             older=self._older(obj),
             polled=polled,
+            unsent=self._caches.hub.unsent(self.key(*obj.metadata.key)),
         )
 
     def report(self, seen: control.Seen, _: decision.StepTaken | None) -> dict[str, Any]:
@@ -70,7 +71,7 @@ class GridKind(dependent.DependentKind[types.DataGrid, control.Seen]):
             said = {"asked": "", "refused": words, "refusedGeneration": obj.metadata.generation}
             return decision.Ok(said)
 
-        return await hub.attempt(send(), refused)
+        return await hub.attempt(self.key(*obj.metadata.key), send(), refused)
 
     async def _grid_is_gone(self, obj: types.DataGrid, args: dict[str, Any]) -> str:
         found = self._meant(obj)

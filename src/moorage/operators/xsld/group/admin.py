@@ -166,7 +166,9 @@ class Admin:
             return answer
         known = next((task for task in answer.tasks if task.id == number), answers.Task(number, "", "", phase))
         others = tuple(task for task in answer.tasks if task.id != number)
-        return msgspec.structs.replace(answer, tasks=(*others, msgspec.structs.replace(known, phase=phase)))
+        percent = answers.progress(said, self._said.task)
+        told = msgspec.structs.replace(known, phase=phase, progress=known.progress if percent is None else percent)
+        return msgspec.structs.replace(answer, tasks=(*others, told))
 
     async def polled(
         self, targets: list[Target], *, follow: tuple[str, int] | None, remembered: list[str], primary: str

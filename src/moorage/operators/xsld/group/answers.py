@@ -240,16 +240,30 @@ def _task(item: Mapping[str, Any], said: dialects.TaskFields) -> Task | None:
     number = _pick(item, said.id)
     if isinstance(number, bool) or not str(number).isdecimal():
         return None
-    progress, status = _pick(item, said.progress), _word(item, said.status)
+    status = _word(item, said.status)
     failed = status.endswith("Failed") or status == said.cancelled
     return Task(
         id=int(str(number)),
         command=_word(item, said.command),
         description=_word(item, said.description),
         phase=Phase.DONE if status == "Success" else Phase.FAILED if failed else Phase.RUNNING,
-        progress=progress if isinstance(progress, int) else 0,
+        progress=_percent(_pick(item, said.progress)),
         message=_word(item, said.message),
     )
+
+
+def progress(body: Any, said: dialects.TaskFields) -> int | None:
+    """How far a task is by its own status call, in percent; None where that does not say."""
+    found = _pick(body, said.progress) if isinstance(body, dict) else None
+    return None if found is None else _percent(found)
+
+
+def _percent(value: Any) -> int:
+    """A number, or the text of one, with a sign or without; 0 for anything else."""
+    try:
+        return min(100, max(0, int(float(str(value).strip().rstrip("%")))))
+    except (ValueError, OverflowError):
+        return 0
 
 
 def _truth(value: Any) -> bool:

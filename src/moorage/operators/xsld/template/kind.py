@@ -134,7 +134,7 @@ class TemplateKind(dependent.DependentKind[types.GridTemplate, control.Seen]):
         def refused(words: str) -> decision.Outcome:
             return decision.Ok({"refused": words, "refusedHash": digest})
 
-        return await self._caches.hub.attempt(send(), refused)
+        return await self._caches.hub.attempt(self.key(*obj.metadata.key), send(), refused)
 
     async def _remove(self, obj: types.GridTemplate, _: dict[str, Any]) -> decision.Outcome:
         if taken := self._taken(obj):
@@ -144,7 +144,9 @@ class TemplateKind(dependent.DependentKind[types.GridTemplate, control.Seen]):
             await self._ask(obj, "DELETE", None)
             return decision.Ok()
 
-        return await self._caches.hub.attempt(send(), lambda words: decision.Refused(Reason.NOT_DELETED, words))
+        return await self._caches.hub.attempt(
+            self.key(*obj.metadata.key), send(), lambda words: decision.Refused(Reason.NOT_DELETED, words)
+        )
 
     async def _ask(self, obj: types.GridTemplate, method: str, body: Any) -> Any:
         cache = self._the_cache(obj)
