@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -19,7 +20,7 @@ from moorage.helm import claim, manifest
 from moorage.kube import client as kube_client
 from moorage.kube import discovery, errors
 from moorage.operators import system
-from moorage.view import children, model
+from moorage.view import children, model, operator
 
 from . import connection, words
 
@@ -66,30 +67,60 @@ def _short_names(resource: meta.Resource) -> Iterable[str]:
                 yield from spec["names"].get("shortNames", ())
 
 
-async def find(what: Wanted) -> list[model.ObjectView]:
+class Found(NamedTuple):
+    """What is to be shown."""
+
+    views: list[model.ObjectView]
+    operator: operator.Operator
+    missing: tuple[str, ...] = ()  # kinds whose definition is not installed
+
+
+async def find(what: Wanted) -> Found:
     """The views of what is wanted. Raises NotThere, KubeError or ClickException."""
     async with connection.connected(what.kubeconfig, what.context) as (client, own):
+        seen = await _operator(client)
         if what.name:
-            return [await _one(client, what.kinds[0], what.namespace or own, what.name)]
+            return Found([await _one(client, what.kinds[0], what.namespace or own, what.name, seen)], seen)
         views: list[model.ObjectView] = []
-        known = False
+        missing: list[str] = []
         for described in what.kinds:
-            with contextlib.suppress(errors.NotFound):  # a system that is switched off has no definition
+            try:
                 found = await client.list(described.resource, what.namespace)
-                views += [model.of(described, obj) for obj in found.items]
-                known = True
-        if not known:
-            raise NotThere("this cluster knows no kind of moorage's; install its chart first: charts/moorage")
-        return views
+            except errors.NotFound:  # a system that is switched off has no definition
+                missing.append(described.resource.kind)
+                continue
+            views += [model.of(described, obj, seen=seen) for obj in found.items]
+        if len(missing) == len(what.kinds):
+            raise NotThere(_uninstalled(missing))
+        return Found(views, seen, tuple(missing))
 
 
-async def _one(client: kube_client.Client, described: system.Described, namespace: str, name: str) -> model.ObjectView:
+def _uninstalled(kinds_: Sequence[str]) -> str:
+    """What to do where there is no definition."""
+    systems = {name for name, of in operators.SYSTEMS.items() for each in of.described if each.resource.kind in kinds_}
+    switches = ", ".join(f"systems.{name}.enabled=true" for name in sorted(systems))
+    what = f"this cluster has no definition of {', '.join(kinds_)}"
+    return f"{what}: install moorage's chart, charts/moorage, with {switches}"
+
+
+async def _operator(client: kube_client.Client) -> operator.Operator:
+    """Who looks after the objects, as far as the user may know."""
+    with contextlib.suppress(errors.ApiError):
+        leases = (await client.list(kinds.LEASE, "", labels="app.kubernetes.io/name=moorage")).items
+        return operator.of(leases, time.time())
+    return operator.UNKNOWN
+
+
+async def _one(
+    client: kube_client.Client, described: system.Described, namespace: str, name: str, seen: operator.Operator
+) -> model.ObjectView:
     try:
         obj = await client.get(described.resource, namespace, name)
     except errors.NotFound as error:
         raise NotThere(await _instead(client, described.resource, namespace, name)) from error
     events = await _events(client, namespace, obj["metadata"]["uid"])
-    return model.of(described, obj, events, await _children(client, obj))
+    children_ = await _children(client, obj) or await _pods(client, obj)
+    return model.of(described, obj, events, children_, seen)
 
 
 async def _instead(client: kube_client.Client, resource: meta.Resource, namespace: str, name: str) -> str:
@@ -97,6 +128,8 @@ async def _instead(client: kube_client.Client, resource: meta.Resource, namespac
     what = f"{resource.kind.lower()} {name!r} in namespace {namespace}"
     try:
         found = (await client.list(resource, "")).items
+    except errors.NotFound:
+        return _uninstalled([resource.kind])
     except errors.ApiError:
         return f"there is no {what}; is the name right, and its namespace (-n)?"
     at = [(each["metadata"]["namespace"], each["metadata"]["name"]) for each in found]
@@ -130,6 +163,20 @@ async def _children(client: kube_client.Client, obj: dict[str, Any]) -> tuple[mo
         return ()
     known = discovery.Discovery(client)
     return tuple([await _child(client, known, item, pods) for item in items if not item.hook])
+
+
+async def _pods(client: kube_client.Client, obj: dict[str, Any]) -> tuple[model.ChildView, ...]:
+    """The pods that status counts as members, as they are now."""
+    status, namespace = obj.get("status") or {}, obj["metadata"]["namespace"]
+    if not status.get("selector"):
+        return ()
+    try:
+        live = (await client.list(kinds.POD, namespace, labels=status["selector"])).items
+    except errors.ApiError:
+        return ()
+    there = {pod["metadata"]["name"]: pod for pod in live}
+    names = sorted({*there, *(member["name"] for member in status.get("memberStatuses") or ())})
+    return tuple(children.of(kinds.POD.ref(namespace, name), there.get(name), ()) for name in names)
 
 
 async def _child(

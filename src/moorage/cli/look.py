@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -13,7 +13,7 @@ import msgspec
 import yaml
 
 from moorage.kube import errors
-from moorage.view import model, text
+from moorage.view import text
 
 from . import connection, finding
 
@@ -27,7 +27,7 @@ _NAMESPACE = click.option(
 _EVERY = 2.0
 """Seconds between two looks of --watch."""
 
-Screen = Callable[[Sequence[model.ObjectView], text.Paint, int], str]
+Screen = Callable[[finding.Found, text.Paint, int], str]
 
 
 @click.command()
@@ -40,16 +40,29 @@ Screen = Callable[[Sequence[model.ObjectView], text.Paint, int], str]
 def status(target: str, namespace: str, output: str, kubeconfig: Path | None, context: str | None, watch: bool) -> None:
     """One screen: all objects, those of a KIND, or one KIND/NAME with its release, children and events.
 
-    Exit code: 0 all are ready, 1 something is on its way, 2 something is stalled, 3 that can't be told.
+    Exit code: 0 all are ready, 1 something is on its way or nobody looks after it, 2 something is stalled, 3 that
+    can't be told.
     """
     wanted = finding.wanted(target, namespace, kubeconfig, context)
-    screen: Screen = text.one_screen if wanted.name else text.table
+    screen = _screen if wanted.name else _table
     if watch:
         _watch(wanted, output, screen)
         return
-    views = _find(wanted)
-    click.echo(_render(views, output, screen, single=bool(wanted.name)))
-    sys.exit(max((view.exit_code for view in views), default=0))
+    found = _find(wanted)
+    click.echo(_render(found, output, screen, single=bool(wanted.name)))
+    sys.exit(max((view.exit_code for view in found.views), default=0))
+
+
+def _table(found: finding.Found, paint: text.Paint, width: int) -> str:
+    return text.table(found.views, paint, width, operator=found.operator.words, missing=found.missing)
+
+
+def _screen(found: finding.Found, paint: text.Paint, width: int) -> str:
+    return text.one_screen(found.views, paint, width)
+
+
+def _explanation(found: finding.Found, paint: text.Paint, width: int) -> str:
+    return text.explanation(found.views, paint, width)
 
 
 @click.command()
@@ -66,9 +79,9 @@ def explain(target: str, namespace: str, output: str, kubeconfig: Path | None, c
     wanted = finding.wanted(target, namespace, kubeconfig, context)
     if not wanted.name:
         raise click.UsageError(f"name one object, such as {wanted.kinds[0].resource.kind.lower()}/NAME")
-    views = _find(wanted)
-    click.echo(_render(views, output, text.explanation, single=True))
-    sys.exit(views[0].exit_code)
+    found = _find(wanted)
+    click.echo(_render(found, output, _explanation, single=True))
+    sys.exit(found.views[0].exit_code)
 
 
 def _watch(wanted: finding.Wanted, output: str, screen: Screen) -> None:
@@ -87,7 +100,7 @@ def _watch(wanted: finding.Wanted, output: str, screen: Screen) -> None:
         return
 
 
-def _find(wanted: finding.Wanted) -> list[model.ObjectView]:
+def _find(wanted: finding.Wanted) -> finding.Found:
     try:
         return connection.run_loop(finding.find(wanted))
     except finding.NotThere as error:
@@ -96,12 +109,12 @@ def _find(wanted: finding.Wanted) -> list[model.ObjectView]:
         raise connection.Untold(f"{error}{finding.hint(error)}") from error
 
 
-def _render(views: list[model.ObjectView], output: str, screen: Screen, *, single: bool) -> str:
+def _render(found: finding.Found, output: str, screen: Screen, *, single: bool) -> str:
     if output == "text":
         terminal = sys.stdout.isatty()
         width = shutil.get_terminal_size().columns if terminal else 0
-        return screen(views, _paint if terminal else text.plain, width)
-    plain = msgspec.to_builtins(views[0] if single else views)
+        return screen(found, _paint if terminal else text.plain, width)
+    plain = msgspec.to_builtins(found.views[0] if single else found.views)
     if output == "json":
         return msgspec.json.format(msgspec.json.encode(plain)).decode()
     return yaml.safe_dump(plain, sort_keys=False).rstrip()

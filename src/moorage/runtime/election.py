@@ -296,6 +296,7 @@ class Election:
                 "name": self._name,
                 "namespace": self._namespace,
                 "annotations": self._marks(),
+                "labels": {"app.kubernetes.io/name": "moorage"},  # by which people's tools find it
             },
             "spec": self._spec() | {"acquireTime": _now(), "leaseTransitions": 0},
         }

@@ -13,6 +13,9 @@ from . import model
 
 def of(ref: meta.ObjectRef, live: Mapping[str, Any] | None, pods: Iterable[Mapping[str, Any]]) -> model.ChildView:
     """One object as it is live, or gone (None). Of `pods`, those that it owns tell why it is not ready."""
+    if live is None and ref.kind == "Job":
+        gone = "it is not there, as a Job that has ended may remove itself"
+        return model.ChildView(ref.kind, ref.namespace, ref.name, "Unknown", "Gone", gone)
     judged = health.health(live, [pod for pod in pods if live is not None and _runs_for(live, pod)])
     said = ("", "") if judged.ok else (judged.reason, judged.message)
     return model.ChildView(ref.kind, ref.namespace, ref.name, str(judged.ok), *said)

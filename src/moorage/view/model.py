@@ -14,6 +14,8 @@ from moorage.api import conditions, meta
 from moorage.api import status as api_status
 from moorage.runtime import decision
 
+from . import operator
+
 
 class Described(Protocol):
     """What is known of a kind beforehand; `moorage.operators` describes each of its kinds so."""
@@ -81,6 +83,8 @@ class ObjectView(msgspec.Struct, frozen=True, rename="camel"):
     status: dict[str, Any]
     events: tuple[EventView, ...] = ()
     children: tuple[ChildView, ...] = ()
+    changed_at: str = ""  # when the change that is not looked at was made, if that can be told
+    operator: str = ""  # what is wrong with moorage itself
 
     @property
     def paused(self) -> bool:
@@ -90,9 +94,9 @@ class ObjectView(msgspec.Struct, frozen=True, rename="camel"):
     @property
     def exit_code(self) -> int:
         """0 ready, 1 on its way, 2 stalled."""
-        if self.stalled:
+        if self.stalled and self.looked_at:
             return 2
-        return 0 if self.ready == "True" and self.looked_at else 1
+        return 0 if self.ready == "True" and self.looked_at and not self.operator else 1
 
 
 def of(
@@ -100,30 +104,87 @@ def of(
     obj: dict[str, Any],
     events: Sequence[dict[str, Any]] = (),
     children: tuple[ChildView, ...] = (),
+    seen: operator.Operator = operator.UNKNOWN,
 ) -> ObjectView:
-    """The view of one object, as it came from the API server."""
+    """The view of one object, as it came from the API server; `seen` is what is known of who looks after it."""
     meta, status = obj["metadata"], msgspec.convert(obj.get("status") or {}, described.status)
     facts = tuple(status.conditions)
-    ready = conditions.find(facts, "Ready")
     stalled = conditions.find(facts, "Stalled")
     deleting = bool(meta.get("deletionTimestamp"))
-    steps = _steps(described.farewell if deleting else described.steps, status.progress.step)
+    looked_at = status.observed_generation == meta.get("generation")
+    said = _said(facts, status.progress)
+    if not looked_at and conditions.find(facts, "Ready"):
+        said = _unseen(said, seen)
+    elif weak := next((child for child in children if child.ready == "False"), None) if said.ready == "True" else None:
+        said = _contradicted(weak, seen)
+    if seen.is_away:
+        said = msgspec.structs.replace(said, next=seen.next)
     return ObjectView(
         kind=described.resource.kind,
         namespace=meta.get("namespace", ""),
         name=meta["name"],
-        ready=ready.status if ready else "Unknown",
-        reason=ready.reason if ready else "NotLookedAt",
-        message=_message(ready, status.progress),
+        ready=said.ready,
+        reason=said.reason,
+        message=said.message,
         stalled=stalled is not None and stalled.status == "True",
         deleting=deleting,
-        looked_at=status.observed_generation == meta.get("generation"),
+        looked_at=looked_at,
         facts=facts,
-        steps=steps,
-        next=_next(ready, status.progress),
+        steps=_steps(described.farewell if deleting else described.steps, status.progress.step),
+        next=said.next,
         status={k: v for k, v in (obj.get("status") or {}).items() if k != "conditions"},
         events=tuple(_event(event) for event in sorted(events, key=_when)[-10:]),
         children=children,
+        changed_at="" if looked_at else _changed_at(meta),
+        operator=seen.words if seen.is_away else "",
+    )
+
+
+class _Said(msgspec.Struct, frozen=True):
+    """The first lines about an object."""
+
+    ready: str
+    reason: str
+    message: str
+    next: str
+
+
+_SECONDS = "moorage's look is awaited, which takes seconds"
+
+
+def _said(facts: tuple[conditions.Condition, ...], at: api_status.Progress) -> _Said:
+    """By the status, and in the decision's own words; what is to be done has a line of its own."""
+    ready = conditions.find(facts, "Ready")
+    if ready is None:
+        then = "see whether the operator runs: kubectl get pods -A -l app.kubernetes.io/name=moorage"
+        return _Said("Unknown", "NotLookedAt", "moorage has not looked at it yet; is it running?", then)
+    message = ready.message.removesuffix(f"; {at.next}") if at.next else ready.message
+    return _Said(ready.status, ready.reason, message, at.next or "nothing")
+
+
+def _unseen(before: _Said, seen: operator.Operator) -> _Said:
+    """What status says is of an earlier generation."""
+    told = f"{before.reason}: {before.message}" if before.message else before.reason
+    said = f"the latest change is not looked at yet; before it: {told}"
+    return _Said("Unknown", "NotLookedAt", said, seen.next if seen.is_away else _SECONDS)
+
+
+def _contradicted(weak: ChildView, seen: operator.Operator) -> _Said:
+    """Status calls it ready, and what is live is not."""
+    said = f"status knows nothing of it yet: {weak.kind} {weak.name}: {weak.message or weak.reason}"
+    return _Said("False", weak.reason, said, seen.next if seen.is_away else _SECONDS)
+
+
+def _changed_at(metadata: dict[str, Any]) -> str:
+    """When anything but its status was written last, moorage's own writes aside."""
+    fields = metadata.get("managedFields") or ()
+    return max(
+        (
+            str(each.get("time") or "")
+            for each in fields
+            if not each.get("subresource") and each.get("manager") != decision.FIELD_MANAGER
+        ),
+        default="",
     )
 
 
@@ -135,20 +196,6 @@ def _steps(steps: Sequence[decision.Step[Any]], standing: str) -> tuple[StepView
         StepView(step.__name__, (step.__doc__ or "").strip().splitlines()[0], state)
         for step, state in zip(steps, states, strict=False)
     )
-
-
-def _message(ready: conditions.Condition | None, at: api_status.Progress) -> str:
-    """Without what is to be done, which has a line of its own."""
-    if ready is None:
-        return "moorage has not looked at it yet; is it running?"
-    return ready.message.removesuffix(f"; {at.next}") if at.next else ready.message
-
-
-def _next(ready: conditions.Condition | None, at: api_status.Progress) -> str:
-    """In the decision's own words, which are part of the status."""
-    if ready is None:
-        return "see whether the operator runs: kubectl get pods -A -l app.kubernetes.io/name=moorage"
-    return at.next or "nothing"
 
 
 def _event(event: dict[str, Any]) -> EventView:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -22,10 +23,20 @@ def plain(text: str, _: str) -> str:
     return text
 
 
-def table(views: Sequence[model.ObjectView], paint: Paint = plain, width: int = 0) -> str:
-    """One line per object, and one that counts them."""
+def table(
+    views: Sequence[model.ObjectView],
+    paint: Paint = plain,
+    width: int = 0,
+    *,
+    operator: str = "",
+    missing: Sequence[str] = (),
+) -> str:
+    """One line per object, one that counts them, and what is wrong with moorage itself or not installed."""
+    notes = [paint(operator, "red")] if operator else []
+    if missing:
+        notes.append(f"not installed here, by the values of moorage's chart: {', '.join(missing)}")
     if not views:
-        return "no objects; `kubectl apply` one, such as examples/collector/hello.yaml"
+        return "\n".join(["no objects; `kubectl apply` one, such as those below examples/", *notes])
     rows = [("KIND", "NAMESPACE", "NAME", "READY", "REASON")]
     rows += [(v.kind, v.namespace, v.name, v.ready, v.reason) for v in views]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -37,12 +48,12 @@ def table(views: Sequence[model.ObjectView], paint: Paint = plain, width: int = 
         room = width - sum(widths) - 2 * len(widths) if width else 0
         cells[3] = paint(cells[3], colour)
         lines.append("  ".join([*cells, _cut(message, room)]).rstrip())
-    return "\n".join([*lines, "", _count(views)])
+    return "\n".join([*lines, "", _count(views), *notes])
 
 
 def _count(views: Sequence[model.ObjectView]) -> str:
     stalled = sum(v.exit_code == 2 for v in views)
-    ready = sum(v.exit_code == 0 for v in views)
+    ready = sum(v.ready == "True" and v.exit_code != 2 for v in views)
     words = [f"{ready} of {len(views)} ready"]
     if stalled:
         words.append(f"{stalled} stalled")
@@ -65,8 +76,10 @@ def _screen(view: model.ObjectView, paint: Paint, width: int) -> str:
         paint(f"{view.kind} {view.namespace}/{view.name}", "bold") + ("  (being deleted)" if view.deleting else "")
     ]
     lines += _row("Ready", f"{paint(view.ready, _colour(view))}  {told}", width)
-    if not view.looked_at:
-        lines += _row("", "of an earlier generation: the latest change is not looked at yet", width)
+    if view.changed_at:
+        lines += _row("Changed", f"{view.changed_at}, and not looked at since", width)
+    if view.operator:
+        lines += _row("Operator", paint(view.operator, "red"), width)
     if view.paused:
         lines += _row("Paused", "nothing is carried out while moorage.dev/paused=true", width)
     lines += _release(view, width)
@@ -98,13 +111,26 @@ def _children(view: model.ObjectView, paint: Paint, width: int) -> Iterable[str]
     counted = view.status.get("inventory") or {}
     if not counted.get("objects") and not view.children:
         return
-    kinds = ", ".join(f"{count} {kind}" for kind, count in (counted.get("kinds") or {}).items())
-    yield from _row("Objects", f"{counted.get('ready', 0)} of {counted.get('objects', 0)} ready  ({kinds})", width)
+    yield from _row("Objects", _counted(view), width)
     for child in view.children:
         colour = {"True": "green", "Unknown": "dim"}.get(child.ready, "yellow")
         mark = {"True": "✓", "Unknown": "·"}.get(child.ready, "✗")
         why = f"  {child.reason}: {child.message}" if child.ready == "False" else ""
         yield f"    {paint(mark, colour)} {_cut(f'{child.kind} {child.name}{why}', max(width - 6, 0))}"
+
+
+def _counted(view: model.ObjectView) -> str:
+    """Of the rows below it, as they are live; without any, of what status says."""
+    counted = view.status.get("inventory") or {}
+    by_kind, ready, total = counted.get("kinds") or {}, counted.get("ready", 0), counted.get("objects", 0)
+    unread = ""
+    if view.children:
+        by_kind = collections.Counter(child.kind for child in view.children)
+        read = [child for child in view.children if child.ready != "Unknown"]
+        ready, total = sum(child.ready == "True" for child in read), len(read)
+        unread = f", {left} not read" if (left := len(view.children) - total) else ""
+    kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(by_kind.items()))
+    return f"{ready} of {total} ready{unread}  ({kinds})"
 
 
 def _group(view: model.ObjectView, paint: Paint, width: int) -> Iterable[str]:
@@ -114,7 +140,8 @@ def _group(view: model.ObjectView, paint: Paint, width: int) -> Iterable[str]:
         yield from _row("Phase", str(phase), width)
     members = status.get("memberStatuses") or ()
     if members:
-        yield from _row("Members", f"{status.get('online', 0)} of {status.get('size', 0)} online", width)
+        wanted = f", {size} wanted" if (size := status.get("size", 0)) != len(members) else ""
+        yield from _row("Members", f"{_online(members)} of {len(members)} online{wanted}", width)
     for member in members:
         online = member.get("state") == "Online"
         roles = [word for word, is_so in _roles(status, member) if is_so]
@@ -141,6 +168,10 @@ def _group(view: model.ObjectView, paint: Paint, width: int) -> Iterable[str]:
         yield from _row("Grids", ", ".join(grids), width)
 
 
+def _online(members: Sequence[dict[str, Any]]) -> int:
+    return sum(member.get("state") == "Online" for member in members)
+
+
 def _roles(status: dict[str, Any], member: dict[str, Any]) -> tuple[tuple[str, bool], ...]:
     return (
         ("primary", member["name"] == status.get("primary")),
@@ -159,8 +190,9 @@ def _explanation(view: model.ObjectView, paint: Paint, width: int) -> str:
     if view.exit_code == 0:
         lines = [f"{head} is {paint('ready', 'green')}."]
     else:
-        word = paint("stalled", "red") if view.stalled else paint("on its way", "yellow")
-        lines = [f"{head} is {word}: {view.reason}", f"  {view.message}"]
+        lines = [f"{head} is {_where(view, paint)}: {view.reason}", f"  {view.message}"]
+        if view.operator:
+            lines.append(f"  {view.operator}")
         lines += [f"  {child.kind} {child.name}: {child.message}" for child in view.children if child.ready == "False"]
     lines += [f"Next: {view.next}", "", "Facts"]
     longest = max((len(fact.type) for fact in view.facts), default=0)
@@ -172,6 +204,18 @@ def _explanation(view: model.ObjectView, paint: Paint, width: int) -> str:
     marks = {"Done": paint("✓", "green"), "Standing": paint("▶", "yellow"), "NotReached": paint("·", "dim")}
     lines += [f"  {marks[step.state]} {step.name:<30} {step.says}" for step in view.steps]
     return "\n".join(lines)
+
+
+def _where(view: model.ObjectView, paint: Paint) -> str:
+    """In a word where it stands."""
+    if not view.facts:
+        return paint("new", "yellow")
+    if not view.looked_at:
+        since = f" at {view.changed_at}" if view.changed_at else ""
+        return paint(f"changed{since}", "yellow")
+    if view.stalled:
+        return paint("stalled", "red")
+    return paint("on its own" if view.operator else "on its way", "yellow")
 
 
 # --- shared ---------------------------------------------------------------------------------------------------------

@@ -56,6 +56,16 @@ PAUSED = collector(
 )
 
 
+def changed(at: str) -> dict[str, Any]:
+    """One that was ready, and whose spec somebody has changed since."""
+    obj = READY | {"metadata": dict(READY["metadata"]), "status": READY["status"] | {"observedGeneration": 1}}
+    earlier = {"manager": "kubectl", "time": "2026-01-01T00:00:01Z"}
+    own = {"manager": "moorage", "time": "2026-01-01T00:00:08Z"}
+    of_status = {"manager": "x", "subresource": "status", "time": "2026-01-01T00:00:09Z"}
+    obj["metadata"]["managedFields"] = [earlier, {"manager": "kubectl-edit", "time": at}, own, of_status]
+    return obj
+
+
 def event(at: str, reason: str, message: str = "words") -> dict[str, Any]:
     """An event."""
     return {"metadata": {}, "eventTime": at, "reason": reason, "note": message, "type": "Normal"}

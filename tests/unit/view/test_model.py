@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from moorage import operators
-from moorage.view import model
+from moorage.view import model, operator
 
 from . import objects
 
@@ -90,5 +90,37 @@ def test_the_json_form_is_fixed() -> None:
 
     assert [
         *("kind", "namespace", "name", "ready", "reason", "message", "stalled", "deleting", "lookedAt", "facts"),
-        *("steps", "next", "status", "events", "children"),
+        *("steps", "next", "status", "events", "children", "changedAt", "operator"),
     ] == list(plain)
+
+
+AWAY = operator.Operator("2026-01-01T00:00:00Z", "moorage-system/moorage")
+GONE = model.ChildView("Deployment", "acme", "web", "False", "NotFound", "the object does not exist")
+
+
+def test_a_change_that_is_not_looked_at_is_told_before_what_was_true_then() -> None:
+    """Its status is of an earlier spec, so that it is neither ready nor stalled."""
+    seen = model.of(COLLECTOR, objects.changed("2026-01-01T00:00:05Z"))
+
+    assert ("Unknown", "NotLookedAt", "2026-01-01T00:00:05Z") == (seen.ready, seen.reason, seen.changed_at)
+    assert "moorage's look is awaited, which takes seconds" == seen.next
+    assert 1 == seen.exit_code
+
+
+def test_what_is_live_is_believed_before_what_status_says() -> None:
+    """As when all pods were deleted a moment ago, or while nobody looks."""
+    seen = model.of(COLLECTOR, objects.READY, children=(GONE,))
+
+    assert ("False", "NotFound") == (seen.ready, seen.reason)
+    assert "status knows nothing of it yet: Deployment web: the object does not exist" == seen.message
+    assert 1 == seen.exit_code
+
+
+@pytest.mark.parametrize("obj", [objects.READY, objects.WAITING, objects.STALLED, objects.changed("2026")])
+def test_while_moorage_is_away_it_is_the_first_thing_to_do(obj: dict) -> None:
+    """Whatever status says comes next, nobody does it."""
+    seen = model.of(COLLECTOR, obj, seen=AWAY)
+
+    assert AWAY.words == seen.operator
+    assert AWAY.next == seen.next
+    assert seen.exit_code

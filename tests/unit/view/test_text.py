@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from moorage import operators
-from moorage.view import model, text
+from moorage.view import model, operator, text
 
 from . import objects
 
@@ -30,7 +30,7 @@ def test_the_screen_has_release_chart_children_reason_and_next() -> None:
 
     assert 'Chart       collector 1.0.0  sha256:0123456789ab  for "^1"' in shown
     assert "Release     acme/collector-main  revision 3 deployed" in shown
-    assert "Objects     2 of 2 ready  (1 Deployment, 1 Service)" in shown
+    assert "Objects     0 of 1 ready  (1 Deployment)" in shown
     assert "✗ Deployment web  ImagePull: no such image" in shown
     assert "Next        nothing" in shown
 
@@ -75,3 +75,53 @@ def test_the_explanation_has_the_blocker_on_top() -> None:
 def test_an_empty_table_says_what_to_do() -> None:
     """Nothing there is no dead end."""
     assert "kubectl apply" in text.table([])
+
+
+def test_objects_are_counted_as_the_rows_below_show_them() -> None:
+    """Status may have counted others, or none; a Secret that is not read counts as neither."""
+    rows = [("Deployment", "True"), ("Deployment", "False"), ("Secret", "Unknown")]
+    children = tuple(model.ChildView(kind, "acme", f"{kind}{n}", ready) for n, (kind, ready) in enumerate(rows))
+
+    assert "Objects     2 of 2 ready  (1 Deployment, 1 Service)" in text.one_screen([view(objects.READY)])
+    assert "Objects     1 of 2 ready, 1 not read  (2 Deployment, 1 Secret)" in text.one_screen(
+        [view(objects.READY, children=children)]
+    )
+
+
+def test_members_are_counted_as_the_rows_below_show_them() -> None:
+    """Not against a size that is less while members are still to leave."""
+    members = [{"name": f"c-{n}", "state": "Online"} for n in range(3)]
+    three, shrinking = (
+        text.one_screen([view(objects.READY, status={"size": size, "online": 3, "memberStatuses": members})])
+        for size in (3, 1)
+    )
+
+    assert "Members     3 of 3 online\n" in three
+    assert "Members     3 of 3 online, 1 wanted\n" in shrinking
+
+
+AWAY = operator.Operator("2026-01-01T00:00:00Z", "moorage-system/moorage")
+
+
+def test_the_screen_says_that_nobody_looks_after_it_and_since_when() -> None:
+    """The rest of it is what somebody saw before."""
+    seen = model.of(COLLECTOR, objects.READY, seen=AWAY)
+
+    for shown in (text.one_screen([seen]), text.explanation([seen]), text.table([seen], operator=AWAY.words)):
+        assert (
+            "moorage does not run: its Lease moorage-system/moorage was renewed last at 2026-01-01T00:00:00Z" in shown
+        )
+
+
+def test_the_explanation_says_that_the_latest_change_is_not_looked_at() -> None:
+    """What its status says is of the spec before."""
+    changed = objects.changed("2026-01-01T00:00:05Z")
+    lines = text.explanation([model.of(COLLECTOR, changed)]).splitlines()
+
+    assert "Collector default/hello is changed at 2026-01-01T00:00:05Z: NotLookedAt" == lines[0]
+    assert "  the latest change is not looked at yet; before it: Ready: all steps are done" == lines[1]
+
+
+def test_a_list_says_what_is_not_installed() -> None:
+    """An empty one too: whoever applies such an object learns why it is not taken."""
+    assert "not installed here, by the values of moorage's chart: DataGrid" in text.table([], missing=["DataGrid"])
