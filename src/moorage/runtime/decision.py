@@ -251,7 +251,8 @@ class Wait(msgspec.Struct, frozen=True, tag=True):
     process has only not looked yet, as after a restart: status then keeps what the last look wrote, for a while. `next`
     says what is awaited and from whom, where it is more than the reason's own `next`. `since` (RFC 3339) is when what
     is awaited began, where that is known better than by when the steps came to stand here. With `fix` it is a person's
-    business once it is overdue: from then on the object is stalled, as if Blocked, and this says what to do.
+    business once it is overdue: from then on the object is stalled, as if Blocked, and this says what to do. `cause` is
+    the reason of what lies behind it, such as a pod's: what comes next is by that, and whether a person should look.
     """
 
     reason: str
@@ -263,6 +264,7 @@ class Wait(msgspec.Struct, frozen=True, tag=True):
     next: str = ""
     since: str = ""
     fix: str = ""
+    cause: str = ""
 
 
 class Blocked(msgspec.Struct, frozen=True, tag=True):

@@ -52,6 +52,7 @@ class Standing(msgspec.Struct, frozen=True):
     within: float = 0.0
     since: str = ""  # RFC 3339, where it is known when what is awaited began
     fix: str = ""  # what the user must do once it is overdue
+    cause: str = ""  # the reason of what lies behind it
 
     @property
     def settled(self) -> bool:
@@ -77,8 +78,17 @@ def standing(made: decision.Decision, performed: tuple[Performed, ...]) -> Stand
                 return _failed_act(done.step, act.reason, f"{act.message}; {message}")
     match made.standing:
         case decision.StepTaken(name, decision.Wait() as wait):
-            then = wait.next or decision.next_of(wait.reason) or ELSE_NEXT
-            return Standing(name, wait.reason, wait.message, then, within=wait.within, since=wait.since, fix=wait.fix)
+            then = wait.next or decision.next_of(wait.cause) or decision.next_of(wait.reason) or ELSE_NEXT
+            return Standing(
+                name,
+                wait.reason,
+                wait.message,
+                then,
+                within=wait.within,
+                since=wait.since,
+                fix=wait.fix,
+                cause=wait.cause,
+            )
         case decision.StepTaken(name, decision.Blocked() as blocked):
             said = f"{blocked.message}; {blocked.fix}"
             return Standing(name, blocked.reason, said, blocked.fix, stalled=True)

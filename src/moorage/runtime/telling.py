@@ -34,5 +34,6 @@ def of_change(
         return ()
     ready = conditions.find(after.conditions, "Ready")
     assert ready is not None  # noqa: S101 - every status has it
-    warning = stands.stalled or after.progress.overdue or decision.warns(after.reason)
+    look = decision.warns(after.reason) or decision.warns(stands.cause)
+    warning = stands.stalled or after.progress.overdue or look
     return (events.Note(about, ready.reason, ready.message, stands.step or "reconcile", warning),)

@@ -52,6 +52,13 @@ def test_what_goes_its_way_is_none(reason: decision.Reason) -> None:
     assert [False, False] == told(Act(reason, "m", (CALL,)), outcome=decision.Ok())
 
 
+def test_what_lies_behind_a_wait_is_reason_enough() -> None:
+    """As an image that can't be pulled, of a member that is waited for."""
+    behind = Wait(X.MEMBER_STARTING, "m", on="x", within=60, cause=helm_reasons.PodReason.IMAGE_PULL)
+
+    assert [True] == told(behind)
+
+
 def test_what_is_blocked_is_a_warning_whatever_its_reason() -> None:
     """Nothing goes on before a person acts."""
     assert [True] == told(Blocked(X.LEAVING, "m", "do it"))

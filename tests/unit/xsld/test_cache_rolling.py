@@ -8,7 +8,7 @@ import pytest
 
 from moorage.operators.xsld.cache import control, rolling
 from moorage.operators.xsld.group import answers
-from moorage.runtime import decision, observed
+from moorage.runtime import decision, observed, status
 from tests.unit.xsld import states
 from tests.unit.xsld.states import BUSY, NOW, SETTLED, Blocks, Row, Waits, acts, cache, submits
 
@@ -254,3 +254,23 @@ def test_while_the_primary_is_not_known_the_first_counts_as_it() -> None:
 def test_without_a_statefulset_nobody_is_old() -> None:
     assert [] == rolling.outdated(cache().old(0).but(workload=None).seen)
     assert decision.DONE == rolling.new_members_are_back(cache().old(0).but(workload=None).seen)
+
+
+def test_a_stalled_update_stays_stalled_until_something_changes() -> None:
+    """Its new reason must not begin the time anew that it is judged by."""
+    it = cache().old(0, 1).off(2).stands(BACK, "Updating", age=901)
+    found = []
+    for _ in range(3):
+        made = decision.decide(it.seen, steps=(rolling.new_members_are_back,))
+        stands = status.standing(made, ())
+        found.append(stands.reason)
+        it = it.says(progress=status.progress(stands, it.status.progress, NOW))
+
+    assert ["UpdateStalled"] * 3 == found
+
+
+def test_a_pod_that_was_made_anew_has_time_of_its_own() -> None:
+    """As one of a corrected template, while the steps stand where they stood."""
+    it = cache().old(0, 1).off(2).stands(BACK, age=901).pod(2, created=NOW - 30)
+
+    assert isinstance(rolling.new_members_are_back(it.seen), decision.Wait)

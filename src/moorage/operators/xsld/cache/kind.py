@@ -22,7 +22,7 @@ from moorage.operators.xsld import config, names, owners, shared
 from moorage.operators.xsld import hub as hubs
 from moorage.runtime import apply, decision, kind, observed
 
-from . import build, control, facts, metrics, types
+from . import behind, build, control, facts, metrics, types
 from . import seen as seen_
 
 
@@ -33,7 +33,7 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
     model = types.XsldCache
     finalizer = names.CACHE_FINALIZER
     ready_facts = facts.READY_FACTS
-    steps = control.STEPS
+    steps = behind.told(control.STEPS)
     farewell = control.FAREWELL
     facts = facts.FACTS
 
@@ -360,6 +360,7 @@ def _pod(it: dict[str, Any], cache: str) -> seen_.PodSeen:
         ),
         deleting=deleting,
         trouble=trouble.message if trouble else "",
+        cause=trouble.reason if trouble else "",
     )
 
 

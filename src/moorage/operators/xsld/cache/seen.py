@@ -32,6 +32,7 @@ class PodSeen(msgspec.Struct, frozen=True):
     gate: bool | None = None  # what the group says of it, as its readiness gate has it
     deleting: bool = False
     trouble: str = ""  # why it does not run, in words
+    cause: str = ""  # the reason of that
 
 
 class VolumeSeen(msgspec.Struct, frozen=True):

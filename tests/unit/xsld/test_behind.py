@@ -1,0 +1,51 @@
+"""What lies behind a wait for members."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from moorage.helm import reasons as of_objects
+from moorage.operators.xsld.cache import behind, control
+from moorage.operators.xsld.cache import seen as seen_
+from moorage.runtime import decision, observed, status
+
+from .states import cache
+
+
+def troubled(seen: seen_.Seen, *causes: str) -> seen_.Seen:
+    """The same with these causes, pod by pod."""
+    pods = tuple(
+        msgspec.structs.replace(pod, cause=cause, trouble=f"pod {pod.name}: {cause}")
+        for pod, cause in zip(seen.there.pods, causes, strict=False)
+    )
+    objects = msgspec.structs.replace(seen.there, pods=pods)
+    return msgspec.structs.replace(seen, objects=observed.Fresh(objects))
+
+
+@pytest.mark.parametrize("causes", [("Starting", "ImagePull", "CrashLoop"), ("ImagePull", "", "ProbeFailing")])
+def test_a_wait_for_members_says_what_their_pods_need(causes: tuple[str, ...]) -> None:
+    """An image that can't be pulled needs a person from the first moment on, whoever waits for the pod."""
+    seen = troubled(cache().off(0, 1, 2).seen, *causes)
+
+    made = decision.decide(seen, steps=behind.told(control.STEPS))
+    stands = status.standing(made, ())
+
+    assert isinstance(made.standing.verdict, decision.Wait)  # type: ignore[union-attr]
+    assert of_objects.PodReason.IMAGE_PULL is stands.cause
+    assert of_objects.PodReason.IMAGE_PULL.next == stands.next
+
+
+def test_a_wait_without_trouble_says_its_own() -> None:
+    """Nothing is known but that a member is off."""
+    stands = status.standing(decision.decide(cache().off(2).seen, steps=behind.told(control.STEPS)), ())
+
+    assert not stands.cause
+    assert stands.next
+
+
+def test_steps_keep_their_names_and_their_words() -> None:
+    """By these they are shown."""
+    shown = [(step.__name__, step.__doc__) for step in behind.told(control.STEPS)]
+
+    assert [(step.__name__, step.__doc__) for step in control.STEPS] == shown
