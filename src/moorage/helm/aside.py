@@ -15,7 +15,7 @@ import signal
 import sys
 import typing
 import weakref
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -27,8 +27,9 @@ __all__ = ["Aside", "AsideError"]
 T = TypeVar("T")
 
 CHILDREN = 2
-DEADLINE = 30.0  # seconds for one job, once it is its turn
-_PASSED_ON = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH")
+DEADLINE = 45.0  # seconds for one job, once it is its turn
+COMMAND = (sys.executable, "-I", "-B", "-m", child.__name__)
+"""As the operator itself is started: nothing but its installation decides what is imported."""
 
 
 class AsideError(Exception):
@@ -38,8 +39,10 @@ class AsideError(Exception):
 class Aside:
     """Runs jobs. One per process is enough; children are started when they are first needed."""
 
-    def __init__(self, *, children: int = CHILDREN, here: jobs.Limits = jobs.HERE, most: jobs.Limits = jobs.ASIDE) -> None:
-        self._here, self._most = here, most
+    def __init__(
+        self, *, children: int = CHILDREN, here: jobs.Limits = jobs.HERE, command: Sequence[str] = COMMAND
+    ) -> None:
+        self._here, self._command = here, command
         self._slots = asyncio.Semaphore(children)
         self._owners: weakref.WeakValueDictionary[Hashable, asyncio.Lock] = weakref.WeakValueDictionary()
         self._idle: list[_Child] = []
@@ -48,7 +51,7 @@ class Aside:
         """`job` is one of `jobs`. Raises what it raises, TooLarge with the figure, or AsideError."""
         with contextlib.suppress(documents.TooLarge):
             return job(self._here, *args)
-        order = (job.__name__, self._most, args)
+        order = (job.__name__, jobs.ASIDE, args)
         turn = self._owners.get(owner)
         if turn is None:
             turn = self._owners[owner] = asyncio.Lock()
@@ -67,7 +70,7 @@ class Aside:
             await self._idle.pop().end()
 
     async def _ask(self, order: bytes) -> child.Answer:
-        one = self._idle.pop() if self._idle else await _Child.start()
+        one = self._idle.pop() if self._idle else await _Child.start(self._command)
         done = False
         try:
             async with asyncio.timeout(DEADLINE):
@@ -90,15 +93,15 @@ class _Child:
         self._running = running
 
     @classmethod
-    async def start(cls) -> _Child:
+    async def start(cls, command: Sequence[str]) -> _Child:
         """Raises AsideError when there is no room for it."""
         try:
             return cls(
                 await asyncio.create_subprocess_exec(
-                    *(sys.executable, "-m", child.__name__),
+                    *command,
                     stdin=asyncio.subprocess.PIPE,
                     stdout=asyncio.subprocess.PIPE,
-                    env={name: os.environ[name] for name in _PASSED_ON if name in os.environ},
+                    env={"PATH": os.environ.get("PATH", os.defpath)},
                     limit=1 << 20,
                     start_new_session=True,
                     preexec_fn=process.die_with(os.getpid()),

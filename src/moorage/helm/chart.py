@@ -27,6 +27,7 @@ MAX_ARCHIVE = 20 << 20  # bytes, packed
 MAX_UNPACKED = 100 << 20
 MAX_FILE = 5 << 20
 MAX_FILES = 10_000
+MAX_NAME = 500  # characters
 MAX_NESTING = 8  # charts inside charts
 CHUNK = 1 << 16  # bytes unpacked at a time
 
@@ -239,6 +240,8 @@ class _Tar:
 
 
 def _safe(name: str) -> str:
+    if len(name) > MAX_NAME:
+        raise ChartInvalid(f"the name of a file has {len(name)} characters; at most {MAX_NAME} are read")
     clean = posixpath.normpath(name) if name else ""
     if clean.startswith(("/", "..")) or "\\" in name or ".." in name.split("/") or "\0" in name or ":" in name[:2]:
         raise ChartInvalid(f"{name!r} points outside of the chart")

@@ -44,7 +44,7 @@ class Answer(msgspec.Struct, frozen=True, array_like=True):
 
 def main() -> None:
     """Serve until stdin ends."""
-    os.nice(10)
+    os.nice(5)
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     most = pages * resource.getpagesize() + MEMORY
     resource.setrlimit(resource.RLIMIT_AS, (most, most))

@@ -233,7 +233,8 @@ class _Composer:
         if found is None:
             raise _problem(f"anchor {event.anchor!r} holds itself", event)
         self._count(found.size, event)
-        self._deepen(found.height, event)
+        merged = bool(self._frames) and self._frames[-1].key is _MERGE  # it is laid beside, not below
+        self._deepen(found.height - merged, event)
         self._put(found.value, found.size, found.height, event)
 
     def _put(self, value: Any, size: int, height: int, event: Any, anchor: str | None = None) -> None:
@@ -244,7 +245,7 @@ class _Composer:
             return
         frame = self._frames[-1]
         frame.size += size
-        frame.height = max(frame.height, height + 1)
+        frame.height = max(frame.height, height + (frame.key is not _MERGE))
         if isinstance(frame.value, list):
             frame.value.append(_narrow(value))
         elif frame.key is _NO_KEY:
@@ -373,7 +374,7 @@ def _tagged_plain(*kinds: type) -> Any:
     def read(event: yaml.ScalarEvent) -> Any:
         value = _plain(event)
         if type(value) not in kinds:
-            raise _problem(f"{event.value!r} is no {event.tag.removeprefix(_YAML)}", event)
+            raise _problem(f"{event.value!r} is no {str(event.tag).removeprefix(_YAML)}", event)
         return value
 
     return read

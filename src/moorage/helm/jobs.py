@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from moorage.helm import chart, documents, drift, manifest, records, values
+from moorage.helm import chart, documents, drift, manifest, records, scaling, values
 
 __all__ = ["ASIDE", "ERRORS", "HERE", "JOBS", "Kept", "Limits", "Rendered"]
 
@@ -95,14 +95,30 @@ def with_status(limits: Limits, data: str, status: str, description: str) -> tup
     return records.with_status(data, status, description, limits.text)
 
 
+def carrying(limits: Limits, data: str, scaled: tuple[scaling.Scaled, ...]) -> tuple[str, str] | None:
+    """(manifest before, data) of a record whose manifest carries what was scaled; None if it does. Raises RecordError."""
+    _check(len(data), limits)
+    before = records.decode(data, limits.text).manifest
+    if len(before) > limits.text:
+        raise documents.TooLarge(f"a manifest of {len(before)} characters")
+    after = scaling.carried(before, scaled)
+    return None if after == before else (before, records.with_manifest(data, after, limits.text))
+
+
+def with_manifest(limits: Limits, data: str, manifest_text: str) -> str:
+    """See `records.with_manifest`. Raises RecordError."""
+    _check(len(data) + len(manifest_text), limits)
+    return records.with_manifest(data, manifest_text, limits.text)
+
+
 def contents(limits: Limits, path: str) -> chart.Contents:
     """What must be known of a chart's archive. Raises ChartInvalid."""
     if limits.archive == 0:
         raise documents.TooLarge("charts are not read in place")
-    return chart.read_file(path)
+    return msgspec.structs.replace(chart.read_file(path), files=())
 
 
-def differing(limits: Limits, wanted: Object, live: Object, settled: tuple[str, ...]) -> tuple[str, ...]:
+def differing(limits: Limits, wanted: Object, live: Object | None, settled: tuple[str, ...]) -> tuple[str, ...]:
     """See `drift.differing`."""
     for each in (wanted, live):
         if documents.count(each, limits.live) > limits.live:
@@ -111,11 +127,18 @@ def differing(limits: Limits, wanted: Object, live: Object, settled: tuple[str, 
 
 
 JOBS: dict[str, Callable[..., Any]] = {
-    job.__name__: job for job in (configuration, rendered, record, with_status, contents, differing)
+    job.__name__: job
+    for job in (configuration, rendered, record, with_status, carrying, with_manifest, contents, differing)
 }
 ERRORS: dict[str, type[Exception]] = {
     error.__name__: error
-    for error in (documents.TooLarge, values.ValuesError, manifest.ManifestError, records.RecordError, chart.ChartInvalid)
+    for error in (
+        documents.TooLarge,
+        values.ValuesError,
+        manifest.ManifestError,
+        records.RecordError,
+        chart.ChartInvalid,
+    )
 }
 
 

@@ -155,9 +155,7 @@ class Lookups:
             "record", self._record, enqueue, concurrency=2, group=lambda key: key.namespace, together=8
         )
         self.drift = source.Source("object", self._drift, enqueue, group=_namespace, together=8)
-        self.unseen = source.Source(
-            "object", self._unseen, enqueue, every=ABSENCE_EVERY, group=_namespace, together=8
-        )
+        self.unseen = source.Source("object", self._unseen, enqueue, every=ABSENCE_EVERY, group=_namespace, together=8)
         self.compared = source.Source("comparison", self._compare, enqueue, group=lambda key: key.ref.namespace)
         self.leftovers = source.Source("leftovers", self._leftovers, enqueue, every=LEFTOVERS_EVERY)
         self.kinds = source.Source("kind", self._kind, enqueue, backoff=(1.0, 30.0))
@@ -198,9 +196,7 @@ class Lookups:
         where, pinned = key
         try:
             place = await self._chart_source(where)
-            return _at_hand(
-                await self._store.fetch(place, pinned.name, pinned.version, pinned.digest, self._needed())
-            )
+            return _at_hand(await self._store.fetch(place, pinned.name, pinned.version, pinned.digest, self._needed()))
         except charts.ChartError as error:
             raise _chart_error(error) from error
 

@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
 import gzip
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -23,7 +24,7 @@ import msgspec
 from moorage.api import meta
 from moorage.helm import documents
 
-__all__ = ["PENDING", "Record", "RecordError", "Revision", "decode", "given", "with_status"]
+__all__ = ["PENDING", "Record", "RecordError", "Revision", "decode", "given", "latest", "with_manifest", "with_status"]
 
 SECRET_TYPE = "helm.sh/release.v1"  # noqa: S105 - the type of a Secret
 SELECTOR = "owner=helm"
@@ -77,6 +78,15 @@ class Revision(msgspec.Struct, frozen=True, order=True):
             metadata.resource_version,
             own,
         )
+
+
+def latest(found: Iterable[meta.ObjectMeta]) -> meta.ObjectMeta | None:
+    """The Secret of the latest revision among those of one release; what is no record by its labels is left out."""
+    told: list[tuple[int, meta.ObjectMeta]] = []
+    for each in found:
+        with contextlib.suppress(RecordError):
+            told.append((Revision.from_metadata(each).number, each))
+    return max(told, key=lambda pair: pair[0])[1] if told else None
 
 
 def _is_revision(text: str) -> bool:

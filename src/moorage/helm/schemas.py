@@ -17,7 +17,10 @@ __all__ = ["outward"]
 _BROUGHT_ALONG = re.compile(
     r"https?://json-schema\.org/(schema|draft-0[467]/schema|draft/(2019-09|2020-12)/(schema|meta/[a-z-]+))(#.*)?"
 )
-_OLDEST, _OLD = re.compile(r"https?://json-schema\.org/draft-04/"), re.compile(r"https?://json-schema\.org/draft-0[67]/")
+_OLDEST, _OLD = (
+    re.compile(r"https?://json-schema\.org/draft-04/"),
+    re.compile(r"https?://json-schema\.org/draft-0[67]/"),
+)
 _REFERRING = ("$ref", "$dynamicRef", "$recursiveRef", "$schema")
 
 

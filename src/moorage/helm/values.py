@@ -50,6 +50,12 @@ class Given(Mapping[str, Any]):
         """These values over others, as `merge` does it; only what the others name is taken apart."""
         return Given(_layered(known, self.text))
 
+    def __eq__(self, other: object) -> bool:
+        return self.text == other.text if isinstance(other, Given) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
     @functools.cached_property
     def _values(self) -> Values:
         decoded: Values = msgspec.json.decode(self.text)
