@@ -134,14 +134,10 @@ class Charts:
             path = await asyncio.to_thread(self._cache.put, digest, archive, needed)
         except OSError as error:
             raise SourceUnreachable(f"the chart cache can't be written: {error.strerror}") from None
-        try:
-            contents = await self._read(source, path)
-            if contents.name != name:
-                said = f"{source} serves chart {contents.name} under the name {name}; publish it under its own"
-                raise ChartInvalid(said)
-        except ChartInvalid:
+        contents = await self._read(source, path)
+        if contents.name != name:
             self._cache.drop(digest)
-            raise
+            raise ChartInvalid(f"{source} serves chart {contents.name} under the name {name}; publish it under its own")
         return Chart(name, contents.version, digest, path, contents)
 
     async def fetch(

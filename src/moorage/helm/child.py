@@ -21,7 +21,8 @@ from moorage.helm import documents, jobs
 
 MEMORY = 160 << 20  # bytes beyond what the process begins with
 CPU = 10  # seconds of processor time for one job
-WORN_OUT = 64 << 10  # KiB of resident memory beyond what the process begins with
+WORN_OUT = 96 << 20  # bytes that are still resident after a job
+VIRTUAL, RESIDENT = 0, 1  # places in /proc/self/statm
 LENGTH = struct.Struct(">I")
 
 
@@ -45,17 +46,15 @@ class Answer(msgspec.Struct, frozen=True, array_like=True):
 def main() -> None:
     """Serve until stdin ends."""
     os.nice(5)
-    pages = int(Path("/proc/self/statm").read_text().split()[0])
-    most = pages * resource.getpagesize() + MEMORY
+    most = _memory(VIRTUAL) + MEMORY
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    begun = _resident()
     while True:
         asked = read(sys.stdin.buffer)
         if asked is None:
             return
         _grant(CPU)
-        answer = _answer(asked, lambda: _resident() - begun > WORN_OUT)
+        answer = _answer(asked)
         write(sys.stdout.buffer, answer)
         if answer.last:
             return
@@ -84,14 +83,14 @@ def do(asked: bytes) -> Any:
     return job(order.limits, *args)
 
 
-def _answer(asked: bytes, worn_out: Any) -> Answer:
+def _answer(asked: bytes) -> Answer:
     nothing = msgspec.Raw(msgspec.msgpack.encode(None))
     try:
-        return Answer("", "", msgspec.Raw(msgspec.msgpack.encode(do(asked))), worn_out())
+        return Answer("", "", msgspec.Raw(msgspec.msgpack.encode(do(asked))), _worn_out())
     except MemoryError:
         return Answer(documents.TooLarge.__name__, f"needs more than {MEMORY >> 20} MiB of memory", nothing, True)
     except tuple(jobs.ERRORS.values()) as error:
-        return Answer(type(error).__name__, str(error), nothing, worn_out())
+        return Answer(type(error).__name__, str(error), nothing, _worn_out())
     except Exception as error:
         return Answer("", f"{type(error).__name__}: {error}", nothing, True)
 
@@ -103,8 +102,12 @@ def _grant(seconds: int) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (soft, resource.getrlimit(resource.RLIMIT_CPU)[1]))
 
 
-def _resident() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+def _worn_out() -> bool:
+    return _memory(RESIDENT) > WORN_OUT
+
+
+def _memory(kind: int) -> int:
+    return int(Path("/proc/self/statm").read_text().split()[kind]) * resource.getpagesize()
 
 
 if __name__ == "__main__":

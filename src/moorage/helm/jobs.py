@@ -96,7 +96,7 @@ def with_status(limits: Limits, data: str, status: str, description: str) -> tup
 
 
 def carrying(limits: Limits, data: str, scaled: tuple[scaling.Scaled, ...]) -> tuple[str, str] | None:
-    """(manifest before, data) of a record whose manifest carries what was scaled; None if it does. Raises RecordError."""
+    """(manifest before, data) of a record that is to carry what was scaled; None if it does. Raises RecordError."""
     _check(len(data), limits)
     before = records.decode(data, limits.text).manifest
     if len(before) > limits.text:

@@ -57,8 +57,8 @@ class Source(Generic[K, V]):
     """Values by key. `every` seconds a value is fetched again (None: only on `refresh`); it may depend on the key.
 
     `concurrency` fetches run at a time for each group that `group` puts keys into, and `together` of all groups;
-    without `group` all are one. A first fetch that takes longer than `patience` seconds is told as such; `place` says by
-    key who is asked.
+    without `group` all are one. A first fetch that takes longer than `patience` seconds is told as such; `place` says
+    by key who is asked.
     """
 
     def __init__(

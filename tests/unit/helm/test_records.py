@@ -101,7 +101,7 @@ BOMB = base64.b64encode(base64.b64encode(gzip.compress(bytes(records.MAX_DECODED
         pack({**BODY, "hooks": [1]}),
         base64.b64encode(base64.b64encode(b'{"info":' + b"[" * 100_000)).decode(),
     ],
-    ids="empty no-base64 no-gzip list nothing bad-version cut-off bad-info bad-hook deep".split(),
+    ids=["empty", "no-base64", "no-gzip", "list", "nothing", "bad-version", "cut-off", "bad-info", "bad-hook", "deep"],
 )
 def test_what_is_no_record(data):
     with pytest.raises(records.RecordError):

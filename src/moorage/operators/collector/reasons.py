@@ -10,7 +10,7 @@ class Reason(decision.Reason):
 
     INVALID_CONFIGURATION = (
         "InvalidConfiguration",
-        "spec.collector.configuration is no base64 of a YAML mapping, or one that is too large. The message says where.",
+        "spec.collector.configuration is no base64 of a YAML mapping, or is too large. The message says where.",
         "correct spec.collector.configuration where the message says",
     )
     READING_CONFIGURATION = (
