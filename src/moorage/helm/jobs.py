@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from moorage.helm import chart, documents, drift, manifest, records, scaling, values
+from moorage.helm import chart, documents, drift, failures, manifest, records, redaction, scaling, values
 
 __all__ = ["ASIDE", "ERRORS", "HERE", "JOBS", "Kept", "Limits", "Rendered"]
 

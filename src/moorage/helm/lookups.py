@@ -297,7 +297,9 @@ class Lookups:
             outside=outside,
             failure=failures.classify(record.description).word if failed else "",
         )
-        return Loaded(told, {ref: body for ref, body in objects.items() if _is_inside(ref, key.namespace)}, kept.secrets)
+        return Loaded(
+            told, {ref: body for ref, body in objects.items() if _is_inside(ref, key.namespace)}, kept.secrets
+        )
 
     async def _drift(self, key: DriftKey) -> tuple[str, ...]:
         """By a live read: the watch may not have seen yet what helm wrote, and shows no Secret's data at all."""
