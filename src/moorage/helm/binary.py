@@ -31,6 +31,7 @@ from moorage.helm import failures, postrender, process, redaction, scaling, valu
 __all__ = ["Capabilities", "Done", "Helm", "HelmFailed", "KubeAccess", "Pulled"]
 
 HelmFailed = failures.HelmFailed
+MAX_ARGUMENT, MAX_NAMES = 100_000, 1_500_000  # bytes
 SETTLING = 0.9  # helm's own timeout as a share of the call's, so that it can write its record before it is stopped
 _PASSED_ON = ("PATH", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "TZ")
 
@@ -182,7 +183,7 @@ class Helm:
         args = ["template", release, str(chart), "--values=-", "--skip-tests", "--namespace", namespace]
         args += ["--is-upgrade"] if is_upgrade else []
         args += [f"--kube-version={capabilities.kube_version}"] if capabilities.kube_version else []
-        args += ["--api-versions=" + ",".join(capabilities.api_versions)] if capabilities.api_versions else []
+        args += _api_versions(capabilities.api_versions)
         about = (release, namespace)
         ended = await self._run("template", args, timeout, given=values, archive=chart, keep=about, offline=True)
         return ended.stdout.decode()
@@ -283,7 +284,7 @@ def _write_kubeconfig(folder: Path, kube: KubeAccess) -> Path:
 def _own_values(archive: Path | None) -> Mapping[str, Any]:
     """Those of the chart, which may hold secrets too."""
     with contextlib.suppress(OSError, chart_.ChartError):  # then helm's words are about that
-        return chart_.read(archive.read_bytes()).values if archive else {}
+        return chart_.read_file(str(archive)).values if archive else {}
     return {}
 
 
@@ -307,6 +308,25 @@ def _failure(
         kind = failures.FailureKind.KILLED if ended.code < 0 else failures.classify(ended.text)
         message = said or f"ended with code {ended.code} and without a word"
     return HelmFailed(kind, message, command=command, exit_code=ended.code)
+
+
+def _api_versions(names: Sequence[str]) -> list[str]:
+    """In arguments that the kernel takes: 128 KiB each, 2 MiB together with the environment.
+
+    A cluster with more than some ten thousand kinds goes by group and version alone, which is what most charts ask for.
+    """
+    if sum(map(len, names)) > MAX_NAMES:
+        names = [name for name in names if not name.rpartition("/")[2][:1].isupper()]  # a kind comes last
+    args: list[str] = []
+    room = 0
+    for name in names:
+        if len(name) >= room:
+            args.append(f"--api-versions={name}")
+            room = MAX_ARGUMENT
+        else:
+            args[-1] += f",{name}"
+        room -= len(name) + 1
+    return args
 
 
 def _in(namespace: str) -> list[str]:

@@ -14,14 +14,14 @@ import hashlib
 import re
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from pathlib import Path
 
 import msgspec
 import semantic_version
 
-from moorage.helm import binary, cache, chart, failures, folder
+from moorage.helm import aside, binary, cache, chart, documents, failures, folder, jobs
 from moorage.helm.chart import ChartError, ChartInvalid
 
 __all__ = [
@@ -100,7 +100,7 @@ class Chart(msgspec.Struct, frozen=True):
     version: str
     digest: str  # "sha256:..."; of the .tgz as published, or of the tar of a folder
     archive: Path
-    app_version: str = ""
+    contents: chart.Contents  # without templates
 
 
 class _Found(msgspec.Struct, frozen=True):
@@ -111,29 +111,43 @@ class _Found(msgspec.Struct, frozen=True):
 class Charts:
     """Resolves and fetches charts of any source into one cache."""
 
-    def __init__(self, helm: binary.Helm, root: Path, *, timeout: float = 60) -> None:
-        """`root` is a folder of our own; `timeout` in seconds is for one pull from a registry."""
-        self._helm, self._cache, self._timeout = helm, cache.Cache(root), timeout
+    def __init__(
+        self, helm: binary.Helm, work: aside.Aside, root: Path, *, timeout: float = 60, room: int = cache.ROOM
+    ) -> None:
+        """`root` is a folder of our own with `room` bytes; `timeout` in seconds is for one pull from a registry."""
+        self._helm, self._aside, self._cache, self._timeout = helm, work, cache.Cache(root, room), timeout
 
-    async def resolve(self, source: ChartSource, name: str, constraint: str) -> Chart:
+    async def resolve(
+        self, source: ChartSource, name: str, constraint: str, needed: Collection[str] = frozenset()
+    ) -> Chart:
         """The newest chart that the constraint allows: a version, a range such as ^1.2, or "" for any stable one.
 
-        Raises ChartNotFound, NoVersionMatches, SourceUnreachable or ChartInvalid.
+        `needed` are digests of charts that must stay in the cache. Raises ChartNotFound, NoVersionMatches,
+        SourceUnreachable or ChartInvalid.
         """
         _check(name, constraint)
         if isinstance(source, FolderSource):
             archive, digest = await asyncio.to_thread(_from_folder, source, name, constraint)
         else:
             archive, digest = await self._pull(source, name, constraint)
-        return await asyncio.to_thread(self._keep, source, name, archive, digest)
+        try:
+            path = await asyncio.to_thread(self._cache.put, digest, archive, needed)
+        except OSError as error:
+            raise SourceUnreachable(f"the chart cache can't be written: {error.strerror}") from None
+        contents = await self._read(source, path)
+        if contents.name != name:
+            self._cache.drop(digest)
+            raise ChartInvalid(f"{source} serves chart {contents.name} under the name {name}; publish it under its own")
+        return Chart(name, contents.version, digest, path, contents)
 
-    async def fetch(self, source: ChartSource, name: str, version: str, digest: str) -> Chart:
+    async def fetch(
+        self, source: ChartSource, name: str, version: str, digest: str, needed: Collection[str] = frozenset()
+    ) -> Chart:
         """The chart that was resolved before, from the cache if it is sound there. Raises DigestMismatch too."""
         kept = await asyncio.to_thread(self._cache.find, digest)
         if kept is not None:
-            contents = chart.read(await asyncio.to_thread(kept.read_bytes))
-            return Chart(name, version, digest, kept, contents.app_version)
-        found = await self.resolve(source, name, version)
+            return Chart(name, version, digest, kept, await self._read(source, kept))
+        found = await self.resolve(source, name, version, needed)
         if found.digest != digest:
             raise DigestMismatch(
                 f"{source} serves {name} {version} with digest {found.digest}, but {digest} was resolved earlier; "
@@ -143,22 +157,13 @@ class Charts:
             )
         return found
 
-    async def contents(self, found: Chart) -> chart.Contents:
-        """What is inside. Raises ChartInvalid, also when the cached file was damaged meanwhile."""
-        path = await asyncio.to_thread(self._cache.find, found.digest)
-        if path is None:
-            raise ChartInvalid(f"{found.name} {found.version} is no longer sound in the cache; fetch it again")
-        return await asyncio.to_thread(lambda: chart.read(path.read_bytes()))
-
-    def _keep(self, source: ChartSource, name: str, archive: bytes, digest: str) -> Chart:
-        contents = chart.read(archive)
-        if contents.name != name:
-            raise ChartInvalid(f"{source} serves chart {contents.name} under the name {name}; publish it under its own")
+    async def _read(self, source: ChartSource, path: Path) -> chart.Contents:
         try:
-            path = self._cache.put(digest, archive)
-        except OSError as error:
-            raise SourceUnreachable(f"the chart cache can't be written: {error.strerror}") from None
-        return Chart(name, contents.version, digest, path, contents.app_version)
+            return await self._aside.run(("chart", str(source)), jobs.contents, str(path))
+        except documents.TooLarge as error:
+            raise ChartInvalid(f"reading the archive {error}") from None
+        except aside.AsideError as error:
+            raise SourceUnreachable(f"the archive could not be read: {error}") from None
 
     async def _pull(self, source: OciSource, name: str, constraint: str) -> tuple[bytes, str]:
         dest = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="moorage-pull-"))
@@ -231,28 +236,24 @@ def _versions(root: Path, name: str) -> list[_Found]:
     found = []
     for place in places:
         if place.is_dir() and (place / "Chart.yaml").is_file():
-            archive, digest = folder.pack(place) if place.resolve().name == name or place == root else (b"", "")
-            if archive and (contents := chart.read(archive)).name == name:
-                found.append(_Found(_version(contents.version), partial(_same, archive, digest)))
-        elif place.suffix == ".tgz" and (version := _named(place, name, alone=place == root)):
-            found.append(_Found(version, partial(_read, place)))
+            if place.resolve().name == name or place == root:
+                called, version = chart.described((place / "Chart.yaml").read_bytes())
+                found += [_Found(_version(version), partial(folder.pack, place))] if called == name else []
+        elif place.suffix == ".tgz" and (sound := _named(place, name, alone=place == root)):
+            found.append(_Found(sound, partial(_read, place)))
     return found
 
 
 def _named(place: Path, name: str, *, alone: bool) -> semantic_version.Version | None:
     """The version in an archive's file name; in the archive itself when that was named by the source."""
     if alone:
-        contents = chart.read(_read(place)[0])
-        return _version(contents.version) if contents.name == name else None
+        called, version = chart.peek(str(place))
+        return _version(version) if called == name else None
     prefix, rest = f"{name}-", place.name.removesuffix(".tgz")
     try:
         return _version(rest.removeprefix(prefix)) if rest.startswith(prefix) else None
     except ChartInvalid:
         return None  # another chart, whose name begins alike
-
-
-def _same(archive: bytes, digest: str) -> tuple[bytes, str]:
-    return archive, digest
 
 
 def _read(place: Path) -> tuple[bytes, str]:

@@ -26,7 +26,7 @@ from typing import Any
 
 import yaml
 
-__all__ = ["DocumentError", "TooLarge", "load", "load_all", "load_layers"]
+__all__ = ["Budget", "DocumentError", "TooLarge", "count", "load", "load_all", "load_layers"]
 
 MAX_DEPTH = 200
 MAX_NODES = 100_000  # keys and values of one text, once aliases are expanded
@@ -62,22 +62,36 @@ class TooLarge(DocumentError):  # noqa: N818 - names what it is
     """More than a limit allows; the message has the figure."""
 
 
-def load(text: str, *, strict: bool = False, nodes: int = MAX_NODES) -> Any:
+class Budget:
+    """How many nodes may still be composed, by one text or by several together."""
+
+    def __init__(self, nodes: int = MAX_NODES) -> None:
+        self.limit = self.left = nodes
+
+    def take(self, nodes: int, line: int, column: int) -> None:
+        """Raises TooLarge when there are not so many left."""
+        self.left -= nodes
+        if self.left < 0:
+            message = f"more than {self.limit} keys and values, with what aliases and merge keys stand for"
+            raise TooLarge(message, line, column)
+
+
+def load(text: str, *, strict: bool = False, budget: Budget | None = None) -> Any:
     """The single document of `text`; None for an empty text. A `---` may begin and end it."""
     _check_length(text)
-    return _single(text, 0, _Composer(strict, nodes))
+    return _single(text, 0, _Composer(strict, budget or Budget()))
 
 
-def load_all(text: str, *, strict: bool = False, nodes: int = MAX_NODES) -> Iterator[Any]:
-    """The documents of `text`, in order; empty ones are None. All of them together have at most `nodes` nodes."""
+def load_all(text: str, *, strict: bool = False, budget: Budget | None = None) -> Iterator[Any]:
+    """The documents of `text`, in order; empty ones are None."""
     _check_length(text)
-    return _compose(text, 0, _Composer(strict, nodes))
+    return _compose(text, 0, _Composer(strict, budget or Budget()))
 
 
-def load_layers(text: str, *, strict: bool = False, nodes: int = MAX_NODES) -> list[Any]:
+def load_layers(text: str, *, strict: bool = False, budget: Budget | None = None) -> list[Any]:
     """The documents of a values file, which helm cuts at lines that begin with `---` and lays over one another."""
     _check_length(text)
-    composer, begin, lines = _Composer(strict, nodes), 0, 0
+    composer, begin, lines = _Composer(strict, budget or Budget()), 0, 0
     layers: list[Any] = []
     for line in _SEPARATOR.finditer(text):
         above = text.count("\n", begin, line.start())
@@ -86,6 +100,22 @@ def load_layers(text: str, *, strict: bool = False, nodes: int = MAX_NODES) -> l
         layers.append(_single(text[begin : line.start()], lines, composer))
         begin, lines = line.end(), lines + above
     return [*layers, _single(text[begin:], lines, composer)]
+
+
+def count(value: Any, most: int) -> int:
+    """How many keys and values there are in what is composed; more than `most` are not counted to the end."""
+    stack, found = [value], 1
+    while stack and found <= most:
+        each = stack.pop()
+        if isinstance(each, dict):
+            found += 2 * len(each)
+        elif isinstance(each, list):
+            found += len(each)
+        else:
+            continue
+        if found <= most:
+            stack.extend(each.values() if isinstance(each, dict) else each)
+    return found
 
 
 def _check_length(text: str) -> None:
@@ -145,9 +175,9 @@ class _Anchored:
 class _Composer:
     """Makes documents of the events of a parser, one after another."""
 
-    def __init__(self, strict: bool, limit: int) -> None:
+    def __init__(self, strict: bool, budget: Budget) -> None:
         self.document: Any = None
-        self._strict, self._limit, self._nodes = strict, limit, 0
+        self._strict, self._budget = strict, budget
         self._frames: list[_Frame] = []
         self._anchors: dict[str, _Anchored | None] = {}
 
@@ -181,11 +211,7 @@ class _Composer:
         return frame is not None and isinstance(frame.value, dict) and frame.key is _NO_KEY
 
     def _count(self, nodes: int, event: Any) -> None:
-        self._nodes += nodes
-        if self._nodes > self._limit:
-            mark = event.start_mark
-            message = f"more than {self._limit} keys and values, with what aliases and merge keys stand for"
-            raise TooLarge(message, mark.line + 1, mark.column + 1)
+        self._budget.take(nodes, event.start_mark.line + 1, event.start_mark.column + 1)
 
     def _open(self, value: dict[str, Any] | list[Any], event: Any) -> None:
         self._count(1, event)
@@ -207,7 +233,8 @@ class _Composer:
         if found is None:
             raise _problem(f"anchor {event.anchor!r} holds itself", event)
         self._count(found.size, event)
-        self._deepen(found.height, event)
+        merged = bool(self._frames) and self._frames[-1].key is _MERGE  # it is laid beside, not below
+        self._deepen(found.height - merged, event)
         self._put(found.value, found.size, found.height, event)
 
     def _put(self, value: Any, size: int, height: int, event: Any, anchor: str | None = None) -> None:
@@ -218,7 +245,7 @@ class _Composer:
             return
         frame = self._frames[-1]
         frame.size += size
-        frame.height = max(frame.height, height + 1)
+        frame.height = max(frame.height, height + (frame.key is not _MERGE))
         if isinstance(frame.value, list):
             frame.value.append(_narrow(value))
         elif frame.key is _NO_KEY:
@@ -347,7 +374,7 @@ def _tagged_plain(*kinds: type) -> Any:
     def read(event: yaml.ScalarEvent) -> Any:
         value = _plain(event)
         if type(value) not in kinds:
-            raise _problem(f"{event.value!r} is no {event.tag.removeprefix(_YAML)}", event)
+            raise _problem(f"{event.value!r} is no {str(event.tag).removeprefix(_YAML)}", event)
         return value
 
     return read

@@ -22,8 +22,11 @@ MANAGED_BY = "app.kubernetes.io/managed-by"
 
 
 def desired(body: Mapping[str, Any], release: str, namespace: str) -> Object:
-    """The object as helm applies it: with the marks of its owner, which are not in the recorded manifest."""
-    out = copy.deepcopy({k: v for k, v in body.items() if k != "status"})
+    """The object as helm applies it: with the marks of its owner, which are not in the recorded manifest.
+
+    What it doesn't change is shared with `body`.
+    """
+    out = {k: v for k, v in body.items() if k != "status"}
     metadata = {k: v for k, v in (out.get("metadata") or {}).items() if v is not None and k != "creationTimestamp"}
     metadata["labels"] = {**(metadata.get("labels") or {}), MANAGED_BY: "Helm"}
     marks = {RELEASE_NAME: release, RELEASE_NAMESPACE: namespace}
@@ -51,7 +54,7 @@ def restore_body(
     The server refuses it (422) where a user has put one member of a union beside another, such as a hostPath into an
     emptyDir volume: no apply takes away what another owns, see `takeover`. Helm's upgrade is refused there too.
     """
-    out = desired(body, release, namespace)
+    out = copy.deepcopy(desired(body, release, namespace))
     if scoped:
         out["metadata"].setdefault("namespace", namespace)
     if live is not None:

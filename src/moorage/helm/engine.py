@@ -20,16 +20,19 @@ from moorage.runtime import kind, observed
 from moorage.runtime import watches as runtime_watches
 
 from . import (
+    aside,
     binary,
     chart,
     charts,
     claim,
+    documents,
     drift,
     health,
     leftovers,
     lookups,
     manifest,
     pods,
+    records,
     runs,
     seen,
     status,
@@ -37,7 +40,7 @@ from . import (
     watches,
 )
 
-Values = dict[str, Any]
+COMPARED_IN_PLACE = 5_000  # keys and values in one pass; what is more is compared by a source
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,8 +56,8 @@ class Request:
     reconcile_at: str
     generation: int
     leaving: bool
-    values: Callable[[chart.Contents], Values] | None
-    """The release's values, given the chart; None when they can't be had."""
+    values: Callable[[chart.Contents], values.Given] | None
+    """The release's values, given the chart; None when they can't be had, or not yet."""
 
 
 class Engine:
@@ -69,6 +72,8 @@ class Engine:
         chart_source: Callable[[str], Awaitable[charts.ChartSource]],
         request: Callable[[Any], Request],
         user: Callable[[str], str],
+        work: aside.Aside,
+        place: Callable[[str], str],
     ) -> None:
         """`user`: with whose rights all in a namespace is read and written, helm's doings included."""
         self._world, self._request = world, request
@@ -76,8 +81,10 @@ class Engine:
             lambda namespace: watches.NamespaceView(world, namespace, user(namespace))
         )
         served = discovery.Discovery(world.client)
-        self._lookups = lookups.Lookups(world.client, served, helm, store, chart_source, world.enqueue, user)
-        self._runs = runs.Runs(world, served, helm, self.job, user)
+        self._lookups = lookups.Lookups(
+            world.client, served, helm, store, chart_source, world.enqueue, user, work, place
+        )
+        self._runs = runs.Runs(world, served, helm, self.job, user, work)
         self.operations, self.guards = self._runs.operations, self._runs.guards
         self._compared: dict[meta.ObjectRef, tuple[str, str, tuple[str, ...]]] = {}
 
@@ -177,9 +184,7 @@ class Engine:
             if cluster is None:
                 return observed.not_yet("capabilities")
             capabilities = values.digest(msgspec.to_builtins(cluster))
-        key = lookups.RenderKey(
-            at.chart.digest, values.digest(given), request.target, capabilities, given, at.archive, reads
-        )
+        key = lookups.RenderKey(at.chart.digest, given.digest, request.target, capabilities, given, at.archive, reads)
         return self._lookups.rendered.follow(key, request.key)
 
     # --- the record and its objects --------------------------------------------------------------
@@ -188,15 +193,14 @@ class Engine:
         """The latest revision's record."""
         if view is None or not view.records.synced:
             return None
-        mine = [
-            (int(partial.metadata.labels.get("version", "0")), partial)
+        latest = records.latest(
+            partial.metadata
             for partial in view.records.items(request.target.namespace)
             if partial.metadata.labels.get("name") == request.target.release
-        ]
-        if not mine:
+        )
+        if latest is None:
             return None
-        _, latest = max(mine, key=lambda pair: pair[0])
-        return lookups.RecordKey(request.target.namespace, latest.metadata.name, latest.metadata.resource_version)
+        return lookups.RecordKey(request.target.namespace, latest.name, latest.resource_version)
 
     def _record(
         self, request: Request, view: watches.NamespaceView | None, key: lookups.RecordKey | None
@@ -280,13 +284,15 @@ class Engine:
         return given_up.words if same else ""
 
     def _differences(self, looks: _Looks, ref: meta.ObjectRef, live: dict[str, Any], version: str) -> tuple[str, ...]:
-        """What differs as the watch has it; compared once per state of object and record."""
+        """What differs as the watch has it; compared once per state of object and record, none until that is done."""
         before = self._compared.get(ref)
         states = (version, looks.key.resource_version)
-        if before is None or before[:2] != states:
-            found = drift.differing(looks.wanted(ref), live)
-            before = self._compared[ref] = (*states, found)
-        return before[2]
+        if before is not None and before[:2] == states:
+            return before[2]
+        found = looks.compare(ref, live, version)
+        if found is not None:
+            self._compared[ref] = (*states, found)
+        return found or ()
 
     def _leftovers(
         self,
@@ -320,6 +326,8 @@ class _Looks:
         self, sources: lookups.Lookups, request: Request, key: lookups.RecordKey, loaded: lookups.Loaded
     ) -> None:
         self._sources, self.request, self.key, self._loaded = sources, request, key, loaded
+        self._compared: list[lookups.CompareKey] = []
+        self._left = COMPARED_IN_PLACE
         self._drift: list[lookups.DriftKey] = []
         self._unseen: list[lookups.DriftKey] = []
         self._logs: list[tuple[str, str, str, int]] = []
@@ -328,6 +336,16 @@ class _Looks:
         """The object as helm applied it."""
         target = self.request.target
         return drift.desired(self._loaded.objects[ref], target.release, target.namespace)
+
+    def compare(self, ref: meta.ObjectRef, live: dict[str, Any], version: str) -> tuple[str, ...] | None:
+        """The field paths that differ from `live`; None until a comparison that is too much for one pass is done."""
+        wanted = self.wanted(ref)
+        self._left -= sum(documents.count(each, COMPARED_IN_PLACE) for each in (wanted, live))
+        if self._left >= 0:
+            return drift.differing(wanted, live)
+        asked = lookups.CompareKey(ref, version, self.key, wanted, live)
+        self._compared.append(asked)
+        return observed.value_of(self._sources.compared.read(asked, self.request.key))
 
     def confirm(self, ref: meta.ObjectRef, resource: meta.Resource, version: str) -> tuple[str, ...]:
         """The field paths that differ by a live read; none until that is done."""
@@ -363,6 +381,7 @@ class _Looks:
 
     def done(self) -> None:
         """What was not asked for in this pass is asked afresh the next time."""
+        self._sources.compared.forget(self.request.key, keep=tuple(self._compared))
         self._sources.drift.forget(self.request.key, keep=tuple(self._drift))
         self._sources.unseen.forget(self.request.key, keep=tuple(self._unseen))
         self._sources.last_words.forget(self.request.key, keep=tuple(self._logs))

@@ -7,7 +7,7 @@ import msgspec
 from moorage.runtime import decision, observed
 from moorage.runtime.decision import DONE, Act, Verdict
 
-from . import attempts, claim, leftovers, seen
+from . import attempts, claim, leftovers, seen, steps
 from .reasons import Reason
 from .seen import HasRelease
 
@@ -45,7 +45,7 @@ def release_is_uninstalled(it: HasRelease) -> Verdict:
     """Helm uninstalls what has a record, in the namespace it was installed in."""
     r = it.release
     if isinstance(r.record, observed.Failed):
-        return decision.unknown(Reason.READING_RECORD, r.record, "record")
+        return steps.record_unread(r.record)
     record = observed.value_of(r.record)
     if record is None:
         return DONE

@@ -36,12 +36,14 @@ def pack(folder: Path) -> tuple[bytes, str]:
     return gzip.compress(plain, mtime=0), f"sha256:{hashlib.sha256(plain).hexdigest()}"
 
 
-def digest(archive: bytes, expected: str) -> str:
+def digest(archive: Path, expected: str) -> str:
     """The digest of an archive in the form that `expected` has: that of the bytes, or of the tar of a packed folder."""
-    found = f"sha256:{hashlib.sha256(archive).hexdigest()}"
-    if found != expected:
-        inner = f"sha256:{hashlib.sha256(chart.gunzip(archive)).hexdigest()}"
-        return inner if inner == expected else found
+    with archive.open("rb") as file:
+        found = f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
+        if found != expected:
+            file.seek(0)
+            inner = chart.tar_digest(file)
+            return inner if inner == expected else found
     return found
 
 

@@ -6,9 +6,8 @@ Each is fetched off the workers' path, under a deadline, by a key that names exa
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
-from collections.abc import Awaitable, Callable, Hashable, Iterable
+from collections.abc import Awaitable, Callable, Hashable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +18,11 @@ from moorage.kube import client as kube_client
 from moorage.kube import discovery, errors
 from moorage.runtime import observed, source
 
-from . import binary, chart, charts, drift, failures, manifest, records, redaction, seen, values
+from . import aside, binary, charts, documents, drift, failures, jobs, manifest, records, redaction, seen, values
 from .chart import Contents
 from .reasons import Reason
 
+RENDERS = 3  # helm processes at a time that render, one for each tenant
 CAPABILITIES_EVERY = 300.0
 LEFTOVERS_EVERY = 2.0
 ABSENCE_EVERY = 30.0
@@ -65,7 +65,7 @@ class RenderKey:
     values_digest: str
     target: seen.Target
     capabilities: str
-    values: dict[str, Any] = dataclasses.field(compare=False, repr=False)
+    values: Mapping[str, Any] = dataclasses.field(compare=False, repr=False)
     archive: Path = dataclasses.field(compare=False)
     reads_capabilities: bool = dataclasses.field(compare=False)
 
@@ -91,6 +91,17 @@ class DriftKey:
 
 
 @dataclasses.dataclass(frozen=True)
+class CompareKey:
+    """One state of one object as the watch has it, to be compared with one state of its record."""
+
+    ref: meta.ObjectRef
+    resource_version: str
+    record: RecordKey
+    wanted: dict[str, Any] = dataclasses.field(compare=False, repr=False)
+    live: dict[str, Any] = dataclasses.field(compare=False, repr=False)
+
+
+@dataclasses.dataclass(frozen=True)
 class LeftoverKey:
     """Objects of a release that should be gone."""
 
@@ -111,18 +122,41 @@ class Lookups:
         chart_source: Callable[[str], Awaitable[charts.ChartSource]],
         enqueue: Callable[[Hashable], None],
         user: Callable[[str], str],
+        work: aside.Aside,
+        place: Callable[[str], str] = str,
     ) -> None:
+        """`place` says in words what the name of a chart's source stands for."""
         self._client, self._helm, self._store, self._chart_source = client, helm, store, chart_source
         self._user = user
+        self._aside = work
         self._discovery = served
-        self.chosen = source.Source("chart", self._choose, enqueue, deadline=120)
-        self.pinned = source.Source("chart", self._fetch, enqueue, deadline=120)
-        self.rendered = source.Source(
-            "render", self._render, enqueue, deadline=60, concurrency=2, every=self._rendered_again
+        self.chosen = source.Source(
+            "chart",
+            self._choose,
+            enqueue,
+            deadline=120,
+            group=lambda wanted: wanted.source,
+            place=lambda wanted: place(wanted.source),
         )
-        self.records = source.Source("record", self._record, enqueue)
-        self.drift = source.Source("object", self._drift, enqueue)
-        self.unseen = source.Source("object", self._unseen, enqueue, every=ABSENCE_EVERY)
+        self.pinned = source.Source(
+            "chart", self._fetch, enqueue, deadline=120, group=lambda key: key[0], place=lambda key: place(key[0])
+        )
+        self.rendered = source.Source(
+            "render",
+            self._render,
+            enqueue,
+            deadline=60,
+            concurrency=1,
+            group=lambda key: key.target.namespace,
+            together=RENDERS,
+            every=self._rendered_again,
+        )
+        self.records = source.Source(
+            "record", self._record, enqueue, concurrency=2, group=lambda key: key.namespace, together=8
+        )
+        self.drift = source.Source("object", self._drift, enqueue, group=_namespace, together=8)
+        self.unseen = source.Source("object", self._unseen, enqueue, every=ABSENCE_EVERY, group=_namespace, together=8)
+        self.compared = source.Source("comparison", self._compare, enqueue, group=lambda key: key.ref.namespace)
         self.leftovers = source.Source("leftovers", self._leftovers, enqueue, every=LEFTOVERS_EVERY)
         self.kinds = source.Source("kind", self._kind, enqueue, backoff=(1.0, 30.0))
         self.capabilities = source.Source("capabilities", self._capabilities, enqueue, every=CAPABILITIES_EVERY)
@@ -138,6 +172,7 @@ class Lookups:
             self.records,
             self.drift,
             self.unseen,
+            self.compared,
             self.leftovers,
             self.kinds,
             self.capabilities,
@@ -152,39 +187,34 @@ class Lookups:
 
     async def _choose(self, wanted: seen.Wanted) -> AtHand:
         try:
-            found = await self._store.resolve(await self._chart_source(wanted.source), wanted.name, wanted.constraint)
-            return self._at_hand(found)
+            where = await self._chart_source(wanted.source)
+            return _at_hand(await self._store.resolve(where, wanted.name, wanted.constraint, self._needed()))
         except charts.ChartError as error:
             raise _chart_error(error) from error
 
     async def _fetch(self, key: tuple[str, seen.ChartSeen]) -> AtHand:
         where, pinned = key
         try:
-            found = await self._store.fetch(await self._chart_source(where), pinned.name, pinned.version, pinned.digest)
-            return self._at_hand(found)
+            place = await self._chart_source(where)
+            return _at_hand(await self._store.fetch(place, pinned.name, pinned.version, pinned.digest, self._needed()))
         except charts.ChartError as error:
             raise _chart_error(error) from error
 
-    @staticmethod
-    def _at_hand(found: charts.Chart) -> AtHand:
-        contents = chart.read(found.archive.read_bytes())
-        slim = msgspec.structs.replace(contents, templates={}, files=())
-        return AtHand(seen.ChartSeen(found.name, found.version, found.digest), found.archive, slim)
+    def _needed(self) -> frozenset[str]:
+        """Charts that somebody has at hand, and so may give to helm at any time."""
+        return frozenset(it.chart.digest for each in (self.chosen, self.pinned) for it in each.known())
 
     # --- renders ---------------------------------------------------------------------------------
 
     async def _render(self, key: RenderKey) -> seen.RenderSeen:
-        text = await self._template(key)
-        try:
-            parsed = manifest.parse(text)
-        except manifest.ManifestError as error:
-            raise source.SourceError(Reason.RENDER_FAILED, str(error), transient=False) from error
+        found = await self._read_render(key)
+        parsed = found.manifest
         is_namespaced = await self._scopes(parsed)
         hooks = tuple(hook.object for hook in parsed.hooks)
         problems = manifest.problems((*parsed.objects, *hooks), key.target.namespace, is_namespaced)
         parts = [key.chart, key.values_digest, key.target.namespace, key.target.release]
-        if key.reads_capabilities and manifest.parse(await self._template(key)) == parsed:
-            parts.append(values.digest([*parsed.objects, *hooks]))
+        if key.reads_capabilities and (await self._read_render(key)).digest == found.digest:
+            parts.append(found.digest)
         inventory = manifest.inventory(parsed.objects, parsed.hooks, key.target.namespace, is_namespaced)
         return seen.RenderSeen(
             values.digest(parts).removeprefix("sha256:")[:40],
@@ -192,6 +222,13 @@ class Lookups:
             tuple(problem.message for problem in problems),
             passing=any(problem.kind is manifest.ProblemKind.UNKNOWN_KIND for problem in problems),
         )
+
+    async def _read_render(self, key: RenderKey) -> jobs.Rendered:
+        text = await self._template(key)
+        try:
+            return await self._aside.run(key.target.namespace, jobs.rendered, text)
+        except (manifest.ManifestError, documents.TooLarge) as error:
+            raise source.SourceError(Reason.RENDER_FAILED, str(error), transient=False) from error
 
     def _rendered_again(self, key: RenderKey) -> float | None:
         found = observed.value_of(self.rendered.peek(key))
@@ -233,29 +270,25 @@ class Lookups:
 
     async def _record(self, key: RecordKey) -> Loaded:
         secret = await self._within(key.namespace).get(kinds.SECRET, key.namespace, key.secret, as_=SecretView)
-        revision = records.Revision.from_metadata(secret.metadata)
-        record = records.decode(secret.data.get("release", ""))
-        parsed = manifest.parse(record.manifest)
-        hooks = [body for hook in record.hooks for body in manifest.parse(hook.manifest).hooks]
-        is_namespaced = await self._scopes(manifest.Manifest(parsed.objects, (*parsed.hooks, *hooks)))
+        try:
+            revision = records.Revision.from_metadata(secret.metadata)
+            kept = await self._aside.run(key.namespace, jobs.record, secret.data.get("release", ""))
+        except (records.RecordError, manifest.ManifestError, documents.TooLarge) as error:
+            message = f"release record {key.secret} in namespace {key.namespace} can't be read: {error}"
+            raise source.SourceError(Reason.RECORD_BROKEN, message, transient=False) from error
+        record, parsed = kept.record, kept.manifest
+        is_namespaced = await self._scopes(parsed)
         objects = {manifest.ref(body, key.namespace, is_namespaced): body for body in parsed.objects}
-        named = manifest.inventory(parsed.objects, hooks, key.namespace, is_namespaced)
+        named = manifest.inventory(parsed.objects, parsed.hooks, key.namespace, is_namespaced)
         outside = tuple(str(item.ref) for item in named if not _is_inside(item.ref, key.namespace))
         failed = record.status == "failed"
-        known = await asyncio.to_thread(
-            _secrets, secret.data.get("release", ""), (*parsed.objects, *(hook.object for hook in hooks))
-        )
-        description = record.description
-        if failed:
-            keep = {record.name, key.namespace, *(ref.name for ref in objects)}
-            description = await asyncio.to_thread(redaction.redact, failures.words(description), known, keep)
         told = seen.RecordSeen(
             secret=key.secret,
             uid=secret.metadata.uid,
             resource_version=secret.metadata.resource_version,
             revision=record.revision,
             status=record.status,
-            description=failures.shorten(description),
+            description=failures.shorten(kept.said),
             digest=revision.labels.get(seen.DIGEST_LABEL, ""),
             attempt=revision.labels.get(seen.ATTEMPT_LABEL, ""),
             updated=conditions.epoch(record.last_deployed) if record.last_deployed else 0.0,
@@ -264,7 +297,9 @@ class Lookups:
             outside=outside,
             failure=failures.classify(record.description).word if failed else "",
         )
-        return Loaded(told, {ref: body for ref, body in objects.items() if _is_inside(ref, key.namespace)}, known)
+        return Loaded(
+            told, {ref: body for ref, body in objects.items() if _is_inside(ref, key.namespace)}, kept.secrets
+        )
 
     async def _drift(self, key: DriftKey) -> tuple[str, ...]:
         """By a live read: the watch may not have seen yet what helm wrote, and shows no Secret's data at all."""
@@ -272,7 +307,7 @@ class Lookups:
             live = await self._within(key.record.namespace).get(key.resource, key.ref.namespace, key.ref.name)
         except errors.NotFound:
             return ()  # the watch will tell
-        return drift.differing(key.wanted, live)
+        return await self._differing(key, live)
 
     async def _unseen(self, key: DriftKey) -> tuple[str, ...]:
         """What is wrong with an object that the watch doesn't have: it is gone, or has lost the label it is seen by."""
@@ -280,7 +315,14 @@ class Lookups:
             live = await self._within(key.record.namespace).get(key.resource, key.ref.namespace, key.ref.name)
         except errors.NotFound:
             return (comparison.THE_OBJECT,)
-        return drift.differing(key.wanted, live)
+        return await self._differing(key, live)
+
+    async def _compare(self, key: CompareKey) -> tuple[str, ...]:
+        """As the watch has it."""
+        return await self._differing(key, key.live)
+
+    async def _differing(self, key: DriftKey | CompareKey, live: dict[str, Any]) -> tuple[str, ...]:
+        return await self._aside.run(key.ref.namespace, jobs.differing, key.wanted, live, ())
 
     async def _leftovers(self, key: LeftoverKey) -> tuple[seen.Leftover, ...]:
         found: list[seen.Leftover] = []
@@ -312,18 +354,12 @@ class Lookups:
         raise source.SourceError("NoLog", f"container {container} of pod {pod} has left no log yet")
 
 
-def _secrets(release: str, objects: Iterable[Any]) -> redaction.Secrets:
-    """What may be secret in a record: of its values, of the chart's own, and what its Secrets hold."""
-    config, own = records.given(release)
-    return redaction.of_objects(objects) | redaction.of_values(own, "chart") | redaction.of_values(config)
+def _at_hand(found: charts.Chart) -> AtHand:
+    return AtHand(seen.ChartSeen(found.name, found.version, found.digest), found.archive, found.contents)
 
 
-def secrets(release: str) -> redaction.Secrets:
-    """As above, of a record as its Secret holds it. Takes its time: not for the event loop. Raises ValueError."""
-    record = records.decode(release)
-    found = manifest.parse(record.manifest)
-    hooks = (body for hook in record.hooks for body in manifest.parse(hook.manifest).hooks)
-    return _secrets(release, (*found.objects, *(hook.object for hook in found.hooks), *(hook.object for hook in hooks)))
+def _namespace(key: DriftKey) -> str:
+    return key.ref.namespace
 
 
 _NO_LOG = ("unable to retrieve container logs", "failed to try resolving symlinks")

@@ -35,6 +35,9 @@ Object = dict[str, Any]
 IsNamespaced = Callable[[str, str], bool | None]
 """(apiVersion, kind) -> namespaced or not, None when the cluster doesn't serve the kind."""
 
+MAX_OBJECTS = 2_000  # of one release
+MAX_INVENTORY = 3 * MAX_OBJECTS  # a release, what it is upgraded to, and what is not removed yet
+
 HOOK = "helm.sh/hook"
 HOOK_WEIGHT = "helm.sh/hook-weight"
 HOOK_DELETE_POLICY = "helm.sh/hook-delete-policy"
@@ -54,7 +57,7 @@ _RANK = {kind: rank for rank, kind in enumerate(_INSTALL_ORDER.split())}
 
 
 class ManifestError(ValueError):
-    """A manifest that can't be read."""
+    """A manifest that can't be read, or an inventory."""
 
 
 class Hook(msgspec.Struct, frozen=True):
@@ -104,11 +107,16 @@ class Problem(msgspec.Struct, frozen=True):
     message: str
 
 
-def parse(text: str) -> Manifest:
-    """Objects and hooks of a multi-document text; Lists are opened, empty documents skipped."""
+def parse(text: str, budget: documents.Budget | None = None) -> Manifest:
+    """Objects and hooks of a multi-document text; Lists are opened, empty documents skipped.
+
+    Raises documents.TooLarge beyond the budget, or when there are more than MAX_OBJECTS.
+    """
     objects: list[Object] = []
     hooks: list[Hook] = []
-    for body in _documents(text):
+    for body in _documents(text, budget or documents.Budget()):
+        if len(objects) + len(hooks) == MAX_OBJECTS:
+            raise documents.TooLarge(f"more than {MAX_OBJECTS} objects")
         hook = _as_hook(body)
         if hook is None:
             objects.append(body)
@@ -144,6 +152,8 @@ def load_inventory(text: str) -> tuple[InventoryItem, ...]:
         rows = msgspec.json.decode(text, type=list[tuple[str, str, str, str, str]])
     except msgspec.MsgspecError as error:
         raise ManifestError(f"not an inventory: {error}") from None
+    if len(rows) > MAX_INVENTORY:
+        raise ManifestError(f"an inventory of {len(rows)} objects; at most {MAX_INVENTORY} are kept")
     return tuple(InventoryItem(meta.ObjectRef(*row[:4]), "h" in row[4], "k" in row[4]) for row in rows)
 
 
@@ -187,12 +197,14 @@ def _placement(
         yield Problem(ProblemKind.OTHER_NAMESPACE, what, f"{what} is meant for namespace {own}, not for {namespace}")
 
 
-def _documents(text: str) -> Iterator[Object]:
+def _documents(text: str, budget: documents.Budget) -> Iterator[Object]:
     for part in _SEPARATOR.split(text):
         source = _SOURCE.search(part)
         where = source.group(1) if source else "manifest"
         try:
-            loaded = documents.load(part)
+            loaded = documents.load(part, budget=budget)
+        except documents.TooLarge as error:
+            raise documents.TooLarge(f"{where}: {error.reason}", error.line, error.column) from None
         except documents.DocumentError as error:
             raise ManifestError(f"{where}: {error}") from None
         if loaded is None:

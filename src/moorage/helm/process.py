@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-__all__ = ["Ended", "run"]
+__all__ = ["Ended", "die_with", "run"]
 
 MAX_OUTPUT = 64 << 20  # bytes of stdout kept
 MAX_STDERR = 1 << 20
@@ -54,7 +54,7 @@ async def run(argv: Sequence[str], *, stdin: bytes, env: Mapping[str, str], time
         env=env,
         cwd=env.get("TMPDIR"),
         start_new_session=True,
-        preexec_fn=_die_with(os.getpid()),
+        preexec_fn=die_with(os.getpid()),
     )
     talk = asyncio.ensure_future(_talk(child, stdin))
     try:
@@ -91,7 +91,7 @@ def _signal(child: asyncio.subprocess.Process, signum: signal.Signals) -> None:
         os.killpg(child.pid, signum)
 
 
-def _die_with(parent: int) -> Callable[[], None]:
+def die_with(parent: int) -> Callable[[], None]:
     """Runs in the child between fork and exec: SIGKILL when the parent's thread ends, however it ends."""
 
     def prepare() -> None:

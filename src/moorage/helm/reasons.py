@@ -131,6 +131,11 @@ class Reason(decision.Reason):
         "the end of helm's rollback is awaited; then the spec must be corrected",
         WARNS,
     )
+    RECORD_BROKEN = (
+        "RecordBroken",
+        "The latest release record is none that helm wrote, or is too large to be read.",
+        "whoever may write Secrets in the release's namespace takes the change back, or deletes that Secret",
+    )
     READING_RECORD = (
         "ReadingRecord",
         "The release's record is being read.",

@@ -13,21 +13,24 @@ from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
 import gzip
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
 
 from moorage.api import meta
+from moorage.helm import documents
 
-__all__ = ["PENDING", "Record", "RecordError", "Revision", "decode", "given", "with_status"]
+__all__ = ["PENDING", "Record", "RecordError", "Revision", "decode", "given", "latest", "with_manifest", "with_status"]
 
 SECRET_TYPE = "helm.sh/release.v1"  # noqa: S105 - the type of a Secret
 SELECTOR = "owner=helm"
 MAX_SECRET = 1 << 20  # bytes of data that the API server takes
-MAX_DECODED = 64 << 20
+MAX_DECODED = 32 << 20
+MAX_REVISION = 1 << 31
 PENDING = frozenset({"pending-install", "pending-upgrade", "pending-rollback"})
 SYSTEM_LABELS = frozenset({"name", "owner", "status", "version", "createdAt", "modifiedAt"})
 
@@ -61,7 +64,7 @@ class Revision(msgspec.Struct, frozen=True, order=True):
         """Reads the metadata of a release Secret. Raises RecordError for any other."""
         labels = metadata.labels
         number = labels.get("version", "")
-        if labels.get("owner") != "helm" or not number.isdecimal() or not labels.get("name"):
+        if labels.get("owner") != "helm" or not _is_revision(number) or not labels.get("name"):
             raise RecordError(
                 f"Secret {metadata.namespace}/{metadata.name} is no release record: its labels don't say so"
             )
@@ -75,6 +78,19 @@ class Revision(msgspec.Struct, frozen=True, order=True):
             metadata.resource_version,
             own,
         )
+
+
+def latest(found: Iterable[meta.ObjectMeta]) -> meta.ObjectMeta | None:
+    """The Secret of the latest revision among those of one release; what is no record by its labels is left out."""
+    told: list[tuple[int, meta.ObjectMeta]] = []
+    for each in found:
+        with contextlib.suppress(RecordError):
+            told.append((Revision.from_metadata(each).number, each))
+    return max(told, key=lambda pair: pair[0])[1] if told else None
+
+
+def _is_revision(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= 10 and 0 < int(text) < MAX_REVISION
 
 
 class Hook(msgspec.Struct, frozen=True):
@@ -106,9 +122,12 @@ class Record(msgspec.Struct, frozen=True):
     hooks: tuple[Hook, ...]
 
 
-def decode(data: str | bytes) -> Record:
-    """The record in a Secret's data.release, as the API gives it (in base64). Raises RecordError."""
-    body = _open(data)
+def decode(data: str | bytes, most: int = MAX_DECODED) -> Record:
+    """The record in a Secret's data.release, as the API gives it (in base64), when it unpacks to at most `most` bytes.
+
+    Raises RecordError, or documents.TooLarge.
+    """
+    body = _body(_open(data, most))
     info, chart = body.get("info") or {}, body.get("chart") or {}
     metadata = chart.get("metadata") or {}
     try:
@@ -128,56 +147,79 @@ def decode(data: str | bytes) -> Record:
             manifest=str(body.get("manifest") or ""),
             hooks=tuple(_hook(hook) for hook in body.get("hooks") or ()),
         )
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise RecordError(f"a release record of an unknown form: {error!r}") from None
 
 
-def given(data: str | bytes) -> tuple[dict[str, Any], dict[str, Any]]:
+def given(data: str | bytes, most: int = MAX_DECODED) -> tuple[dict[str, Any], dict[str, Any]]:
     """The values that the revision was made from: what the user gave, and the chart's own. Raises RecordError."""
-    body = _open(data)
-    return _mapping(body.get("config")), _mapping((body.get("chart") or {}).get("values"))
+    parts = _open(data, most)
+    try:
+        return _mapping(_decoded(parts.get("config"))), _mapping(_decoded(_chart(parts).get("values")))
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise RecordError(f"not a release record: {error}") from None
 
 
 def _mapping(node: Any) -> dict[str, Any]:
     return node if isinstance(node, dict) else {}
 
 
-def with_status(data: str | bytes, status: str, description: str) -> tuple[str, dict[str, str]]:
+def with_status(
+    data: str | bytes, status: str, description: str, most: int = MAX_DECODED
+) -> tuple[str, dict[str, str]]:
     """The record with another status: (data.release of the Secret, labels to set). Nothing else changes.
 
     Write both in one update that carries the Secret's uid and resourceVersion: who else touched it meanwhile may be the
     helm that was thought dead. Raises RecordError when the Secret would be too large.
     """
-    body = _open(data)
-    body["info"] = {**(body.get("info") or {}), "status": status, "description": description}
+    body = _open(data, most)
+    info = {**(_decoded(body.get("info")) or {}), "status": status, "description": description}
+    body["info"] = msgspec.Raw(msgspec.json.encode(info))
     return _pack(body), {"status": status}
 
 
-def with_manifest(data: str | bytes, manifest: str) -> str:
+def with_manifest(data: str | bytes, manifest: str, most: int = MAX_DECODED) -> str:
     """The record with another manifest, as data.release of the Secret. Raises RecordError as `with_status` does."""
-    return _pack({**_open(data), "manifest": manifest})
+    return _pack({**_open(data, most), "manifest": msgspec.Raw(msgspec.json.encode(manifest))})
 
 
-def _pack(body: dict[str, Any]) -> str:
+def _pack(body: dict[str, msgspec.Raw]) -> str:
     packed = base64.b64encode(gzip.compress(msgspec.json.encode(body), mtime=0))
     if len(packed) > MAX_SECRET:
         raise RecordError(f"the record would have {len(packed)} bytes; a Secret may have {MAX_SECRET}")
     return base64.b64encode(packed).decode()
 
 
-def _open(data: str | bytes) -> dict[str, Any]:
+def _open(data: str | bytes, most: int) -> dict[str, msgspec.Raw]:
+    """The parts of a record, none of them taken apart."""
     try:
         packed = base64.b64decode(base64.b64decode(data, validate=True))
         inflate = zlib.decompressobj(wbits=31)
-        plain = inflate.decompress(packed, MAX_DECODED) if packed[:2] == b"\x1f\x8b" else packed
+        plain = inflate.decompress(packed, most) if packed[:2] == b"\x1f\x8b" else packed
+        if len(plain) >= most:
+            raise documents.TooLarge(f"a release record of more than {most} bytes")
         if not inflate.eof and plain is not packed:
-            raise RecordError(f"a release record of more than {MAX_DECODED} bytes, or a cut off one")
-        body = msgspec.json.decode(plain)
-    except (binascii.Error, zlib.error, msgspec.MsgspecError) as error:
+            raise RecordError("a release record that is cut off")
+        return msgspec.json.decode(plain, type=dict[str, msgspec.Raw])
+    except (binascii.Error, zlib.error, msgspec.MsgspecError, RecursionError) as error:
         raise RecordError(f"not a release record: {error}") from None
-    if not isinstance(body, dict):
-        raise RecordError("not a release record: the body is no object")
-    return body
+
+
+def _body(parts: Mapping[str, msgspec.Raw]) -> dict[str, Any]:
+    """What is read of a record: the chart is as large as all the rest, and only its metadata are wanted."""
+    try:
+        body = {name: _decoded(part) for name, part in parts.items() if name not in ("chart", "config")}
+        return {**body, "chart": {"metadata": _decoded(_chart(parts).get("metadata"))}}
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise RecordError(f"not a release record: {error}") from None
+
+
+def _chart(parts: Mapping[str, msgspec.Raw]) -> dict[str, msgspec.Raw]:
+    return msgspec.json.decode(parts.get("chart", b"null"), type=dict[str, msgspec.Raw] | None) or {}
+
+
+def _decoded(part: msgspec.Raw | None) -> Any:
+    return None if part is None else msgspec.json.decode(part)
 
 
 def _hook(body: Mapping[str, Any]) -> Hook:

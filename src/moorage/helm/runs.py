@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,22 @@ from moorage.kube import client as kube_client
 from moorage.kube import discovery, errors
 from moorage.runtime import decision, kind, reasons
 
-from . import binary, claim, drift, failures, lookups, records, redaction, scaled, seen, takeover
+from . import (
+    aside,
+    binary,
+    claim,
+    documents,
+    drift,
+    failures,
+    jobs,
+    lookups,
+    records,
+    redaction,
+    scaled,
+    seen,
+    takeover,
+)
+from .reasons import Reason
 
 HELM_TIMEOUT = 300.0  # seconds; helm waits for hooks only
 TRY_AGAIN = 300.0  # seconds after which a refused repair is tried again though nothing has changed
@@ -31,7 +46,7 @@ class Job(msgspec.Struct, frozen=True):
     target: seen.Target
     policy: seen.Policy
     owner: meta.ObjectRef
-    values: dict[str, Any] | None
+    values: Mapping[str, Any] | None
     archive: Path | None
     record: lookups.Loaded | None
 
@@ -55,8 +70,10 @@ class Runs:
         helm: binary.Helm,
         job: Callable[[Any], Job],
         user: Callable[[str], str],
+        work: aside.Aside,
     ) -> None:
         self._world, self._helm, self._job, self._user = world, helm, job, user
+        self._aside = work
         self._discovery = served
         self.settled: dict[meta.ObjectRef, frozenset[str]] = {}
         """Field paths that a repair did not change: a webhook has the last word there."""
@@ -111,7 +128,7 @@ class Runs:
         client, objects = self._within(namespace), job.record.objects if job.record else {}
         found = await scaled.look(client, self._discovery, objects)
         record = records.Revision(namespace, release, revision, "")
-        async with scaled.recorded(client, self._world.gate, record, found):
+        async with scaled.recorded(client, self._world.gate, self._aside, record, found):
             return await self._helm_run(
                 job,
                 self._helm.rollback(
@@ -156,9 +173,10 @@ class Runs:
             found = await self._within(target.namespace).get(
                 kinds.SECRET, target.namespace, name, as_=lookups.SecretView
             )
-            return await asyncio.to_thread(lookups.secrets, found.data.get("release", ""))
-        except (errors.KubeError, ValueError):
+            kept = await self._aside.run(target.namespace, jobs.record, found.data.get("release", ""))
+        except (errors.KubeError, aside.AsideError, ValueError):
             return {}
+        return kept.secrets
 
     # --- short operations ------------------------------------------------------------------------
 
@@ -170,9 +188,13 @@ class Runs:
         live = await client.get(kinds.SECRET, namespace, name, as_=lookups.SecretView)
         if live.metadata.uid != args["uid"] or live.metadata.resource_version != version:
             return decision.Conflict(f"record {name} moved")
-        data, labels = records.with_status(
-            live.data.get("release", ""), "failed", "interrupted: helm died while it was at work"
-        )
+        words = "interrupted: helm died while it was at work"
+        try:
+            data, labels = await self._aside.run(
+                namespace, jobs.with_status, live.data.get("release", ""), "failed", words
+            )
+        except (records.RecordError, documents.TooLarge) as error:
+            return decision.Refused(Reason.RECORD_BROKEN, f"record {name} can't be set to failed: {error}")
         ops: list[dict[str, Any]] = [
             {"op": "test", "path": "/metadata/uid", "value": args["uid"]},
             {"op": "test", "path": "/metadata/resourceVersion", "value": version},
@@ -199,7 +221,8 @@ class Runs:
         except errors.NotFound:
             live = None
         wanted = drift.desired(body, job.target.release, job.target.namespace)
-        if not drift.differing(wanted, live, settled=self.settled.get(ref, frozenset())):
+        settled = tuple(self.settled.get(ref, ()))
+        if not await self._aside.run(ref.namespace, jobs.differing, wanted, live, settled):
             return decision.Ok()  # put right meanwhile
         again = drift.restore_body(body, job.target.release, job.target.namespace, live=live)
         if live is not None and (edited := comparison.renamed(wanted, live, manager=drift.MANAGER)):
@@ -216,7 +239,7 @@ class Runs:
             except errors.Invalid as still:
                 return self._given_up(ref, taken, job.record, await _told(str(still), job))
         self.given_up.pop(ref, None)
-        self.settled[ref] = frozenset(drift.differing(wanted, made))
+        self.settled[ref] = frozenset(await self._aside.run(ref.namespace, jobs.differing, wanted, made, ()))
         return decision.Ok()
 
     def _given_up(

@@ -8,7 +8,7 @@ death in between leaves an old revision with today's number of replicas.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -18,7 +18,7 @@ from moorage.kube import client as kube_client
 from moorage.kube import discovery, errors
 from moorage.runtime import gate as runtime_gate
 
-from . import lookups, records, scaling
+from . import aside, documents, jobs, lookups, records, scaling
 
 __all__ = ["look", "recorded"]
 
@@ -40,32 +40,48 @@ async def look(
 async def recorded(
     client: kube_client.Client,
     gate: runtime_gate.Gate,
+    work: aside.Aside,
     revision: records.Revision,
     scaled: tuple[scaling.Scaled, ...],
 ) -> AsyncIterator[None]:
     """While it is entered the record of that revision carries what was scaled; without any, or a record, as it is."""
-    before = await _rewrite(client, gate, revision, lambda text: scaling.carried(text, scaled)) if scaled else None
+    before = ""
+
+    async def carry(data: str) -> str:
+        nonlocal before
+        changed = await work.run(revision.namespace, jobs.carrying, data, scaled)
+        before, data = changed or ("", data)
+        return data
+
+    async def put_back(data: str) -> str:
+        return await work.run(revision.namespace, jobs.with_manifest, data, before)
+
+    if scaled:
+        await _rewrite(client, gate, revision, carry)
     try:
         yield
     finally:
-        if before is not None:
+        if before:
             # helm may have pruned it, or changed its status, meanwhile
             with contextlib.suppress(errors.ApiError, errors.TransportError, runtime_gate.NotLeading):
-                await _rewrite(client, gate, revision, lambda _: before)
+                await _rewrite(client, gate, revision, put_back)
 
 
 async def _rewrite(
-    client: kube_client.Client, gate: runtime_gate.Gate, revision: records.Revision, change: Callable[[str], str]
-) -> str | None:
-    """The manifest that the record had, if it has another now. Of what is no record helm says so itself."""
+    client: kube_client.Client,
+    gate: runtime_gate.Gate,
+    revision: records.Revision,
+    change: Callable[[str], Awaitable[str]],
+) -> None:
+    """Write the record as it is to be, if that is another. Of what is no record helm says so itself."""
     try:
         live = await client.get(kinds.SECRET, revision.namespace, revision.secret_name, as_=lookups.SecretView)
-        manifest = records.decode(live.data.get("release", "")).manifest
-        if (changed := change(manifest)) == manifest:
-            return None
-        data = records.with_manifest(live.data["release"], changed)
-    except (errors.NotFound, records.RecordError):
-        return None
+        before = live.data.get("release", "")
+        data = await change(before)
+    except (errors.NotFound, records.RecordError, documents.TooLarge):
+        return
+    if data == before:
+        return
     ops = [
         {"op": "test", "path": "/metadata/uid", "value": live.metadata.uid},
         {"op": "test", "path": "/metadata/resourceVersion", "value": live.metadata.resource_version},
@@ -80,4 +96,3 @@ async def _rewrite(
         as_=msgspec.Raw,
         timeout=gate.timeout(15.0),
     )
-    return manifest

@@ -48,7 +48,7 @@ def release_is_claimed(it: HasRelease) -> Verdict:
 
 def _claim_it(r: ReleaseSeen) -> Verdict:
     if isinstance(r.record, observed.Failed):
-        return decision.unknown(Reason.READING_RECORD, r.record, "record")
+        return record_unread(r.record)
     record = observed.value_of(r.record)
     if record is not None and not record.mine and not r.policy.adopt:
         return Blocked(
@@ -60,6 +60,16 @@ def _claim_it(r: ReleaseSeen) -> Verdict:
         why="nobody else may use this release's name", resource=kinds.CONFIG_MAP, body=claim.body(r.target, r.owner)
     )
     return Act(Reason.CLAIMING, f"release {r.target.release} in {r.target.namespace} is claimed", (create,))
+
+
+def record_unread(failed: observed.Failed) -> Verdict:
+    """What is to be said of a record that could not be read."""
+    if failed.transient:
+        return decision.unknown(Reason.READING_RECORD, failed, "record")
+    fix = (
+        "whoever has changed that Secret takes the change back, or deletes it: then the revision before is gone on from"
+    )
+    return Blocked(Reason.RECORD_BROKEN, failed.message, fix)
 
 
 def no_helm_runs(it: HasRelease) -> Verdict:
@@ -80,7 +90,7 @@ def record_is_seen(it: HasRelease) -> Verdict:
     """Nothing is judged by a record that is older than helm's last run: it would be done a second time."""
     r = it.release
     if isinstance(r.record, observed.Failed):
-        return decision.unknown(Reason.READING_RECORD, r.record, "record")
+        return record_unread(r.record)
     record, last = observed.value_of(r.record), r.status.attempt
     match r.task:
         case tasks.Ended(attempt=last.id, outcome=decision.Ok(), at=at) if last.action in ("upgrade", "rollback"):
@@ -260,7 +270,7 @@ def release_is_current(it: HasRelease) -> Verdict:
     """Helm runs only when the digest of chart and values changed, or the release was changed by hand."""
     r = it.release
     if isinstance(r.record, observed.Failed):
-        return decision.unknown(Reason.READING_RECORD, r.record, "record")
+        return record_unread(r.record)
     record, desired = observed.value_of(r.record), r.desired
     if record is not None and record.status == "deployed" and record.digest == desired:
         if r.is_ours or not r.policy.enforce:  # a hand-made revision may stay where drift is not undone

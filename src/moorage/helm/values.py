@@ -50,6 +50,12 @@ class Given(Mapping[str, Any]):
         """These values over others, as `merge` does it; only what the others name is taken apart."""
         return Given(_layered(known, self.text))
 
+    def __eq__(self, other: object) -> bool:
+        return self.text == other.text if isinstance(other, Given) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
     @functools.cached_property
     def _values(self) -> Values:
         decoded: Values = msgspec.json.decode(self.text)
@@ -70,7 +76,7 @@ def encode(values: Mapping[str, Any]) -> bytes:
     return values.text if isinstance(values, Given) else canonical(values)
 
 
-def decode(text: str, *, nodes: int = documents.MAX_NODES) -> Values:
+def decode(text: str, budget: documents.Budget | None = None) -> Values:
     """The mapping in a base64 text of a YAML document; an empty text is an empty mapping."""
     if bad := _NOT_BASE64.search(text):
         raise ValuesError(f"{bad.group()!r} is no base64 character; encode the YAML with base64", f"byte {bad.start()}")
@@ -79,15 +85,15 @@ def decode(text: str, *, nodes: int = documents.MAX_NODES) -> Values:
     except binascii.Error:
         raise ValuesError("the base64 text is cut off or wrongly padded", f"byte {len(text)}") from None
     try:
-        return parse(raw.decode(), nodes=nodes)
+        return parse(raw.decode(), budget)
     except UnicodeDecodeError as error:
         raise ValuesError("not UTF-8 text after base64 is decoded", f"decoded byte {error.start}") from None
 
 
-def parse(text: str, *, nodes: int = documents.MAX_NODES) -> Values:
+def parse(text: str, budget: documents.Budget | None = None) -> Values:
     """The mapping in a YAML document; several documents are layers, as they are for helm."""
     try:
-        layers = documents.load_layers(text, strict=True, nodes=nodes)
+        layers = documents.load_layers(text, strict=True, budget=budget)
     except documents.TooLarge:
         raise
     except documents.DocumentError as error:

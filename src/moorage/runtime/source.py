@@ -8,10 +8,11 @@ a place to ask, or an owner, may be grouped: each group has slots of its own, so
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 import time
 import weakref
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Awaitable, Callable, Hashable, Iterator
 from typing import Generic, TypeVar
 
 import structlog
@@ -55,8 +56,9 @@ class _Entry(Generic[V]):
 class Source(Generic[K, V]):
     """Values by key. `every` seconds a value is fetched again (None: only on `refresh`); it may depend on the key.
 
-    `concurrency` fetches run at a time for each group that `group` puts keys into; without it all are one group. A
-    first fetch that takes longer than `patience` seconds is told as such; `place` says by key who is asked.
+    `concurrency` fetches run at a time for each group that `group` puts keys into, and `together` of all groups;
+    without `group` all are one. A first fetch that takes longer than `patience` seconds is told as such; `place` says
+    by key who is asked.
     """
 
     def __init__(
@@ -69,6 +71,7 @@ class Source(Generic[K, V]):
         deadline: float = 60.0,
         concurrency: int = 4,
         group: Callable[[K], Hashable] | None = None,
+        together: int | None = None,
         place: Callable[[K], str] | None = None,
         patience: float = 10.0,
         backoff: tuple[float, float] = (1.0, 300.0),
@@ -76,6 +79,7 @@ class Source(Generic[K, V]):
         self.name = name
         self._fetch, self._enqueue, self._every, self._deadline = fetch, enqueue, every, deadline
         self._concurrency, self._group, self._place, self._patience = concurrency, group, place, patience
+        self._together = asyncio.Semaphore(together) if together else contextlib.nullcontext()
         self._slots: weakref.WeakValueDictionary[Hashable, asyncio.Semaphore] = weakref.WeakValueDictionary()
         self._base, self._cap = backoff
         self._entries: dict[K, _Entry[V]] = {}
@@ -102,6 +106,10 @@ class Source(Generic[K, V]):
         """The fact as last seen, without interest in what becomes of it."""
         entry = self._entries.get(key)
         return entry.fact if entry else observed.not_yet(self.name)
+
+    def known(self) -> Iterator[V]:
+        """The values of all keys that somebody reads."""
+        return (entry.fact.value for entry in self._entries.values() if not isinstance(entry.fact, observed.Failed))
 
     def refresh(self, key: K) -> None:
         """Look again now; what is known stays readable meanwhile."""
@@ -162,7 +170,7 @@ class Source(Generic[K, V]):
         entry.fetch = asyncio.get_running_loop().create_task(self._look(key, entry), name=f"{self.name}:{key}")
 
     async def _look(self, key: K, entry: _Entry[V]) -> None:
-        async with self._slots_of(key):
+        async with self._slots_of(key), self._together:
             entry.wanted_again, entry.outdated, entry.fetching = False, "", True
             fact = await self._fetched(key, entry)
         before, entry.fact, entry.fetching = entry.fact, fact, False  # what was outdated may have been read meanwhile
@@ -203,7 +211,7 @@ class Source(Generic[K, V]):
         if entry.fetching:
             words = f"{place} has given no answer since {begun}; it gets {self._deadline:g} s"
         else:
-            words = f"{place} is to be asked since {begun}; other requests to it are not answered"
+            words = f"{place} is to be asked since {begun}; requests before this one are not answered"
         entry.fact = observed.Failed(NO_ANSWER, words)
         for reader in tuple(entry.readers):
             self._enqueue(reader)

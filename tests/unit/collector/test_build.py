@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-
 import pytest
 
 from moorage.api import meta
@@ -27,12 +25,15 @@ def contents(schema: dict[str, object] | None) -> chart.Contents:
     )
 
 
-def spec(configuration: str = "") -> types.CollectorSpec:
+def spec() -> types.CollectorSpec:
     """A Collector of tenant Acme."""
-    encoded = base64.b64encode(configuration.encode()).decode()
-    return types.CollectorSpec(
-        types.CollectorRef("collector", configuration=encoded), types.Tenant("Acme", "main", "t-1"), "gke-dev"
-    )
+    return types.CollectorSpec(types.CollectorRef("collector"), types.Tenant("Acme", "main", "t-1"), "gke-dev")
+
+
+def made(configuration: str, schema: dict[str, object] | None, repository: str) -> values.Given:
+    """What a chart with that schema is given."""
+    given = values.Given(values.canonical(values.parse(configuration)))
+    return build.chart_values(spec(), given, repository, contents(schema))
 
 
 TAKES_ALL = {
@@ -49,31 +50,35 @@ TAKES_ALL = {
 
 
 def test_a_chart_gets_what_its_schema_takes() -> None:
-    given = build.chart_values(spec("replicas: 2"), contents(TAKES_ALL), "registry.example/team")
+    given = made("replicas: 2", TAKES_ALL, "registry.example/team")
 
     assert {
         "tenant": {"id": "t-1", "reference": "Acme", "instance": "main"},
         "cluster": "gke-dev",
         "image": {"repository": "registry.example/team/collector"},
         "replicas": 2,
-    } == given
+    } == dict(given)
 
 
 @pytest.mark.parametrize("schema", [None, {"type": "object", "properties": {"replicas": {}}}])
 def test_a_chart_whose_schema_takes_nothing_gets_the_configuration_alone(schema: dict[str, object] | None) -> None:
-    assert {"replicas": 2} == build.chart_values(spec("replicas: 2"), contents(schema), "registry.example")
+    assert {"replicas": 2} == dict(made("replicas: 2", schema, "registry.example"))
 
 
 def test_the_configuration_has_the_last_word() -> None:
-    given = build.chart_values(spec("{cluster: mine, image: {tag: x}}"), contents(TAKES_ALL), "r")
+    given = made("{cluster: mine, image: {tag: x}}", TAKES_ALL, "r")
 
     assert "mine" == given["cluster"]
     assert {"repository": "r/collector", "tag": "x"} == given["image"]
 
 
-def test_a_fault_in_the_configuration_says_where() -> None:
-    with pytest.raises(values.ValuesError, match="line 2"):
-        build.chart_values(spec("a: 1\n  b: 2"), contents(None), "")
+@pytest.mark.parametrize("text", ["tenant: 5", "tenant: {id: {a: 1}, x: 2}", "{image: null}", "b: 1\na: 2", ""])
+def test_values_are_laid_over_others_as_whole_mappings_are(text: str) -> None:
+    known = {"tenant": {"id": "t-1", "reference": "Acme", "instance": "main"}, "cluster": "gke-dev"}
+    known["image"] = {"repository": "r/collector"}
+    given = values.parse(text)
+
+    assert values.canonical(values.merge(known, given)) == made(text, TAKES_ALL, "r").text
 
 
 @pytest.mark.parametrize(

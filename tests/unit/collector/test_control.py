@@ -28,7 +28,7 @@ def seen(**changes: Any) -> control.Seen:
         spec=types.CollectorSpec(types.CollectorRef("collector"), types.Tenant("Acme", "main")),
         rights=RIGHTS,
         namespace_labels={"pod-security.kubernetes.io/enforce": "restricted"},
-        configuration_fault="",
+        configuration=observed.Fresh(""),
         tenant=observed.Fresh(TENANT),
         binding=observed.Fresh(BINDING),
         neighbours=0,
@@ -53,9 +53,40 @@ def test_a_settled_collector_needs_nothing() -> None:
 
 
 def test_a_bad_configuration_is_refused_before_anything_is_touched() -> None:
-    step, reason, actions = outcome(seen(configuration_fault="byte 3: '*'", meta=meta.ObjectMeta(name="one")))
+    fault = observed.Fresh("byte 3: '*'")
+    step, reason, actions = outcome(seen(configuration=fault, meta=meta.ObjectMeta(name="one")))
 
     assert ("configuration_is_sound", "InvalidConfiguration", []) == (step, reason, actions)
+
+
+def test_a_configuration_that_is_not_read_yet_is_waited_for_quietly_and_one_that_takes_long_is_told() -> None:
+    unread = control.configuration_is_sound(seen(configuration=observed.not_yet("configuration")))
+    slow = control.configuration_is_sound(seen(configuration=observed.Failed("NoAnswer", "it takes long")))
+
+    assert isinstance(unread, decision.Wait)
+    assert isinstance(slow, decision.Wait)
+    assert (("ReadingConfiguration", True), False) == ((unread.reason, unread.unseen), slow.unseen)
+
+
+def test_a_registry_that_does_not_answer_is_named_and_a_record_that_nobody_can_read_needs_a_person() -> None:
+    silent = observed.Failed("NoAnswer", "chart registry oci://r/charts has given no answer since 12:00")
+    broken = observed.Failed("RecordBroken", "release record x can't be read: not gzip", transient=False)
+    release = msgspec.structs.replace(states.settled(), chart=silent, released_before=False)
+
+    waits = decision.decide(seen(release=release), steps=control.STEPS).standing
+    assert waits is not None
+    assert isinstance(waits.verdict, decision.Wait)
+    assert ("ChartUnreachable", silent.message, False) == (
+        str(waits.verdict.reason),
+        waits.verdict.message,
+        waits.verdict.unseen,
+    )
+    for steps in (control.STEPS, control.FAREWELL):
+        unread = msgspec.structs.replace(states.settled(), record=broken)
+        blocked = decision.decide(seen(release=unread), steps=steps).standing
+        assert blocked is not None
+        assert isinstance(blocked.verdict, decision.Blocked)
+        assert "RecordBroken" == str(blocked.verdict.reason)
 
 
 def test_the_finalizer_comes_before_the_first_outside_effect() -> None:

@@ -75,6 +75,20 @@ async def test_failures_are_typed_and_hold_no_values(helm, make_chart, template,
     assert not caught.value.message.startswith("Error")
 
 
+@pytest.mark.parametrize(("kinds", "has_kinds"), [(900, True), (15_000, False)])
+async def test_a_cluster_may_serve_many_kinds_with_long_names(helm, make_chart, kinds, has_kinds):
+    group = ".".join(["g" * 40] * 3)
+    names = [f"{group}{i}.io/v{v}{kind}" for i in range(kinds // 2) for v in (1, 2) for kind in ("", f"/Kind{i}")]
+    asked = [names[0], names[1], names[-2], names[-1], "other/v1"]
+    has = " ".join(f'{{{{ .Capabilities.APIVersions.Has "{name}" }}}}' for name in asked)
+    chart = make_chart({"templates/probe.yaml": f"kind: A\napiVersion: v1\nmetadata: {{name: a}}\nhas: {has}\n"})
+
+    text = await helm.template(chart, {}, "rel", "ns", binary.Capabilities("v1.31.0", tuple(names)))
+
+    expected = ["true", str(has_kinds).lower(), "true", str(has_kinds).lower(), "false"]
+    assert " ".join(expected) == manifest.parse(text).objects[0]["has"]
+
+
 async def test_an_api_server_that_is_down(helm, make_chart):
     with pytest.raises(binary.HelmFailed) as caught:
         await helm.upgrade_install("r", "ns", make_chart(), {})

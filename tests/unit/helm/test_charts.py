@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from moorage.helm import binary, charts, folder
+from moorage.helm import aside, binary, chart, charts, folder
 
 
 @pytest.fixture
@@ -27,8 +27,15 @@ def store(make_chart, tmp_path) -> Path:
 
 
 @pytest.fixture
-def found(helm, tmp_path) -> charts.Charts:
-    return charts.Charts(helm, tmp_path / "cache")
+async def work():
+    made = aside.Aside()
+    yield made
+    await made.stop()
+
+
+@pytest.fixture
+def found(helm, work, tmp_path) -> charts.Charts:
+    return charts.Charts(helm, work, tmp_path / "cache")
 
 
 @pytest.mark.parametrize(
@@ -51,7 +58,7 @@ async def test_resolve(found, store, constraint, version):
     got = await found.resolve(charts.FolderSource(str(store)), "probe", constraint)
     assert (got.name, got.version) == ("probe", version)
     assert got.archive.read_bytes() == (store / f"probe-{version}.tgz").read_bytes()
-    assert (await found.contents(got)).version == version
+    assert got.contents.version == version
 
 
 async def test_no_version_matches_lists_what_there_is(found, store):
@@ -108,7 +115,7 @@ async def test_a_chart_folder_has_the_digest_of_its_contents(found, make_chart):
     (where / "a.bak").write_text("2")
     assert (await found.resolve(source, "probe", "")).digest == first.digest
     assert (await found.fetch(source, "probe", "0.1.0", first.digest)).archive == first.archive
-    assert not {"a.bak", "notes/x"} & set((await found.contents(first)).files)
+    assert not {"a.bak", "notes/x"} & set(chart.read(first.archive.read_bytes()).files)
     (where / "values.yaml").write_text("a: 1\n")
     assert (await found.resolve(source, "probe", "")).digest != first.digest
 
@@ -190,9 +197,9 @@ async def test_a_registry(found, registry, store):
         await found.resolve(source, "probe", "7.0.0")
 
 
-async def test_a_missing_helm_is_no_fault_of_the_registry(tmp_path):
+async def test_a_missing_helm_is_no_fault_of_the_registry(work, tmp_path):
     helm = binary.Helm(tmp_path / "nowhere", binary.KubeAccess(kubeconfig="/dev/null"), tmp_path / "scratch")
-    store = charts.Charts(helm, tmp_path / "cache")
+    store = charts.Charts(helm, work, tmp_path / "cache")
 
     with pytest.raises(charts.SourceUnreachable, match=r"nowhere can't be run: .*moorage's own helm") as told:
         await store.resolve(charts.OciSource("oci://127.0.0.1:1/charts"), "probe", "")

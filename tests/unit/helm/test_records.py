@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.api import meta
-from moorage.helm import records
+from moorage.helm import documents, records
 
 BODY = {
     "name": "r",
@@ -97,13 +97,22 @@ BOMB = base64.b64encode(base64.b64encode(gzip.compress(bytes(records.MAX_DECODED
         pack({}),
         pack({**BODY, "version": "x"}),
         pack(BODY)[:-8],
-        BOMB,
+        pack({**BODY, "info": [1]}),
+        pack({**BODY, "hooks": [1]}),
+        base64.b64encode(base64.b64encode(b'{"info":' + b"[" * 100_000)).decode(),
     ],
-    ids=["empty", "no-base64", "no-gzip", "list", "nothing", "bad-version", "cut-off", "bomb"],
+    ids=["empty", "no-base64", "no-gzip", "list", "nothing", "bad-version", "cut-off", "bad-info", "bad-hook", "deep"],
 )
 def test_what_is_no_record(data):
     with pytest.raises(records.RecordError):
         records.decode(data)
+
+
+def test_a_record_that_unpacks_to_too_much_is_refused_with_the_figure():
+    with pytest.raises(documents.TooLarge, match=f"more than {records.MAX_DECODED} bytes"):
+        records.decode(BOMB)
+    with pytest.raises(documents.TooLarge, match="more than 100 bytes"):
+        records.decode(pack(BODY), 100)
 
 
 def test_revisions_by_their_labels():
@@ -120,6 +129,6 @@ def test_revisions_by_their_labels():
     )
     assert found == records.Revision("ns", "r", 12, "pending-install", "u", "7", {"mine": "x"})
     assert (found.pending, found.secret_name) == (True, "sh.helm.release.v1.r.v12")
-    for bad in ({}, {**labels, "version": "x"}, {**labels, "owner": "me"}):
+    for bad in ({}, *({**labels, "version": v} for v in ("x", "", "0", "٣", "9" * 63)), {**labels, "owner": "me"}):
         with pytest.raises(records.RecordError):
             records.Revision.from_metadata(meta.ObjectMeta(name="n", labels=bad))

@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 
 from moorage.api import kinds, meta
-from moorage.helm import binary, failures, lookups, runs, seen
+from moorage.helm import aside, binary, failures, lookups, runs, seen
 from moorage.kube import errors
 from moorage.runtime import decision
 
@@ -68,7 +68,7 @@ def made() -> runs.Runs:
     loaded = lookups.Loaded(before, {}, {"known-before": "values: p"})
     job = runs.Job(TARGET, seen.Policy(), kinds.SECRET.ref("acme", "x"), {}, cast("Any", "chart"), loaded)
     world = cast("Any", SimpleNamespace(client=Client(), gate=None))
-    return runs.Runs(world, cast("Any", None), cast("Any", Helm()), lambda _: job, lambda _: "")
+    return runs.Runs(world, cast("Any", None), cast("Any", Helm()), lambda _: job, lambda _: "", aside.Aside())
 
 
 Do = Callable[[runs.Runs], Awaitable[decision.Outcome]]

@@ -32,7 +32,7 @@ COLLECTORS: dict[str, dict[str, Any]] = {
     "nothing looked at": {"tenant": observed.not_yet("namespaces"), "binding": observed.not_yet("rights")},
     "no namespace": {"tenant": observed.Fresh(None), "binding": observed.Fresh(None)},
     "not admitted": {"tenant": control.TenantSeen("u", False, ())},
-    "bad configuration": {"configuration_fault": "no YAML"},
+    "bad configuration": {"configuration": observed.Fresh("no YAML")},
 }
 
 

@@ -353,6 +353,19 @@ async def test_a_group_that_hangs_takes_no_slot_of_another(make: Make, place: Pl
     await until(lambda: place.asked == ["a1", "b1", "a2"])
 
 
+async def test_all_groups_together_have_a_bound_too(make: Make, place: Place) -> None:
+    it = make(concurrency=1, group=lambda key: key[0], together=2)
+    for key in ("a", "b", "c"):
+        it.read(key, "r")
+    await until(lambda: place.running == 2)
+    await asyncio.sleep(0)
+
+    assert ["a", "b"] == place.asked
+    place.answers.put_nowait(1)
+    await until(lambda: place.asked == ["a", "b", "c"])
+    assert [1] == list(it.known())
+
+
 async def test_a_first_answer_that_takes_long_is_told_once_with_who_is_asked(
     make: Make, place: Place, woken: list[Any]
 ) -> None:
@@ -367,7 +380,7 @@ async def test_a_first_answer_that_takes_long_is_told_once_with_who_is_asked(
     assert (source.NO_ANSWER, True) == (asked.reason, asked.transient)
     assert asked.message.startswith("registry a has given no answer since 2")
     assert asked.message.endswith("; it gets 30 s")
-    assert waiting.message.endswith("; other requests to it are not answered")
+    assert waiting.message.endswith("; requests before this one are not answered")
     place.answers.put_nowait(1)
     await until(lambda: observed.value_of(it.read("a1", "r1")) == 1)
     assert 3 == len(woken)

@@ -1,6 +1,6 @@
 """From a Collector's spec to what is made of it: the chart's values, and the tenant's namespace.
 
-Pure. What can go wrong is the configuration: `helm.values.ValuesError` says where.
+Pure.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ TENANT = "moorage.dev/tenant"
 SYSTEM = "collector"
 
 
-def chart_values(spec: types.CollectorSpec, contents: chart.Contents, image_repository: str) -> dict[str, Any]:
+def chart_values(
+    spec: types.CollectorSpec, configured: values.Given, image_repository: str, contents: chart.Contents
+) -> values.Given:
     """The user's configuration over what moorage knows, each of the latter only where the chart's schema takes it."""
     known: dict[tuple[str, ...], str] = {
         ("tenant", "id"): spec.tenant.id,
@@ -33,7 +35,7 @@ def chart_values(spec: types.CollectorSpec, contents: chart.Contents, image_repo
     for path, value in known.items():
         if value and contents.schema_takes(path):
             given = values.merge(given, _nest(path, value))
-    return values.merge(given, values.decode(spec.collector.configuration))
+    return configured.over(given)
 
 
 def namespace(spec: types.CollectorSpec, admits: str, labels: Mapping[str, str]) -> dict[str, Any]:

@@ -40,7 +40,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     spec: types.CollectorSpec
     rights: access.Rights
     namespace_labels: dict[str, str]
-    configuration_fault: str
+    configuration: observed.Observed[str]  # what is wrong with it, or nothing
     tenant: observed.Observed[TenantSeen | None]
     binding: observed.Observed[access.BindingSeen | None]
     neighbours: int  # other Collectors in the same tenant's namespace
@@ -52,11 +52,13 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
 
 def configuration_is_sound(seen: Seen) -> Verdict:
     """Bad base64 or YAML is refused before anything is called."""
-    if not seen.configuration_fault:
+    if isinstance(seen.configuration, observed.Failed):
+        return decision.unknown(Reason.READING_CONFIGURATION, seen.configuration, "configuration")
+    if not seen.configuration.value:
         return DONE
     return Blocked(
         Reason.INVALID_CONFIGURATION,
-        f"spec.collector.configuration: {seen.configuration_fault}",
+        f"spec.collector.configuration: {seen.configuration.value}",
         "correct it; it must be the base64 of a YAML mapping",
     )
 

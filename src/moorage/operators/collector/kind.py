@@ -7,20 +7,21 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import functools
 from typing import Any
 
 import msgspec
 
 from moorage.api import kinds, meta
 from moorage.api import status as api_status
-from moorage.helm import binary, chart, charts, engine, facts, values
+from moorage.helm import aside, binary, charts, engine, facts
 from moorage.helm import seen as helm_seen
 from moorage.kube import cache as kube_cache
 from moorage.kube import errors
 from moorage.operators import access, system, tenancy
 from moorage.runtime import decision, kind, observed
 
-from . import build, config, control, places, types
+from . import build, config, configurations, control, places, types
 
 ADOPT = "moorage.dev/adopt"
 
@@ -75,13 +76,17 @@ class CollectorKind(kind.Kind[types.Collector, control.Seen]):
         around = self._settings.environment
         helm = binary.Helm(around.helm, around.access, around.scratch / "helm", grace=around.grace)
         self._places = places.Places(self._settings.charts, world.client, around.namespace, around.scratch / "places")
+        self._aside = aside.Aside()
+        self._configurations = configurations.Configurations(self._aside, world.enqueue)
         self._engine = engine.Engine(
             world,
             helm=helm,
-            store=charts.Charts(helm, around.scratch / "charts"),
+            store=charts.Charts(helm, self._aside, around.scratch / "charts"),
             chart_source=self._places.source,
             request=self._request,
             user=self._settings.rights.user,
+            work=self._aside,
+            place=self._places.describe,
         )
         self.operations = self._engine.operations
         self.guards = {
@@ -94,7 +99,9 @@ class CollectorKind(kind.Kind[types.Collector, control.Seen]):
     async def stop(self) -> None:
         """See `Kind.stop`."""
         self._synced.cancel()
+        await self._configurations.stop()
         await self._engine.stop()
+        await self._aside.stop()
 
     def user(self, obj: types.Collector) -> str:
         """The account of the tenant's namespace."""
@@ -111,6 +118,7 @@ class CollectorKind(kind.Kind[types.Collector, control.Seen]):
     def forget(self, namespace: str, name: str) -> None:
         """See `Kind.forget`."""
         self._engine.forget(self.key(namespace, name))
+        self._configurations.forget(self.key(namespace, name))
         self._neighbours.forget()
 
     def observe(self, obj: types.Collector, now: float) -> control.Seen:
@@ -123,7 +131,7 @@ class CollectorKind(kind.Kind[types.Collector, control.Seen]):
             spec=_without_configuration(obj.spec),
             rights=self._settings.rights,
             namespace_labels=self._settings.namespace_labels,
-            configuration_fault=_fault(obj.spec.collector.configuration),
+            configuration=_fault(self._configuration(obj)),
             tenant=tenant,
             binding=binding,
             neighbours=self._neighbours.count(obj),
@@ -140,6 +148,9 @@ class CollectorKind(kind.Kind[types.Collector, control.Seen]):
 
     def _request(self, obj: types.Collector) -> engine.Request:
         spec, annotations = obj.spec, obj.metadata.annotations
+        read = observed.value_of(self._configuration(obj))
+        given, repository = read.given if read else None, self._settings.image_repository
+        values = None if given is None else functools.partial(build.chart_values, spec, given, repository)
         return engine.Request(
             key=self.key(*obj.metadata.key),
             owner=types.COLLECTOR.ref(*obj.metadata.key, obj.metadata.uid),
@@ -157,11 +168,13 @@ class CollectorKind(kind.Kind[types.Collector, control.Seen]):
             reconcile_at=annotations.get(api_status.RECONCILE_AT, ""),
             generation=obj.metadata.generation,
             leaving=obj.metadata.deleting,
-            values=None if _fault(spec.collector.configuration) else lambda contents: self._values(spec, contents),
+            values=values,
         )
 
-    def _values(self, spec: types.CollectorSpec, contents: chart.Contents) -> dict[str, Any]:
-        return build.chart_values(spec, contents, self._settings.image_repository)
+    def _configuration(self, obj: types.Collector) -> observed.Observed[configurations.Read]:
+        return self._configurations.of(
+            obj.spec.namespace, obj.spec.collector.configuration, self.key(*obj.metadata.key)
+        )
 
     def _tenant(self, obj: types.Collector) -> observed.Observed[control.TenantSeen | None]:
         if not self._tenants.synced:
@@ -204,12 +217,8 @@ class CollectorKind(kind.Kind[types.Collector, control.Seen]):
             return None
 
 
-def _fault(configuration: str) -> str:
-    try:
-        values.decode(configuration)
-    except values.ValuesError as error:
-        return str(error)
-    return ""
+def _fault(read: observed.Observed[configurations.Read]) -> observed.Observed[str]:
+    return read if isinstance(read, observed.Failed) else observed.Fresh(read.value.fault)
 
 
 def _without_configuration(spec: types.CollectorSpec) -> types.CollectorSpec:

@@ -38,6 +38,11 @@ class Places:
         """The source that a value of spec.cluster means."""
         return cluster if cluster in self._places.clusters else "default"
 
+    def describe(self, name: str) -> str:
+        """The source in words."""
+        place = self._places.clusters.get(name, self._places.default)
+        return f"chart folder {place.folder}" if place.folder else f"chart registry {place.oci}"
+
     async def source(self, name: str) -> charts.ChartSource:
         """The source, ready for use. Raises SourceError when its Secret can't be had."""
         place = self._places.clusters.get(name, self._places.default)

@@ -10,8 +10,14 @@ class Reason(decision.Reason):
 
     INVALID_CONFIGURATION = (
         "InvalidConfiguration",
-        "spec.collector.configuration is no base64 of a YAML mapping. The message says where.",
+        "spec.collector.configuration is no base64 of a YAML mapping, or is too large. The message says where.",
         "correct spec.collector.configuration where the message says",
+    )
+    READING_CONFIGURATION = (
+        "ReadingConfiguration",
+        "The configuration is being read; what is large is read aside, one of a tenant at a time.",
+        "moorage's own reading is awaited, which takes seconds; if it stays, an administrator must see to what the "
+        "message names",
     )
     TAKING_CARE = (
         "TakingCare",

@@ -1,0 +1,147 @@
+"""What is done with texts that others may make large: read, taken apart, compared. Pure.
+
+Each job is a function of plain data under limits, so that it can run here or in a child process (see `aside`) alike. It
+raises TooLarge beyond its limits, and the errors of ERRORS for what is wrong with the text.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from moorage.helm import chart, documents, drift, failures, manifest, records, redaction, scaling, values
+
+__all__ = ["ASIDE", "ERRORS", "HERE", "JOBS", "Kept", "Limits", "Rendered"]
+
+Object = dict[str, Any]
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """How large a thing may be: a text in bytes, unpacked; what is in it in keys and values."""
+
+    text: int
+    nodes: int  # of a text, together
+    live: int  # of an object of the API server, each
+    archive: int  # bytes of a chart
+
+
+HERE = Limits(text=64 << 10, nodes=2_000, live=1_000, archive=0)
+"""What may be handled on the event loop in one turn."""
+ASIDE = Limits(text=records.MAX_DECODED, nodes=documents.MAX_NODES, live=2_000_000, archive=chart.MAX_ARCHIVE)
+
+
+class Rendered(msgspec.Struct, frozen=True):
+    """A manifest, and the digest of what is in it."""
+
+    manifest: manifest.Manifest
+    digest: str
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """A release record, its texts taken apart."""
+
+    record: records.Record  # without the texts of manifest and hooks
+    manifest: manifest.Manifest  # hooks of both
+    said: str  # the record's description without what may be secret
+    secrets: dict[str, str]  # see `redaction.Secrets`
+
+
+def configuration(limits: Limits, text: str) -> bytes:
+    """The canonical form of values that a user wrote. Raises ValuesError."""
+    _check(len(text), limits)
+    return values.canonical(values.decode(text, documents.Budget(limits.nodes)))
+
+
+def rendered(limits: Limits, text: str) -> Rendered:
+    """What helm rendered. Raises ManifestError."""
+    _check(len(text), limits)
+    parsed = manifest.parse(text, documents.Budget(limits.nodes))
+    found = values.canonical([*parsed.objects, *(hook.object for hook in parsed.hooks)])
+    return Rendered(parsed, f"sha256:{hashlib.sha256(found).hexdigest()}")
+
+
+def record(limits: Limits, data: str) -> Kept:
+    """The record in a Secret's data.release. Raises RecordError or ManifestError."""
+    _check(len(data), limits)
+    found = records.decode(data, limits.text)
+    budget = documents.Budget(limits.nodes)
+    parsed = manifest.parse(found.manifest, budget)
+    hooks = [hook for each in found.hooks for hook in manifest.parse(each.manifest, budget).hooks]
+    every = manifest.Manifest(parsed.objects, (*parsed.hooks, *hooks))
+    secrets = _secrets(data, every, limits)
+    said = found.description
+    if found.status == "failed":
+        names = {str((body.get("metadata") or {}).get("name")) for body in parsed.objects}
+        said = redaction.redact(failures.words(said), secrets, {found.name, found.namespace, *names})
+    return Kept(msgspec.structs.replace(found, manifest="", hooks=()), every, said, secrets)
+
+
+def _secrets(data: str, every: manifest.Manifest, limits: Limits) -> dict[str, str]:
+    """What may be secret in a record: of its values, of the chart's own, and what its Secrets hold."""
+    config, own = records.given(data, limits.text)
+    for each in (config, own):
+        if documents.count(each, limits.nodes) > limits.nodes:
+            raise documents.TooLarge(f"values of more than {limits.nodes} keys and values")
+    held = redaction.of_objects((*every.objects, *(hook.object for hook in every.hooks)))
+    return held | redaction.of_values(own, "chart") | redaction.of_values(config)
+
+
+def with_status(limits: Limits, data: str, status: str, description: str) -> tuple[str, dict[str, str]]:
+    """See `records.with_status`. Raises RecordError."""
+    _check(len(data), limits)
+    return records.with_status(data, status, description, limits.text)
+
+
+def carrying(limits: Limits, data: str, scaled: tuple[scaling.Scaled, ...]) -> tuple[str, str] | None:
+    """(manifest before, data) of a record that is to carry what was scaled; None if it does. Raises RecordError."""
+    _check(len(data), limits)
+    before = records.decode(data, limits.text).manifest
+    if len(before) > limits.text:
+        raise documents.TooLarge(f"a manifest of {len(before)} characters")
+    after = scaling.carried(before, scaled)
+    return None if after == before else (before, records.with_manifest(data, after, limits.text))
+
+
+def with_manifest(limits: Limits, data: str, manifest_text: str) -> str:
+    """See `records.with_manifest`. Raises RecordError."""
+    _check(len(data) + len(manifest_text), limits)
+    return records.with_manifest(data, manifest_text, limits.text)
+
+
+def contents(limits: Limits, path: str) -> chart.Contents:
+    """What must be known of a chart's archive. Raises ChartInvalid."""
+    if limits.archive == 0:
+        raise documents.TooLarge("charts are not read in place")
+    return msgspec.structs.replace(chart.read_file(path), files=())
+
+
+def differing(limits: Limits, wanted: Object, live: Object | None, settled: tuple[str, ...]) -> tuple[str, ...]:
+    """See `drift.differing`."""
+    for each in (wanted, live):
+        if documents.count(each, limits.live) > limits.live:
+            raise documents.TooLarge(f"an object of more than {limits.live} keys and values")
+    return drift.differing(wanted, live, settled=settled)
+
+
+JOBS: dict[str, Callable[..., Any]] = {
+    job.__name__: job
+    for job in (configuration, rendered, record, with_status, carrying, with_manifest, contents, differing)
+}
+ERRORS: dict[str, type[Exception]] = {
+    error.__name__: error
+    for error in (
+        documents.TooLarge,
+        values.ValuesError,
+        manifest.ManifestError,
+        records.RecordError,
+        chart.ChartInvalid,
+    )
+}
+
+
+def _check(size: int, limits: Limits) -> None:
+    if size > limits.text:
+        raise documents.TooLarge(f"text of {size} bytes; at most {limits.text} are read")
