@@ -22,7 +22,7 @@ from moorage.helm import binary
 from moorage.kube import client as kube_client
 from moorage.kube import credentials, errors, transport
 from moorage.operators import system
-from moorage.runtime import kind
+from moorage.runtime import election, kind
 from tests.api.runtime import operate
 
 from . import proxy, waiting
@@ -73,9 +73,10 @@ class Operator(operate.Operator):
         self._proxy = through
         access = binary.KubeAccess(kubeconfig=str(through.kubeconfig(folder / "kubeconfig", token_file=str(it.token))))
         around = system.Environment(it.name, folder, helm, access, grace=1.0)
-        super().__init__(
-            kube_client.Client(it.wire), it.name, elect=True, pace=operate.QUICK, loaded=it.loaded, around=around
-        )
+        lease = it.loaded.leader_election
+        timing = election.Timing(lease.duration_seconds, lease.renew_seconds, lease.retry_seconds)
+        given: dict[str, Any] = {"pace": operate.QUICK, "timing": timing, "loaded": it.loaded, "around": around}
+        super().__init__(kube_client.Client(it.wire), it.name, elect=True, **given)
 
     def make(self, namespace: str, **more: Any) -> list[kind.Kind[Any, Any]]:
         """See `operate.Operator`."""

@@ -232,6 +232,7 @@ async def _one(stage: run.Stage, kubeconfig: str, seed: int, count: int, each: i
         said += [f"written: {what}" for what in place.written_elsewhere() if what not in already]
         said += [f"{ends} passes ended with {word}" for word in BROKEN if (ends := place.operator.ends(word))]
         said += await _healed(place)
+        said += [] if place.operator.leads else ["it has lost its lease"]
         if said:
             said += [f"{it.namespace} did: {'; '.join(it.did)}" for it in tenants]
         did = [what for it in tenants for what in it.did]
