@@ -62,8 +62,13 @@ def _format(second: int) -> str:
 
 
 def epoch(text: str) -> float:
-    """RFC 3339 (also metav1.MicroTime) as epoch seconds. Raises ValueError, also for a time without a zone."""
-    moment = datetime.datetime.fromisoformat(text)
-    if moment.tzinfo is None:
-        raise ValueError(f"{text!r} names no time zone")
-    return moment.timestamp()
+    """RFC 3339 (also metav1.MicroTime) as epoch seconds.
+
+    What is no time, or one without a zone, was long ago, so that it counts as 0: a status or a record may be written by
+    others too, and must not break off the passes that read it.
+    """
+    try:
+        moment = datetime.datetime.fromisoformat(text)
+    except ValueError:
+        return 0.0
+    return moment.timestamp() if moment.tzinfo is not None else 0.0

@@ -52,7 +52,8 @@ def available(it: HasRelease) -> Fact:
         return Fact(
             "Available", False, reasons.of_object(weak.reason), f"{weak.ref.kind} {weak.ref.name}: {weak.message}"
         )
-    if not children.value:
+    record = observed.value_of(it.release.record)
+    if not children.value and (record is None or record.status != "deployed"):
         return Fact("Available", False, Reason.NOT_RELEASED, "there are no objects yet")
     return Fact("Available", True, Reason.READY, f"{len(children.value)} objects are ready")
 
@@ -89,7 +90,7 @@ def report(r: ReleaseSeen) -> dict[str, object]:
             counted[child.ref.kind] = counted.get(child.ref.kind, 0) + 1
         ready = sum(child.ready for child in children)
         fields["inventory"] = status.InventoryStatus(len(children), ready, dict(sorted(counted.items())))
-        is_good = record is not None and record.status == "deployed" and r.is_ours and ready == len(children) > 0
+        is_good = record is not None and record.status == "deployed" and r.is_ours and ready == len(children)
         if is_good and record is not None:
             fields["good"] = status.Good(record.revision, record.digest)
             if record.digest == r.desired:

@@ -247,7 +247,8 @@ def _words(text: Any) -> tuple[str, ...]:
 
 def _item(body: Object, namespace: str, is_namespaced: IsNamespaced, *, hook: bool) -> InventoryItem:
     notes = (body.get("metadata") or {}).get("annotations") or {}
-    keep = str(notes.get(RESOURCE_POLICY, "")).strip().lower() == "keep"
+    # whatever it says: helm deletes no object on uninstall that bears it, also one of a policy that it doesn't know
+    keep = RESOURCE_POLICY in notes
     return InventoryItem(ref(body, namespace, is_namespaced), hook, keep)
 
 

@@ -21,13 +21,15 @@ FILE = "zoo.yaml"
 
 
 class Change(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What somebody does by hand in both namespaces: a merge patch, a new number of replicas, or a deletion."""
+    """What somebody does by hand in both namespaces: one of these to an object."""
 
     kind: str
     name: str
     merge: dict[str, Any] = {}
     scale: int | None = None
     delete: bool = False
+    create: dict[str, Any] = {}
+    """The body, without its kind and name."""
 
 
 class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -45,8 +47,11 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     fails: bool = False
     """Plain helm fails."""
 
+    rollback: int = 0
+    """The revision that helm is told to go back to after its failure, as moorage does by itself."""
+
     reason: str = ""
-    """The reason of `Ready` that moorage comes to, where that is neither ready after helm's success nor stalled after
+    """A pattern of the reason of `Ready` that moorage comes to, where that is neither ready after helm's success nor stalled after
     its failure.
     """
 
@@ -66,6 +71,12 @@ class Chart(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     steps: tuple[Step, ...] = (Step(), Step())
     policy: dict[str, Any] = {}
     """spec.policy of the Collector; what plain helm does on failure is `onFailure: Keep`."""
+
+    rules: tuple[dict[str, Any], ...] = ()
+    """What the chart needs beyond the tenant role, as a Role's rules."""
+
+    stays: str = ""
+    """Plain helm can't uninstall it, and the Collector stays with this reason."""
 
     differs: tuple[Difference, ...] = ()
     mask: tuple[str, ...] = ()
@@ -117,4 +128,4 @@ def every() -> list[Odd]:
 
 def _story(folder: Path) -> Chart:
     file = folder / FILE
-    return msgspec.convert(yaml.safe_load(file.read_text()), Chart) if file.exists() else Chart()
+    return msgspec.convert(yaml.safe_load(file.read_text()) or {}, Chart) if file.exists() else Chart()

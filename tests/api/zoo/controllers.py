@@ -13,7 +13,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from moorage.api import conditions, meta
+from moorage.api import conditions, kinds, meta
 from moorage.kube import errors
 
 from . import world
@@ -49,7 +49,7 @@ class Controllers:
 
     def _heard(self, resource: meta.Resource, body: Body) -> None:
         act = self._acts.get(resource.kind)
-        if act is not None and "deletionTimestamp" not in body["metadata"]:
+        if act is not None and ("deletionTimestamp" not in body["metadata"] or resource == kinds.VOLUME_CLAIM):
             task = asyncio.create_task(self._act(act, resource, body))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
@@ -102,10 +102,14 @@ class Controllers:
     async def _budget(self, resource: meta.Resource, body: Body) -> None:
         numbers = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")
         status = {"observedGeneration": body["metadata"]["generation"], **dict.fromkeys(numbers, 0)}
-        await self._say(resource, body, status)
+        await self._say(resource, body, status | {"desiredHealthy": body["spec"].get("minAvailable", 0)})
 
     async def _claim(self, resource: meta.Resource, body: Body) -> None:
-        if not body["spec"].get("storageClassName"):  # one with a class waits for its first consumer
+        if "deletionTimestamp" in body["metadata"]:
+            where = (resource, body["metadata"]["namespace"], body["metadata"]["name"])
+            free = {"metadata": {"uid": body["metadata"]["uid"], "finalizers": None}}
+            await self._client.patch_merge(*where, free, field_manager="zoo")
+        elif not body["spec"].get("storageClassName"):  # one with a class waits for its first consumer
             await self._say(resource, body, {"phase": "Bound"})
 
     async def _autoscaler(self, _: meta.Resource, body: Body) -> None:

@@ -6,7 +6,8 @@ import asyncio
 import base64
 import contextlib
 import os
-from collections.abc import AsyncIterator
+import re
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,9 @@ from . import charts
 RELEASES_OF = "zoo"
 """tenant.instance of all Collectors, so that a release is `CHART-zoo` with both."""
 
+ACCOUNTS = "test-moorage-accounts"
+"""Where the accounts are by which moorage reaches namespaces; it needs not be there."""
+
 
 class Plain:
     """`helm upgrade --install` as a person types it; at most so many at once."""
@@ -40,16 +44,22 @@ class Plain:
     async def bring(self, odd: charts.Odd, namespace: str, version: str, values: str) -> str:
         """Install or upgrade; "" or what helm says against it."""
         archive = str(self._charts / f"{odd.name}-{version}.tgz")
-        # --force-conflicts as moorage has it: what somebody changed by hand is the release's again
+        # --force-conflicts: what somebody changed by hand is the release's again. --reset-values: else no values at all
+        # mean those of before. Both are how moorage runs it.
         return await self._run(
             *("upgrade", _release(odd), archive, "--install", "--namespace", namespace, "--values", "-"),
-            *("--force-conflicts", "--server-side=true", "--timeout", f"{odd.told.patience:g}s"),
+            *("--reset-values", "--force-conflicts", "--server-side=true", "--timeout", f"{odd.told.patience:g}s"),
             given=values,
         )
 
     async def remove(self, odd: charts.Odd, namespace: str) -> str:
         """Uninstall; "" or what helm says against it."""
-        return await self._run("uninstall", _release(odd), "--namespace", namespace)
+        return await self._run("uninstall", _release(odd), "--namespace", namespace, "--ignore-not-found")
+
+    async def roll_back(self, odd: charts.Odd, namespace: str, revision: int) -> None:
+        """Back to that revision, which must work."""
+        said = await self._run("rollback", _release(odd), str(revision), "--namespace", namespace)
+        assert "" == said
 
     async def _run(self, *args: str, given: str = "") -> str:
         async with self._room:
@@ -69,8 +79,8 @@ class Operator(operate.Operator):
         chosen = operators.SYSTEMS["collector"]
         section = {
             "charts": {"default": {"folder": str(more["folder"] / "charts")}},
-            "serviceAccount": {"name": "moorage", "namespace": "moorage-system"},
-            "tenantClusterRole": "moorage-collector-tenant",
+            "accounts": ACCOUNTS,
+            "tenantClusterRole": "test-moorage-collector-tenant",
             "namespaces": [namespace],
         }
         access = binary.KubeAccess(kubeconfig=more["kubeconfig"])
@@ -102,42 +112,54 @@ class Moorage:
     async def settled(self, odd: charts.Odd, reason: str) -> str:
         """Return when it has come to an end: "" when it is Ready, else `REASON: message`.
 
-        Stalled is an end, and so is that reason.
+        Stalled is an end, and so is that reason, a pattern.
         """
-        said = "nobody has looked at it"
+        return await self._ended(odd, lambda now: now.ready or now.stalled or now.says(reason))
 
-        async def ended() -> tuple[str] | None:
-            nonlocal said
-            found = await self._client.get(types.COLLECTOR, self._namespace, odd.name, as_=types.Collector)
-            if found.status.observed_generation != found.metadata.generation:
-                return None
-            now = {each.type: each for each in found.status.conditions}
-            ready = now["Ready"]
-            said = f"{ready.reason}: {ready.message}"
-            if ready.status == "True":
-                return ("",)
-            return (said,) if now["Stalled"].status == "True" or ready.reason == reason else None
-
-        with contextlib.suppress(TimeoutError):
-            return str((await waiting.until(ended, within=odd.told.patience))[0])
-        return f"no end within {odd.told.patience:g} s: {said}"
-
-    async def remove(self, odd: charts.Odd) -> str:
-        """Delete the Collector and return when it is gone; "" or where it stands."""
+    async def removed(self, odd: charts.Odd) -> str:
+        """Delete the Collector and return when it is gone with "", or, if it is to stay, Stalled with `REASON: message`."""
         await self._client.delete(types.COLLECTOR, self._namespace, odd.name, propagation="Background")
+        return await self._ended(odd, lambda now: bool(odd.told.stays) and now.stalled)
 
-        async def gone() -> bool:
+    async def _ended(self, odd: charts.Odd, is_end: Callable[[Standing], bool]) -> str:
+        now = Standing()
+
+        async def ended() -> bool:
+            nonlocal now
             try:
-                await self._client.get(types.COLLECTOR, self._namespace, odd.name, as_=meta.Partial)
+                found = await self._client.get(types.COLLECTOR, self._namespace, odd.name, as_=types.Collector)
             except errors.NotFound:
+                now = Standing(ready=True)
                 return True
-            return False
+            now = Standing.of(found)
+            return is_end(now)
 
         try:
-            await waiting.until(gone, within=odd.told.patience)
+            await waiting.until(ended, within=odd.told.patience)
         except TimeoutError:
-            return f"not gone: {await self.settled(odd, '')}"
-        return ""
+            return f"without end after {odd.told.patience:g} s: {now.words}"
+        return "" if now.ready else now.words
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """What a Collector's status says of its latest generation."""
+
+    words: str = "nobody has looked at it"
+    ready: bool = False
+    stalled: bool = False
+
+    @classmethod
+    def of(cls, found: types.Collector) -> Standing:
+        """What it says by now."""
+        if found.status.observed_generation != found.metadata.generation:
+            return cls()
+        now = {each.type: each for each in found.status.conditions}
+        words = f"{now['Ready'].reason}: {now['Ready'].message}"
+        return cls(words, now["Ready"].status == "True", now["Stalled"].status == "True")
+
+    def says(self, reason: str) -> bool:
+        """Whether it stands for that reason."""
+        return bool(reason) and re.match(f"({reason}):", self.words) is not None
 
 
 @contextlib.asynccontextmanager

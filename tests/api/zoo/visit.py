@@ -77,6 +77,7 @@ async def _keeper(kubeconfig: str, helm: str, folder: Path) -> AsyncIterator[Kee
         for body in operators.SYSTEMS["collector"].definitions():
             name = str(body["metadata"]["name"])  # type: ignore[index]
             await client.apply(kinds.CRD, "", name, body, field_manager="zoo", force=True)
+        await world.first_consumer(client)
         around = world.World(client, f"{prefix}-")
         stack.push_async_callback(around.stop)
         await around.look()
@@ -97,7 +98,8 @@ class Keeper:
         """All steps of a chart and its end; what differs and is not meant to, or is meant to and does not."""
         mine, theirs = f"{self._prefix}-{odd.name}-m", f"{self._prefix}-{odd.name}-h"
         for name in (mine, theirs):
-            await world.namespace(self._world.client, name, self._prefix)
+            account = f"{keepers.ACCOUNTS}:collector.{name}"
+            await world.tenant(self._world.client, name, self._prefix, account, odd.told.rules)
         found: list[str] = []
         try:
             for number, (version, step) in enumerate(odd.versions(), 1):
@@ -113,12 +115,14 @@ class Keeper:
         for change in step.meanwhile:
             await asyncio.gather(*(self._change(change, where) for where in (theirs, mine)))
         said = await self._plain.bring(odd, theirs, version, step.values)
+        if step.rollback:
+            await self._plain.roll_back(odd, theirs, step.rollback)
         await self._moorage.bring(odd, mine, version, step.values)
         told = await self._moorage.settled(odd, step.reason)
         wrong = []
         if bool(said) != step.fails:
             wrong.append(f"plain helm {'said: ' + said if said else 'did not fail'}")
-        if step.reason and not told.startswith(f"{step.reason}:"):
+        if step.reason and not re.match(f"({step.reason}):", told):
             wrong.append(f"moorage is not {step.reason}: {told or 'Ready'}")
         if not step.reason and bool(told) != step.fails:
             wrong.append(f"moorage is {told or 'Ready'}")
@@ -126,9 +130,13 @@ class Keeper:
 
     async def _end(self, odd: charts.Odd, theirs: str, mine: str) -> list[str]:
         said = await self._plain.remove(odd, theirs)
-        told = await self._moorage.remove(odd)
-        wrong = [f"plain helm said: {said}"] if said else []
-        return wrong + ([f"moorage: {told}"] if told else []) + await self._compared(odd, theirs, mine)
+        told = await self._moorage.removed(odd)
+        wrong = []
+        if bool(said) != bool(odd.told.stays):
+            wrong.append(f"plain helm {'said: ' + said if said else 'did not fail'}")
+        if told.partition(":")[0] != odd.told.stays:
+            wrong.append(f"moorage is {told or 'gone'}")
+        return wrong + await self._compared(odd, theirs, mine)
 
     async def _compared(self, odd: charts.Odd, theirs: str, mine: str) -> list[str]:
         await self._world.look()
@@ -142,7 +150,11 @@ class Keeper:
         return differing()
 
     async def _change(self, change: charts.Change, namespace: str) -> None:
-        where = (self._world.resource(change.kind), namespace, change.name)
+        resource = self._world.resource(change.kind)
+        where = (resource, namespace, change.name)
+        if change.create:
+            body = {"apiVersion": resource.api_version, "kind": change.kind, "metadata": {"name": change.name}}
+            await self._world.client.create(resource, namespace, body | change.create, field_manager="by-hand")
         if change.delete:
             await self._world.client.delete(*where, propagation="Background")
         if change.scale is not None:

@@ -14,7 +14,7 @@ from typing import Any
 from moorage.api import kinds, meta
 from moorage.kube import cache as kube_cache
 from moorage.kube import client as kube_client
-from tests.api.faults import observer, waiting
+from tests.api.faults import everything, observer, waiting
 
 UNSEEN = ("endpoints", "events")
 """What the cluster itself writes about others' objects."""
@@ -22,6 +22,9 @@ UNSEEN = ("endpoints", "events")
 RECORD = "helm.sh/release.v1"
 CLAIM = "moorage.dev/claim"
 BINDING = "moorage-collector"
+
+ACCOUNT = meta.Resource("", "v1", "ServiceAccount", "serviceaccounts")
+ROLE = meta.Resource("rbac.authorization.k8s.io", "v1", "Role", "roles")
 
 Listener = Callable[[meta.Resource, dict[str, Any]], None]
 
@@ -41,7 +44,8 @@ class World:
 
     async def look(self) -> None:
         """Watch what is served by now, in the version that the server prefers."""
-        fresh = [it for it in await _served(self.client) if it not in self._watched]
+        served = [it for it in await everything.served(self.client) if it.namespaced and it.plural not in UNSEEN]
+        fresh = [it for it in served if it not in self._watched]
         for resource in fresh:
             cache = self._caches.watch(resource, dict)
             cache.subscribe(lambda change, of=resource: self._heard(of, change))  # type: ignore[misc]
@@ -81,7 +85,7 @@ class World:
         for (where, what), count in self.made.items():
             if where == namespace and count > 1:
                 found[f"{what} made"] = count
-        found = observer.mask(found, [namespace])
+        found = {key.replace(namespace, "NAMESPACE0"): each for key, each in observer.mask(found, [namespace]).items()}
         return self._numbered(found, masked, self._drawn.setdefault(namespace, {}))  # type: ignore[no-any-return]
 
     def _numbered(self, value: Any, patterns: Sequence[str], known: dict[str, str]) -> Any:
@@ -115,6 +119,9 @@ def _comparable(body: dict[str, Any]) -> dict[str, Any]:
         for field in ("clusterIP", "clusterIPs"):
             if rest["spec"].get(field) not in (None, "None", ["None"]):
                 rest["spec"][field] = "drawn"
+        for port in rest["spec"].get("ports", ()):
+            if "nodePort" in port:
+                port["nodePort"] = "drawn"
     return rest
 
 
@@ -144,30 +151,36 @@ def _released(records: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-async def _served(client: kube_client.Client) -> list[meta.Resource]:
-    accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
-    found: dict[tuple[str, str], meta.Resource] = {}
-    for path in ("/api", "/apis"):
-        answer = json.loads((await client.raw("GET", path, accept=accept)).body)
-        for group in answer["items"]:
-            name = group["metadata"].get("name", "")
-            for version in group["versions"]:
-                for each in version["resources"]:
-                    listable = {"list", "watch"} <= set(each["verbs"]) and each["scope"] == "Namespaced"
-                    if listable and each["resource"] not in UNSEEN:
-                        kind = each["responseKind"]["kind"]
-                        resource = meta.Resource(name, version["version"], kind, each["resource"])
-                        found.setdefault((name, each["resource"]), resource)
-    return list(found.values())
-
-
 async def has_controllers(client: kube_client.Client) -> bool:
     """Whether somebody acts on Jobs and Deployments here."""
-    return bool((await client.list(meta.Resource("", "v1", "ServiceAccount", "serviceaccounts"), "default")).items)
+    return any(it["metadata"]["name"] == "default" for it in (await client.list(ACCOUNT, "default")).items)
 
 
-async def namespace(client: kube_client.Client, name: str, admits: str) -> None:
-    """A tenant's namespace."""
-    metadata = {"name": name, "annotations": {"moorage.dev/collectors-from": admits}}
-    body = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
+async def tenant(client: kube_client.Client, name: str, admits: str, account: str, rules: Sequence[Any]) -> None:
+    """A tenant's namespace, in which that account, `NAMESPACE:NAME`, has rights beyond the tenant role."""
+    body: dict[str, Any] = {"apiVersion": "v1", "kind": "Namespace"}
+    body["metadata"] = {"name": name, "annotations": {"moorage.dev/collectors-from": admits}}
     await client.create(kinds.NAMESPACE, "", body, field_manager="zoo")
+    if not await has_controllers(client):  # else one of them makes it
+        default = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}}
+        await client.create(ACCOUNT, name, default, field_manager="zoo")
+    if rules:
+        role = {"apiVersion": ROLE.api_version, "kind": "Role", "metadata": {"name": "more"}, "rules": rules}
+        await client.create(ROLE, name, role, field_manager="zoo")
+        where, _, who = account.partition(":")
+        binding = {
+            "apiVersion": ROLE.api_version,
+            "kind": "RoleBinding",
+            "metadata": {"name": "more"},
+            "roleRef": {"apiGroup": ROLE.group, "kind": "Role", "name": "more"},
+            "subjects": [{"kind": "ServiceAccount", "namespace": where, "name": who}],
+        }
+        await client.create(kinds.ROLE_BINDING, name, binding, field_manager="zoo")
+
+
+async def first_consumer(client: kube_client.Client) -> None:
+    """A class of volumes that are bound when somebody uses them."""
+    name = "zoo-first-consumer"
+    body: dict[str, Any] = {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": name}}
+    body |= {"provisioner": "zoo.moorage.dev/none", "volumeBindingMode": "WaitForFirstConsumer"}
+    await client.apply(kinds.STORAGE_CLASS, "", name, body, field_manager="zoo", force=True)

@@ -23,7 +23,9 @@ WEAK = (states.child(ready=False, reason="CrashLoop", message="it crashes"), sta
         (states.settled(record=states.record(status="failed")), facts.released, (False, "NotReleased")),
         (states.settled(), facts.available, (True, "Ready")),
         (states.settled(children=WEAK), facts.available, (False, "CrashLoop")),
-        (states.settled(children=()), facts.available, (False, "NotReleased")),
+        (states.settled(children=(), record=states.record(status="failed")), facts.available, (False, "NotReleased")),
+        (states.settled(children=(), record=None), facts.available, (False, "NotReleased")),
+        (states.settled(children=()), facts.available, (True, "Ready")),
         (states.settled(children=observed.not_yet("x")), facts.available, (None, "Looking")),
         (states.settled(), facts.drifted, (False, "InSync")),
         (states.settled(children=(states.child(drift=("spec.x",)),)), facts.drifted, (True, "Drifted")),
@@ -92,3 +94,11 @@ def test_what_is_not_known_is_not_reported() -> None:
     unknown = observed.not_yet("x")
 
     assert {} == facts.report(states.settled(claim=unknown, record=unknown, children=unknown))
+
+
+def test_a_release_without_objects_is_good() -> None:
+    """A chart may hold nothing but hooks, or render nothing with these values."""
+    told = facts.report(states.settled(children=()))
+
+    assert status.Good(1, "d1") == told["good"]
+    assert status.InventoryStatus(0, 0) == told["inventory"]

@@ -71,6 +71,15 @@ def test_inventory_and_its_compact_form():
             manifest.load_inventory(bad)
 
 
+@pytest.mark.parametrize("policy", ["keep", " Keep ", "delete", ""])
+def test_an_object_with_any_resource_policy_is_left_behind_as_helm_does(policy: str) -> None:
+    """Helm's uninstall removes nothing that bears the annotation, whatever it says."""
+    metadata = {"name": "c", "annotations": {"helm.sh/resource-policy": policy}}
+    (item,) = manifest.inventory([{"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}], (), "ns", scope)
+
+    assert item.keep
+
+
 WORD = st.text("ab/.-", max_size=5)
 
 

@@ -1,0 +1,277 @@
+"""Tenants who alter at random whatever they may write, beside one who has nothing to do with it.
+
+The operator has the rights that its chart gives it, and no others. While tenants harm their namespaces, and when they
+have stopped: no object outside of these has changed, it has written nothing elsewhere, no pass has broken off; the other
+tenant's Collector is Ready, without a write. When what they own is put right, their Collectors are Ready again.
+
+    MOORAGE_TEST_SEED=7 pytest tests/api/faults/test_hostile.py -m campaign
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import random
+import uuid
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from moorage.api import kinds, meta
+from moorage.kube import client as kube_client
+from moorage.kube import errors
+from moorage.operators import collector
+from moorage.operators.collector import types
+
+from . import everything, installed, proxy, report, run, tenant, waiting
+
+CHARTS = Path(__file__).parents[2] / "e2e" / "charts" / "zoo"
+DAILY = (3, 12)
+WHOLE = (6, 60)
+"""Hostile tenants, and alterations by each."""
+
+RUNS = 8
+HEALS = 90.0
+"""Seconds within which a Collector is Ready again once all is put right."""
+
+QUIET = 2.0
+"""Seconds without a write of the operator after which it is done."""
+
+GOOD = base64.b64encode(b"word: one\n").decode()
+FOREIGN = ("kube-root-ca.crt", "default")
+
+
+class Place:
+    """An installed operator, tenants who mean harm and one who does not, each with a Collector in its own namespace."""
+
+    def __init__(
+        self,
+        client: kube_client.Client,
+        it: installed.Installed,
+        operator: installed.Operator,
+        bob: str,
+        hostile: list[str],
+    ) -> None:
+        self.client, self.operator = client, operator
+        self.bob, self.hostile = bob, hostile
+        self.others = [bob, *it.namespaces, "default", "kube-system"]
+
+    async def begin(self) -> None:
+        """All have a Collector that is Ready."""
+        for name in (self.bob, *self.hostile):
+            metadata = {"name": name, "annotations": {"moorage.dev/collectors-from": name}}
+            body = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
+            await self.client.create(kinds.NAMESPACE, "", body, field_manager="test")
+            await self.admit(name)
+            await self.collector(name)
+        for name in (self.bob, *self.hostile):
+            await self.ready(name)
+
+    async def admit(self, name: str) -> None:
+        """Its tenant may do everything there, and nothing elsewhere."""
+        body = {
+            "apiVersion": kinds.ROLE_BINDING.api_version,
+            "kind": "RoleBinding",
+            "metadata": {"name": "tenant"},
+            "roleRef": {"apiGroup": kinds.ROLE_BINDING.group, "kind": "ClusterRole", "name": "cluster-admin"},
+            "subjects": [{"apiGroup": kinds.ROLE_BINDING.group, "kind": "User", "name": name}],
+        }
+        await self.client.create(kinds.ROLE_BINDING, name, body, field_manager="test")
+
+    async def collector(self, name: str) -> None:
+        """The Collector as it should be."""
+        spec = {
+            "collector": {"name": "anything", "version": "", "configuration": GOOD},
+            "tenant": {"reference": name, "instance": "main"},
+            "policy": {"drift": "Enforce", "onFailure": "Rollback"},
+        }
+        body = {"apiVersion": types.COLLECTOR.api_version, "kind": "Collector", "metadata": {"name": "main"}, "spec": spec}
+        await self.client.apply(types.COLLECTOR, name, "main", body, field_manager="people")
+
+    async def find(self, name: str) -> types.Collector | None:
+        """Its Collector as it is."""
+        try:
+            return await self.client.get(types.COLLECTOR, name, "main", as_=types.Collector)
+        except errors.NotFound:
+            return None
+
+    async def ready(self, name: str) -> None:
+        """Return when its Collector is Ready and makes what it should. Raises Deviation."""
+        said = ""
+
+        async def is_ready() -> bool:
+            nonlocal said
+            found = await self.find(name)
+            if found is None or found.status.observed_generation != found.metadata.generation:
+                return False
+            condition = next(it for it in found.status.conditions if it.type == "Ready")
+            said = f"{condition.reason}: {condition.message}"
+            with contextlib.suppress(errors.NotFound):
+                made = await self.client.get(kinds.CONFIG_MAP, name, "anything-main")
+                return condition.status == "True" and made["data"] == {"word": '"one"'}
+            return False
+
+        try:
+            await waiting.until(is_ready, within=HEALS)
+        except TimeoutError:
+            raise run.Deviation(f"{name} is not Ready again: {said}") from None
+
+    async def quiet(self) -> None:
+        """Return when the operator has nothing more to do, or goes on for ever."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(15):
+                before = -1
+                while before != (now := sum(1 for _ in self.operator.carried_out())) or not self.operator.idle:
+                    before = now
+                    await asyncio.sleep(QUIET)
+
+    async def scene(self) -> everything.Scene:
+        """All that is not the hostile tenants'."""
+        return await everything.scene(self.client, lambda _, namespace: namespace not in self.hostile)
+
+    def written_elsewhere(self) -> list[str]:
+        """What the operator and its helm have written outside the hostile tenants' places."""
+        return sorted(
+            {
+                f"{'helm: ' if it.by_helm else ''}{it.method} {it.path}"
+                for it in self.operator.carried_out()
+                if it.namespace not in self.hostile and not any(word in it.path for word in installed.APART)
+            }
+        )
+
+    async def put_right(self, name: str) -> None:
+        """All that the tenant has there goes, and its Collector is as it should be."""
+        for resource in (kinds.SECRET, kinds.CONFIG_MAP, kinds.SERVICE, tenant.ACCOUNT):
+            for it in (await self.client.list(resource, name, as_=meta.Partial, metadata_only=True)).items:
+                if it.metadata.name not in FOREIGN:
+                    await self._remove(resource, name, it.metadata.name)
+        await self._remove(kinds.ROLE_BINDING, name, "moorage-collector")
+        notes = dict.fromkeys((f"moorage.dev/{word}" for word in ("adopt", "paused", "on-delete")))
+        body = {"metadata": {"annotations": {**notes, "moorage.dev/reconcile-at": uuid.uuid4().hex}}}
+        with contextlib.suppress(errors.NotFound):
+            await self.client.patch_merge(types.COLLECTOR, name, "main", body, field_manager="people")
+        if (found := await self.find(name)) is not None and found.metadata.deleting:
+            try:
+                await waiting.until(lambda: self._gone(name), within=HEALS)
+            except TimeoutError:
+                still = await self.find(name)
+                raise run.Deviation(f"{name} is never deleted: {still and still.status.conditions}") from None
+        await self.collector(name)
+
+    async def _gone(self, name: str) -> bool:
+        return await self.find(name) is None
+
+    async def _remove(self, resource: meta.Resource, namespace: str, name: str) -> None:
+        with contextlib.suppress(errors.NotFound):
+            free = {"metadata": {"finalizers": None}}
+            await self.client.patch_merge(resource, namespace, name, free, field_manager="people")
+            await self.client.delete(resource, namespace, name, propagation="Background")
+
+    async def leave(self) -> None:
+        """Leave nothing that keeps the namespaces."""
+        for name in (self.bob, *self.hostile):
+            await self._remove(types.COLLECTOR, name, "main")
+            await self.client.delete(kinds.NAMESPACE, "", name, propagation="Background")
+
+
+@contextlib.asynccontextmanager
+async def _place(stage: run.Stage, kubeconfig: str, count: int) -> AsyncIterator[Place]:
+    for body in collector.SYSTEM.definitions():
+        await stage.client.apply(kinds.CRD, "", str(body["metadata"]["name"]), body, field_manager="test")  # type: ignore[index]
+    name = f"hostile-{uuid.uuid4().hex[:6]}"
+    bob, hostile = f"{name}-bob", [f"{name}-eve-{number}" for number in range(count)]
+    folder = stage.folder / name
+    folder.mkdir()
+    section = {"namespaces": [bob, *hostile], "charts": {"default": {"folder": str(CHARTS)}}}
+    systems: dict[str, Any] = {"collector": section, "xsld": {"enabled": False}}
+    helm = Path(stage.helm)
+    kept = installed.installed(stage.client, kubeconfig, helm, folder, f"moorage-{name}", systems)
+    async with contextlib.AsyncExitStack() as stack:
+        it = await stack.enter_async_context(kept)
+        through = proxy.Proxy(it.credentials, stage.certificate)
+        await through.start()
+        stack.push_async_callback(through.close)
+        operator = installed.Operator(it, helm, folder, through)
+        stack.push_async_callback(operator.kill)
+        place = Place(stage.client, it, operator, bob, hostile)
+        stack.push_async_callback(place.leave)
+        await place.begin()
+        yield place
+
+
+async def _one(stage: run.Stage, kubeconfig: str, seed: int, count: int, each: int) -> tuple[Any, ...]:
+    """One run: seed, alterations, those that the server refused, writes of the operator, and what came of it."""
+    async with _place(stage, kubeconfig, count) as place:
+        await place.quiet()
+        before = await place.scene()
+        already = place.written_elsewhere()
+        tenants = [
+            tenant.Tenant(
+                stage.client.as_(name),
+                name,
+                types.COLLECTOR,
+                name="main",
+                release="anything-main",
+                others=place.others,
+                draw=random.Random(seed * 1000 + number),
+            )
+            for number, name in enumerate(place.hostile)
+        ]
+
+        async def harm(it: tenant.Tenant) -> None:
+            for _ in range(each):
+                await it.alter()
+                await it.pause()
+
+        await asyncio.gather(*map(harm, tenants))
+        await place.quiet()
+        said = everything.changes(before, await place.scene())
+        said += [f"written: {what}" for what in place.written_elsewhere() if what not in already]
+        said += [f"{ends} passes ended with {word}" for word in BROKEN if (ends := place.operator.ends(word))]
+        said += await _healed(place)
+        said += [] if place.operator.leads else ["it has lost its lease"]
+        if said:
+            said += [f"{it.namespace} did: {'; '.join(it.did)}" for it in tenants]
+        did = [what for it in tenants for what in it.did]
+        refused = sum("refused" in what for what in did)
+        wrote = sum(1 for _ in place.operator.carried_out())
+        return seed, len(did), refused, wrote, "; ".join(said) or report.GOOD
+
+
+BROKEN = ("InternalError", "DeadlineExceeded")
+"""Reasons of passes that did not come to an end of their own."""
+
+
+async def _healed(place: Place) -> list[str]:
+    """What does not come right when all is put right."""
+    said = []
+    for name in (place.bob, *place.hostile):
+        try:
+            if name != place.bob:
+                await place.put_right(name)
+            await place.ready(name)
+        except run.Deviation as error:
+            said.append(str(error))
+    return said
+
+
+async def _campaign(stage: run.Stage, kubeconfig: str, runs: int, size: tuple[int, int], told: report.Report) -> None:
+    header = "seed", "alterations", "refused", "writes", "outcome"
+    rows, bad = await told.collect(
+        header, (_one(stage, kubeconfig, report.SEED + number, *size) for number in range(runs)), together=1
+    )
+    told.say(f"{sum(row[1] for row in rows)} alterations in {len(rows)} runs, {len(bad)} deviations")
+
+    assert [] == bad
+
+
+async def test_some_hostile_tenants(stage: run.Stage, cluster: str, told: report.Report) -> None:
+    await _campaign(stage, cluster, 1, DAILY, told)
+
+
+@pytest.mark.campaign
+async def test_many_hostile_tenants(stage: run.Stage, cluster: str, told: report.Report) -> None:
+    await _campaign(stage, cluster, RUNS, WHOLE, told)
