@@ -42,8 +42,8 @@ def outward(schema: Any) -> tuple[str, ...]:
 def _bundled(schema: dict[str, Any], root: str) -> dict[str, Any]:
     """Schemas with an id of their own, by that, where the validator is sure to know them; none beside odd ids."""
     draft = _text(schema.get("$schema"))
-    if _OLDEST.match(draft) or "$ref" in schema:
-        return {}
+    if _OLDEST.match(draft) or (_OLD.match(draft) and "$ref" in schema):
+        return {}  # another word for the id; all beside a reference is ignored
     place = "definitions" if _OLD.match(draft) else "$defs"
     parts = schema.get(place)
     named = {

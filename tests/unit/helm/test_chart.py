@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import gzip
+import http.server
 import io
 import json
+import subprocess
 import tarfile
+import threading
+import tracemalloc
 
 import pytest
 
-from moorage.helm import chart, folder
+from moorage.helm import chart, folder, schemas
 
 
 def archive(files: dict[str, bytes], *, mutate=None) -> bytes:
@@ -142,3 +146,132 @@ def test_what_is_no_archive(bad):
 def test_chart_yaml_must_be_sound(text):
     with pytest.raises(chart.ChartInvalid):
         chart.read(archive({"c/Chart.yaml": text}))
+
+
+HERE = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+FAR = "http://127.0.0.1:1/x.json"
+
+
+@pytest.mark.parametrize(
+    ("schema", "leads"),
+    [
+        ({**HERE, "$ref": "#/$defs/a", "$defs": {"a": {}}}, ()),
+        ({"$id": "https://example.com/values.json", "$ref": "#/x", "x": {"$ref": "#"}}, ()),
+        ({"$id": "https://example.com/values.json", "$ref": "values.json#/x", "x": {}}, ()),
+        ({"allOf": [{"$ref": "https://json-schema.org/draft-07/schema#"}, {"$ref": "urn:x"}]}, ()),
+        ({"properties": {"$ref": {"type": "string"}, "a": {"$id": "#/properties/a"}}}, ()),
+        ({**HERE, "$ref": "b.json", "$defs": {"b": {"$id": "b.json"}}}, ()),
+        ({**HERE, "$ref": f"{FAR}#/y", "$defs": {"b": {"$id": FAR, "y": {"$ref": "x.json"}}}}, ()),
+        (
+            {"$schema": "http://json-schema.org/draft-07/schema#", "$ref": FAR, "definitions": {"b": {"$id": FAR}}},
+            (FAR,),
+        ),
+        ({"allOf": [{"$ref": FAR}], "definitions": {"b": {"$id": FAR}}}, (FAR,)),
+        ({**HERE, "allOf": [{"$ref": FAR}], "default": {"$defs": {"b": {"$id": FAR}}}}, (FAR,)),
+        ({**HERE, "$ref": FAR, "$defs": {"b": {"$id": FAR}}, "not": {"$id": "http://127.0.0.1:1/"}}, (FAR,)),
+        (
+            {"$schema": "http://json-schema.org/draft-04/schema", "x": {"$ref": FAR}, "$defs": {"b": {"$id": FAR}}},
+            (FAR,),
+        ),
+        ({"properties": {"a": {"$ref": FAR}}}, (FAR,)),
+        (
+            {"properties": {"a": {"items": [{"$dynamicRef": FAR}, {"$recursiveRef": "other.json"}]}}},
+            (FAR, "other.json"),
+        ),
+        ({"$schema": FAR}, (FAR,)),
+        ({"$schema": "http://json-schema.org/draft-03/schema#"}, ("http://json-schema.org/draft-03/schema#",)),
+        ({"$ref": "file:///etc/passwd"}, ("file:///etc/passwd",)),
+        ({"$ref": "//127.0.0.1:1/x"}, ("//127.0.0.1:1/x",)),
+        ({"$id": "http://127.0.0.1:1/", "$ref": "x.json"}, ("x.json",)),
+        ({"$ref": " http://127.0.0.1:1/"}, (" http://127.0.0.1:1/",)),
+        (True, ()),
+    ],
+)
+def test_where_the_references_of_a_schema_lead(schema, leads):
+    assert leads == schemas.outward(schema)
+
+
+def test_a_chart_whose_schema_leads_out_is_refused_also_that_of_a_dependency():
+    far = json.dumps({"properties": {"a": {"$ref": FAR}}}).encode()
+    inner = archive({"dep/Chart.yaml": b"name: dep\nversion: 1.0.0\n", "dep/values.schema.json": far})
+
+    with pytest.raises(chart.ChartInvalid, match=f"^values.schema.json refers to {FAR}, which helm would fetch"):
+        chart.read(archive({**BASE, "c/values.schema.json": far}))
+    with pytest.raises(chart.ChartInvalid, match=r"^charts/dep/values.schema.json refers to"):
+        chart.read(archive({**BASE, "c/charts/dep-1.0.0.tgz": inner}))
+    with pytest.raises(chart.ChartInvalid, match=r"^charts/d/values.schema.json refers to"):
+        chart.read(archive({**BASE, "c/charts/d/values.schema.json": far}))
+
+
+SCHEMAS_WITH_A_PLACE = [
+    {**HERE, "$ref": "PLACE#/y", "$defs": {"b": {"$id": "PLACE", "y": {"$ref": "x.json"}}}},
+    {"$id": "PLACE", "$ref": "#/x", "x": {"$ref": "#"}},
+    {"$id": "PLACE", "properties": {"a": {"$id": "#/properties/a", "$ref": "#/x"}}, "x": {}},
+    {
+        **HERE,
+        "$id": "PLACE",
+        "properties": {"a": {"$ref": "#/default/y"}},
+        "default": {"$id": "PLACE/2", "y": {"$ref": "#"}},
+    },
+    {**HERE, "properties": {"a": {"$id": "PLACE", "$ref": "#"}}},
+    {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "properties": {"a": {"$id": "PLACE", "items": {"$ref": "#"}}},
+    },
+    {"$schema": "http://json-schema.org/draft-04/schema#", "id": "PLACE", "properties": {"a": {"$ref": "#"}}},
+    {
+        "$schema": "http://json-schema.org/draft-04/schema#",
+        "properties": {"a": {"id": "PLACE", "$ref": "#/x"}},
+        "x": {},
+    },
+    {**HERE, "properties": {"a": {"$id": "PLACE", "$dynamicRef": "#n", "$dynamicAnchor": "n"}}},
+]
+
+
+def test_helm_fetches_nothing_for_a_schema_that_is_let_through(helm_path, make_chart):
+    asked = []
+
+    class Place(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            asked.append(self.path)
+            self.send_error(404)
+
+        def log_message(self, *_):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Place)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    place = f"http://127.0.0.1:{server.server_port}/x.json"
+    try:
+        for number, schema in enumerate([*SCHEMAS_WITH_A_PLACE, {"properties": {"a": {"$ref": "PLACE"}}}]):
+            text = json.dumps(schema).replace("PLACE", place)
+            where = make_chart({"values.schema.json": text, "values.yaml": "a: 1"}, version=f"0.0.{number}")
+            leads = schemas.outward(json.loads(text))
+            before = len(asked)
+            subprocess.run([helm_path, "template", "r", str(where)], capture_output=True, check=False)
+            assert bool(leads) or before == len(asked), text
+    finally:
+        server.shutdown()
+        server.server_close()
+
+    assert ["/x.json"] == asked[-1:], "the last is not let through, and is fetched"
+
+
+def test_a_chart_of_the_largest_size_is_read_in_little_memory(tmp_path):
+    path = tmp_path / "c.tgz"
+    path.write_bytes(archive({**BASE, **{f"c/files/{i}": bytes(chart.MAX_FILE) for i in range(19)}}))
+    tracemalloc.start()
+    try:
+        found = chart.read_file(str(path))
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert ("c", {}) == (found.name, found.templates)
+    assert most < 4 * chart.MAX_FILE
+
+
+def test_values_of_several_documents_are_layers_and_a_long_name_is_refused():
+    assert {"a": 1, "b": 2} == chart.read(archive({**BASE, "c/values.yaml": b"a: 1\n---\nb: 2\n---\n"})).values
+    with pytest.raises(chart.ChartInvalid, match="name of a file has"):
+        chart.read(archive({**BASE, "c/" + "x" * chart.MAX_NAME: b""}))

@@ -137,6 +137,24 @@ async def test_a_folder_is_packed_as_helm_would_take_it(helm_path, found, make_c
     await asyncio.to_thread(subprocess.run, [helm_path, "lint", str(got.archive)], check=True, capture_output=True)
 
 
+async def test_the_cache_has_a_bound_and_what_is_needed_or_was_just_used_stays(helm, work, store, tmp_path):
+    size = max(path.stat().st_size for path in store.glob("*.tgz"))
+    found = charts.Charts(helm, work, tmp_path / "cache", room=2 * size + size // 2)
+    source = charts.FolderSource(str(store))
+    first, second = [await found.resolve(source, "probe", version) for version in ("1.0.0", "1.2.0")]
+
+    with pytest.raises(charts.SourceUnreachable, match="full of charts that are in use"):
+        await found.resolve(source, "probe", "1.10.0")
+    for chart_ in (first, second):
+        os.utime(chart_.archive, (1, 1))
+    with pytest.raises(charts.SourceUnreachable, match="full of charts that are in use"):
+        await found.resolve(source, "probe", "1.10.0", {first.digest, second.digest})
+    third = await found.resolve(source, "probe", "1.10.0", {first.digest})
+
+    assert [True, False, True] == [each.archive.exists() for each in (first, second, third)]
+    assert first == await found.fetch(source, "probe", "1.0.0", first.digest)
+
+
 # --- a registry ------------------------------------------------------------------------------------------------------
 
 

@@ -144,3 +144,25 @@ def test_bombs_are_refused():
 def test_merge_keys_and_binary():
     assert documents.load("base: &b {x: 1, u: 2}\nz: {<<: *b, u: 3}")["z"] == {"x": 1, "u": 3}
     assert documents.load("a: !!binary aGk=") == {"a": "hi"}
+
+
+def test_what_is_merged_counts_each_time_and_is_laid_beside_not_below():
+    chain = "a0: &a0 {k: 1}\n" + "".join(f"a{i}: &a{i} {{<<: *a{i - 1}, k{i}: 1}}\n" for i in range(1, 4000))
+    with pytest.raises(documents.TooLarge, match=f"more than {documents.MAX_NODES} keys and values"):
+        documents.load(chain)
+
+    short = "\n".join(chain.splitlines()[:250])
+    assert {f"k{i}" for i in range(1, 250)} | {"k"} == set(documents.load(short)["a249"])
+
+
+def test_documents_share_a_budget():
+    budget = documents.Budget(10)
+    assert [1, 2, 3] == documents.load("[1, 2, 3]", budget=budget)
+    assert 6 == budget.left
+    with pytest.raises(documents.TooLarge, match="line 3, column 4: more than 10 keys"):
+        documents.load("a: 1\nb: 2\nc: d\ne: f", budget=budget)
+
+
+def test_counting_ends_early():
+    assert 6 == documents.count({"a": 1, "b": [2]}, 100)
+    assert 11 == documents.count([[0] * 1000] * 10, 5)

@@ -119,3 +119,9 @@ def test_problems():
 def test_faults_name_the_template(text):
     with pytest.raises(manifest.ManifestError, match=r"app/templates/bad\.yaml"):
         manifest.parse(f"---\n# Source: app/templates/bad.yaml\n{text}\n")
+
+
+def test_an_inventory_has_a_bound():
+    row = '["v1","ConfigMap","ns","a",""]'
+    with pytest.raises(manifest.ManifestError, match=f"an inventory of {manifest.MAX_INVENTORY + 1} objects"):
+        manifest.load_inventory("[" + ",".join([row] * (manifest.MAX_INVENTORY + 1)) + "]")

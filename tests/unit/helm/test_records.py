@@ -132,3 +132,19 @@ def test_revisions_by_their_labels():
     for bad in ({}, *({**labels, "version": v} for v in ("x", "", "0", "٣", "9" * 63)), {**labels, "owner": "me"}):
         with pytest.raises(records.RecordError):
             records.Revision.from_metadata(meta.ObjectMeta(name="n", labels=bad))
+
+
+def test_the_latest_is_the_one_with_the_highest_number_and_what_is_no_record_is_left_out():
+    def named(name, **labels):
+        return meta.ObjectMeta(name=name, labels={"owner": "helm", "name": "r", **labels})
+
+    sound = [named("v2", version="2"), named("v10", version="10"), named("v9", version="9")]
+    strange = [
+        named("x", version="x"),
+        named("none"),
+        named("big", version="9" * 60),
+        named("v11", version="11", owner=""),
+    ]
+
+    assert "v10" == records.latest([*sound, *strange]).name
+    assert None is records.latest(strange)
