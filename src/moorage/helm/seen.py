@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Protocol
 
 import msgspec
 
 from moorage.api import meta
-from moorage.runtime import observed, tasks
+from moorage.runtime import decision, observed, tasks
 
-from . import manifest, status
+from . import manifest, reasons, status
 
 ATTEMPT_LABEL = "moorage.dev/attempt"
 DIGEST_LABEL = "moorage.dev/digest"
@@ -130,6 +131,23 @@ class ChildSeen(msgspec.Struct, frozen=True):
     yielded: tuple[str, ...] = ()  # field paths where another writer, such as a webhook, has had the last word
 
 
+def weakest(children: Iterable[ChildSeen]) -> ChildSeen | None:
+    """Of those that are not ready, one that somebody must do something about, if there is one; else the first."""
+    weak = [child for child in children if not child.ready]
+    return min(weak, key=lambda child: not decision.warns(reasons.of_object(child.reason)), default=None)
+
+
+class HookSeen(msgspec.Struct, frozen=True):
+    """A hook that has not ended, and what keeps its pod from ending, where that is known."""
+
+    ref: meta.ObjectRef
+    trouble: str = ""
+    reason: str = ""  # the word for it, see reasons.PodReason
+
+    def __str__(self) -> str:
+        return f"hook {self.ref.kind} {self.ref.name}" + (f": {self.trouble}" if self.trouble else "")
+
+
 class Leftover(msgspec.Struct, frozen=True):
     """An object that should be gone, by a live read."""
 
@@ -158,6 +176,7 @@ class ReleaseSeen(msgspec.Struct, frozen=True, kw_only=True):
     record: observed.Observed[RecordSeen | None]
     children: observed.Observed[tuple[ChildSeen, ...]]
     leftovers: observed.Observed[tuple[Leftover, ...]]
+    hooks: tuple[HookSeen, ...] = ()
     task: tasks.TaskState = None
 
     @property

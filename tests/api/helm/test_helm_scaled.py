@@ -150,6 +150,14 @@ async def test_what_nobody_scaled_is_the_chart_s(stage):
     assert "replicas: 3 # as few as will do" in (await stage.record(2)).manifest
 
 
+async def test_a_chart_may_render_nothing_where_something_was_scaled(stage, make_chart):
+    await stage.scale(20, "kubectl")
+    stage.chart = make_chart({"templates/a.yaml": "{{ if .Values.never }}kind: ConfigMap{{ end }}"}, version="0.2.0")
+    await stage.upgrade()
+
+    assert "" == (await stage.record(2)).manifest.strip()
+
+
 async def test_a_record_that_is_gone_or_none_is_helm_s_to_name(stage):
     """Nothing is carried into it, and nothing is written."""
     await stage.scale(20, "kubectl")
