@@ -273,10 +273,11 @@ class Engine:
             found = _without(looks.confirm(ref, resource, version), settled)
         yielded = _among(differs, settled)
         mine = looks.around.speak(diagnosis.pods_of(live, view.pods.items(ref.namespace)))
-        judged = health.health(live, mine)
+        body = looks.around.speak([live])[0] if ref.kind == "Pod" else live
+        judged = health.health(body, mine)
         if not judged.ok:
             there = looks.around.look()
-            judged = health.health(live, mine, there.events, claims=there.claims)
+            judged = health.health(body, mine, there.events, claims=there.claims)
         refusal = self._refusal(looks, ref, version)
         if judged.ok:
             return seen.ChildSeen(ref, True, drift=found, refusal=refusal, yielded=yielded)
