@@ -131,10 +131,22 @@ class ChildSeen(msgspec.Struct, frozen=True):
     yielded: tuple[str, ...] = ()  # field paths where another writer, such as a webhook, has had the last word
 
 
+ROLLS_NOTHING_BACK = (reasons.ObjectReason.ROLLOUT_PAUSED, reasons.ObjectReason.JOB_RUNNING)
+"""Of an object that is not ready: no fault of the upgrade, however long it takes."""
+
+
 def weakest(children: Iterable[ChildSeen]) -> ChildSeen | None:
-    """Of those that are not ready, one that somebody must do something about, if there is one; else the first."""
-    weak = [child for child in children if not child.ready]
-    return min(weak, key=lambda child: not decision.warns(reasons.of_object(child.reason)), default=None)
+    """Of those that are not ready, one that somebody must do something about, if there is one; else the first.
+
+    What rolls nothing back is only spoken of when there is nothing else.
+    """
+
+    def urgency(child: ChildSeen) -> tuple[int, bool]:
+        reason = reasons.of_object(child.reason)
+        last = ROLLS_NOTHING_BACK.index(reason) + 1 if reason in ROLLS_NOTHING_BACK else 0
+        return last, not decision.warns(reason)
+
+    return min((child for child in children if not child.ready), key=urgency, default=None)
 
 
 class HookSeen(msgspec.Struct, frozen=True):

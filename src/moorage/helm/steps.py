@@ -336,7 +336,13 @@ def children_are_ready(it: HasRelease) -> Verdict:
         return Blocked(reason, message, f"kubectl rollout resume {weak.ref.kind.lower()} {weak.ref.name}")
     record, good = observed.value_of(r.record), r.status.good
     late = record is not None and r.now - record.updated >= r.policy.ready_timeout
-    if late and r.policy.rollback and good.revision and good.digest != r.desired:
+    if (
+        late
+        and reason not in seen.ROLLS_NOTHING_BACK
+        and r.policy.rollback
+        and good.revision
+        and good.digest != r.desired
+    ):
         failed = status.FailedDigest(r.desired, weak.reason, message)
         remember = decision.Remember(why="it is not tried in a loop", fields={"failed": failed, "lastError": message})
         return Act(Reason.NOT_READY_IN_TIME, f"not ready within {r.policy.ready_timeout:g} s: {message}", (remember,))

@@ -349,6 +349,15 @@ def test_of_several_objects_the_one_is_named_that_somebody_must_mend() -> None:
     assert "ImagePull" == made.standing.verdict.reason  # type: ignore[union-attr]
 
 
+def test_a_job_that_still_runs_rolls_nothing_back() -> None:
+    """Nor is it spoken of before what is late."""
+    job = states.child(ready=False, reason="JobRunning", message="1 pods run, it has not completed")
+    good = status.HelmStatus(good=status.Good(1, "d1"))
+
+    assert ("children_are_ready", "JobRunning") == stand(states.settled(children=(job,), status=good, **LATE))
+    assert ("children_are_ready", "NotReadyInTime") == stand(states.settled(children=(job, *WEAK), status=good, **LATE))
+
+
 def test_a_paused_rollout_is_a_persons_to_resume_and_no_fault_of_the_upgrade() -> None:
     """Nothing comes by itself, and going back would not roll out either."""
     paused = (states.child(ready=False, reason="RolloutPaused", message="its rollout is paused"),)
