@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from moorage.api import comparison, conditions, meta
-from moorage.helm import engine, seen, status
+from moorage.helm import aside, engine, seen, status
 from moorage.kube import cache as kube_cache
 from moorage.runtime import decision, kind, observed
 from moorage.runtime import gate as runtime_gate
@@ -72,6 +72,7 @@ class Stage:
         self.api, self.helm, self.namespace = api, helm, namespace
         self.caches = kube_cache.Caches(client)
         self.world = kind.World(client, self.caches, runtime_gate.Gate(), lambda *_, **__: None)
+        self.work = aside.Aside()
         self.engine = self.another_engine()
         self.target = seen.Target("r", namespace)
         self.started = conditions.timestamp(time.time())
@@ -91,7 +92,14 @@ class Stage:
     def another_engine(self) -> engine.Engine:
         """As after a restart of the operator."""
         return engine.Engine(
-            self.world, helm=self.helm, store=None, chart_source=None, request=lambda it: it, user=lambda _: ""
+            self.world,
+            helm=self.helm,
+            store=None,
+            chart_source=None,
+            request=lambda it: it,
+            user=lambda _: "",
+            work=self.work,
+            place=str,
         )
 
     def look(self) -> seen.ReleaseSeen:
@@ -137,6 +145,7 @@ async def stage(api, helm, client, namespace) -> AsyncIterator[Stage]:
     yield made
     await made.world.tasks.stop(10)
     await made.engine.stop()
+    await made.work.stop()
     await made.caches.stop()
 
 
