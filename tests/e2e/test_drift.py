@@ -223,7 +223,7 @@ def test_an_edited_secret_is_restored_though_its_data_is_not_watched(kinds: Rele
 
 
 def test_an_autoscaler_is_left_alone(collector: conftest.Make, account: str) -> None:
-    """Replicas that an autoscaler set stay, even through a repair of the object; what a user scales is put right."""
+    """Replicas that an autoscaler set stay, through a repair of the object and through an upgrade."""
     one = collector({"replicas": 1, "autoscale": True}, chart="kinds", cluster="registry")
     tools.wait("the release", lambda: one.history() and one.history()[-1]["status"] == "deployed")
     release = Release(one, account)
@@ -245,16 +245,28 @@ def test_an_autoscaler_is_left_alone(collector: conftest.Make, account: str) -> 
     tools.wait("the autoscaler is put back", lambda: release.live("HorizontalPodAutoscaler", one.release))
     assert 2 == replicas()
 
+    one.edit(collector={"configuration": tools.configuration({"replicas": 1, "autoscale": True, "more": "x"})})
+    tools.wait("the upgrade", lambda: [e["status"] for e in one.history()[-2:]] == ["superseded", "deployed"])
+    assert 2 == replicas()
 
-def test_a_person_scales_in_vain(kinds: Release) -> None:
-    """`kubectl scale` is no autoscaler."""
-    mark = kinds.settle()
-    kinds.cluster.kubectl("scale", "statefulset", kinds.one.release, "-n", kinds.one.tenant, "--replicas=1")
 
-    tools.wait("repair", lambda: kinds.live("StatefulSet", kinds.one.release)["spec"]["replicas"] == 0)
+def test_what_a_person_scales_stays(kinds: Release) -> None:
+    """As with an autoscaler, also through a repair of the object."""
+    one, mark = kinds.one, kinds.settle()
+    scale = ("scale", "statefulset", one.release, "-n", one.tenant)
+    partition = "/spec/updateStrategy/rollingUpdate/partition"
 
+    kinds.cluster.kubectl(*scale, "--replicas=1")
+    kinds.patch("StatefulSet", one.release, {"op": "replace", "path": partition, "value": 3})
+    tools.wait(
+        "repair",
+        lambda: kinds.live("StatefulSet", one.release)["spec"]["updateStrategy"]["rollingUpdate"]["partition"] == 0,
+    )
     kinds.settle()
-    assert [f"patch statefulsets {kinds.one.tenant}/{kinds.one.release}"] == kinds.writes(mark)
+
+    assert 1 == kinds.live("StatefulSet", one.release)["spec"]["replicas"]
+    assert [f"patch statefulsets {one.tenant}/{one.release}"] == kinds.writes(mark)
+    kinds.cluster.kubectl(*scale, "--replicas=0")
 
 
 def test_drift_off_reports_and_does_not_write(collector: conftest.Make, account: str) -> None:

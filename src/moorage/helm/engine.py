@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -16,7 +16,7 @@ import msgspec
 from moorage.api import comparison, conditions, kinds, meta
 from moorage.kube import cache as kube_cache
 from moorage.kube import discovery
-from moorage.runtime import kind, observed
+from moorage.runtime import kind, observed, tasks
 from moorage.runtime import watches as runtime_watches
 
 from . import (
@@ -25,6 +25,7 @@ from . import (
     chart,
     charts,
     claim,
+    diagnosis,
     documents,
     drift,
     health,
@@ -36,6 +37,7 @@ from . import (
     runs,
     seen,
     status,
+    told,
     values,
     watches,
 )
@@ -110,6 +112,10 @@ class Engine:
         loaded = self._record(request, view, record_key)
         at_hand = self._chart(request, held)
         nothing = observed.not_yet("objects")
+        around = _Around(self._lookups, request)
+        children = self._children(request, view, record_key, loaded, around) if not request.leaving else nothing
+        hooks = self._hooks(request, view, loaded, around)
+        around.done()
         return seen.ReleaseSeen(
             now=now,
             owner=request.owner,
@@ -123,8 +129,9 @@ class Engine:
             chart=_each(at_hand, lambda it: it.chart),
             render=self._render(request, at_hand),
             record=_each(loaded, lambda it: it.seen if it else None),
-            children=self._children(request, view, record_key, loaded) if not request.leaving else nothing,
+            children=children,
             leftovers=self._leftovers(request, view, held, loaded),
+            hooks=hooks,
             task=self._world.tasks.state(request.target.lane),
         )
 
@@ -221,6 +228,7 @@ class Engine:
         view: watches.NamespaceView | None,
         key: lookups.RecordKey | None,
         loaded: observed.Observed[lookups.Loaded | None],
+        around: _Around,
     ) -> observed.Observed[tuple[seen.ChildSeen, ...]]:
         if view is None or isinstance(loaded, observed.Failed):
             return observed.not_yet("objects")
@@ -241,20 +249,19 @@ class Engine:
             missing = observed.unsynced(view.pods.error, "pods")
         if missing is not None:
             return missing
-        looks = _Looks(self._lookups, request, key, loaded.value)
-        children = tuple(self._child(looks, view, ref, caches[ref.api_version, ref.kind]) for ref in items)
+        looks = _Looks(self._lookups, request, key, loaded.value, around)
+        found = [self._child(looks, view, ref, caches[ref.api_version, ref.kind]) for ref in items]
         looks.done()
-        return observed.Fresh(children)
+        children = tuple(child for child in found if child is not None)
+        return observed.Fresh(children) if len(children) == len(found) else observed.not_yet("objects")
 
     def _child(
         self, looks: _Looks, view: watches.NamespaceView, ref: meta.ObjectRef, cache: kube_cache.Cache[Any]
-    ) -> seen.ChildSeen:
+    ) -> seen.ChildSeen | None:
+        """One object as it is live; None while nobody has looked whether it has removed itself."""
         resource, live = cache.scope.resource, cache.get(ref.namespace, ref.name)
         if live is None:
-            wrong = looks.confirm_unseen(ref, resource)
-            gone = wrong in ((), (comparison.THE_OBJECT,))
-            words = "it is not there" if gone else "it has lost the label it is seen by"
-            return seen.ChildSeen(ref, False, "Missing", words, wrong, self._refusal(looks, ref, ""))
+            return self._unseen(looks, ref, resource)
         settled = self._runs.settled.get(ref, frozenset())
         if resource == kinds.SECRET:
             found = looks.confirm(ref, resource, live.metadata.resource_version)
@@ -265,8 +272,12 @@ class Engine:
         if _without(differs, settled):
             found = _without(looks.confirm(ref, resource, version), settled)
         yielded = _among(differs, settled)
-        mine = _pods_of(live, view.pods.items(ref.namespace))
-        judged = health.health(live, pods=mine if looks.may_quote else [pods.without_words(pod) for pod in mine])
+        mine = looks.around.speak(diagnosis.pods_of(live, view.pods.items(ref.namespace)))
+        body = looks.around.speak([live])[0] if ref.kind == "Pod" else live
+        judged = health.health(body, mine)
+        if not judged.ok:
+            there = looks.around.look()
+            judged = health.health(body, mine, there.events, claims=there.claims)
         refusal = self._refusal(looks, ref, version)
         if judged.ok:
             return seen.ChildSeen(ref, True, drift=found, refusal=refusal, yielded=yielded)
@@ -274,6 +285,50 @@ class Engine:
         if judged.wants_log and (last := looks.last_words(view, *judged.wants_log, previous=judged.previous)):
             message = f"{message}; {last}"
         return seen.ChildSeen(ref, False, judged.reason, message, found, refusal, yielded)
+
+    def _unseen(self, looks: _Looks, ref: meta.ObjectRef, resource: meta.Resource) -> seen.ChildSeen | None:
+        """An object that the watch doesn't have: it is gone, has lost the label, or was a Job that removes itself."""
+        may_go = looks.may_remove_itself(ref)
+        if may_go and (removed := looks.removed(ref, resource)) != lookups.STILL_THERE:
+            match removed:
+                case observed.Failed():
+                    return None
+                case observed.Fresh(value=words) | observed.Stale(value=words) if words:
+                    return seen.ChildSeen(ref, False, "JobFailed", f"it has failed, and has removed itself: {words}")
+            return seen.ChildSeen(ref, True)
+        wrong = looks.confirm_unseen(ref, resource)
+        gone = wrong in ((), (comparison.THE_OBJECT,))
+        if gone and wrong and may_go:
+            return None  # it went between the two looks
+        words = "it is not there" if gone else "it has lost the label it is seen by"
+        return seen.ChildSeen(ref, False, "Missing", words, wrong, self._refusal(looks, ref, ""))
+
+    def _hooks(
+        self,
+        request: Request,
+        view: watches.NamespaceView | None,
+        loaded: observed.Observed[lookups.Loaded | None],
+        around: _Around,
+    ) -> tuple[seen.HookSeen, ...]:
+        """The hooks that a run of helm stands at, by their pods, and what is wrong there."""
+        record = observed.value_of(loaded)
+        running = isinstance(self._world.tasks.state(request.target.lane), tasks.Running)
+        if not running or view is None or record is None or not view.pods.synced:
+            return ()
+        hooks = [item.ref for item in record.seen.inventory if item.hook and item.ref.kind in ("Job", "Pod")]
+        if not hooks:
+            return ()
+        started, there = request.status.attempt.started, around.look()
+        run = around.speak(pod for pod in view.pods.items(request.target.namespace) if _created(pod) >= started)
+        events = [event for event in there.events if told.when(event) >= started]  # not of an earlier run's
+        found: list[seen.HookSeen] = []
+        for ref in hooks:
+            mine = [pod for pod in run if _is_of_hook(pod, ref)]
+            body = next(iter(mine), None) if ref.kind == "Pod" else {"kind": "Job", "metadata": {"name": ref.name}}
+            trouble = diagnosis.cause(body, pods=mine, claims=there.claims, events=events) if body else None
+            if trouble is not None:
+                found.append(seen.HookSeen(ref, trouble.message, trouble.reason))
+        return tuple(found)
 
     def _refusal(self, looks: _Looks, ref: meta.ObjectRef, version: str) -> str:
         """Why the repair of this state of the object is not tried again."""
@@ -323,13 +378,19 @@ class _Looks:
     """Live looks for one pass over a release: what confirms drift, and the last words of containers."""
 
     def __init__(
-        self, sources: lookups.Lookups, request: Request, key: lookups.RecordKey, loaded: lookups.Loaded
+        self,
+        sources: lookups.Lookups,
+        request: Request,
+        key: lookups.RecordKey,
+        loaded: lookups.Loaded,
+        around: _Around,
     ) -> None:
-        self._sources, self.request, self.key, self._loaded = sources, request, key, loaded
+        self._sources, self.request, self.key, self._loaded, self.around = sources, request, key, loaded, around
         self._compared: list[lookups.CompareKey] = []
         self._left = COMPARED_IN_PLACE
         self._drift: list[lookups.DriftKey] = []
         self._unseen: list[lookups.DriftKey] = []
+        self._removed: list[lookups.DriftKey] = []
         self._logs: list[tuple[str, str, str, int]] = []
 
     def wanted(self, ref: meta.ObjectRef) -> dict[str, Any]:
@@ -349,24 +410,32 @@ class _Looks:
 
     def confirm(self, ref: meta.ObjectRef, resource: meta.Resource, version: str) -> tuple[str, ...]:
         """The field paths that differ by a live read; none until that is done."""
-        asked = lookups.DriftKey(ref, resource, version, self.key, self.wanted(ref))
+        asked = self._key(ref, resource, version)
         self._drift.append(asked)
         return observed.value_of(self._sources.drift.read(asked, self.request.key)) or ()
 
     def confirm_unseen(self, ref: meta.ObjectRef, resource: meta.Resource) -> tuple[str, ...]:
         """What a live read found wrong with an object that the watch doesn't have; none until that is done."""
-        asked = lookups.DriftKey(ref, resource, "", self.key, self.wanted(ref))
+        asked = self._key(ref, resource, "")
         self._unseen.append(asked)
         return observed.value_of(self._sources.unseen.read(asked, self.request.key)) or ()
 
-    @property
-    def may_quote(self) -> bool:
-        """What a tenant's pods say is told where their own readers read alone: a status elsewhere has others."""
-        return self.request.owner.namespace == self.request.target.namespace
+    def may_remove_itself(self, ref: meta.ObjectRef) -> bool:
+        """Whether it is a Job that goes when it has ended, and helm has made it."""
+        return self._loaded.seen.status == "deployed" and health.removes_itself(self._loaded.objects[ref])
+
+    def removed(self, ref: meta.ObjectRef, resource: meta.Resource) -> observed.Observed[str]:
+        """That such a Job is gone, and the words of its failure, if it failed."""
+        asked = self._key(ref, resource, "")
+        self._removed.append(asked)
+        return self._sources.removed.read(asked, self.request.key)
+
+    def _key(self, ref: meta.ObjectRef, resource: meta.Resource, version: str) -> lookups.DriftKey:
+        return lookups.DriftKey(ref, resource, version, self.key, self._loaded.seen.updated, self.wanted(ref))
 
     def last_words(self, view: watches.NamespaceView, pod: str, container: str, *, previous: bool) -> str:
         """The last line of a container's log, asked for once per restart; or where it can be read."""
-        if not self.may_quote:
+        if not self.around.may_quote:
             earlier = " --previous" if previous else ""
             return f"its words: kubectl logs -n {view.namespace} {pod} -c {container}{earlier}"
         found = view.pods.get(view.namespace, pod)
@@ -384,13 +453,55 @@ class _Looks:
         self._sources.compared.forget(self.request.key, keep=tuple(self._compared))
         self._sources.drift.forget(self.request.key, keep=tuple(self._drift))
         self._sources.unseen.forget(self.request.key, keep=tuple(self._unseen))
+        self._sources.removed.forget(self.request.key, keep=tuple(self._removed))
         self._sources.last_words.forget(self.request.key, keep=tuple(self._logs))
+
+
+class _Around:
+    """What is around a release's objects, asked for in one pass only if something is wrong, and else forgotten."""
+
+    def __init__(self, sources: lookups.Lookups, request: Request) -> None:
+        self._sources, self._request = sources, request
+        self._asked: tuple[str, ...] = ()
+
+    @property
+    def may_quote(self) -> bool:
+        """What a tenant's pods say is told where their own readers read alone: a status elsewhere has others."""
+        return self._request.owner.namespace == self._request.target.namespace
+
+    def speak(self, found: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """The pods with what they have said themselves, if that may be told."""
+        return list(found) if self.may_quote else [pods.without_words(pod) for pod in found]
+
+    def look(self) -> lookups.Around:
+        """Empty until it has been read."""
+        self._asked = (self._request.target.namespace,)
+        found = self._sources.around.read(self._request.target.namespace, self._request.key)
+        there = observed.value_of(found) or lookups.Around()
+        return there if self.may_quote else lookups.Around(told.without_words(there.events), there.claims)
+
+    def done(self) -> None:
+        """What was not asked for in this pass is asked afresh the next time."""
+        self._sources.around.forget(self._request.key, keep=self._asked)
+
+
+def _created(pod: Mapping[str, Any]) -> str:
+    return str(pod["metadata"].get("creationTimestamp") or "")
+
+
+def _is_of_hook(pod: Mapping[str, Any], hook: meta.ObjectRef) -> bool:
+    """A hook is a Pod, or a Job, whose pods bear its name."""
+    labels = pod["metadata"].get("labels") or {}
+    return bool(hook.name == (pod["metadata"]["name"] if hook.kind == "Pod" else labels.get(_JOB_NAME)))
+
+
+_JOB_NAME = "batch.kubernetes.io/job-name"
 
 
 def _released(request: Request) -> bool:
     """Whether the last status says that this generation is released."""
-    told = conditions.find(request.status.conditions, "Released")
-    return told is not None and told.status == "True" and told.observed_generation == request.generation
+    found = conditions.find(request.status.conditions, "Released")
+    return found is not None and found.status == "True" and found.observed_generation == request.generation
 
 
 def _without(paths: tuple[str, ...], settled: frozenset[str]) -> tuple[str, ...]:
@@ -401,14 +512,6 @@ def _without(paths: tuple[str, ...], settled: frozenset[str]) -> tuple[str, ...]
 def _among(paths: tuple[str, ...], settled: frozenset[str]) -> tuple[str, ...]:
     """Paths where a repair has had no effect."""
     return tuple(path for path in paths if path in settled)
-
-
-def _pods_of(workload: dict[str, Any], pods: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The pods that a workload's selector takes."""
-    wanted = (workload.get("spec", {}).get("selector") or {}).get("matchLabels") if "spec" in workload else None
-    if not isinstance(wanted, dict) or not wanted:
-        return []
-    return [pod for pod in pods if wanted.items() <= (pod["metadata"].get("labels") or {}).items()]
 
 
 def _each(fact: observed.Observed[Any], of: Callable[[Any], Any]) -> observed.Observed[Any]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from moorage.runtime import observed
 from moorage.runtime.decision import Fact
 
-from . import reasons, status
+from . import reasons, seen, status
 from .reasons import Reason
 from .seen import HasRelease, ReleaseSeen
 
@@ -47,7 +47,7 @@ def available(it: HasRelease) -> Fact:
     children = it.release.children
     if isinstance(children, observed.Failed):
         return Fact("Available", None, Reason.LOOKING, children.message)
-    weak = next((child for child in children.value if not child.ready), None)
+    weak = seen.weakest(children.value)
     if weak is not None:
         return Fact(
             "Available", False, reasons.of_object(weak.reason), f"{weak.ref.kind} {weak.ref.name}: {weak.message}"

@@ -2,7 +2,7 @@
 
 States follow kstatus, so that this agrees with `kubectl wait`, helm --wait, Flux and Argo CD where they agree. A kind
 with a status of its own (custom resources) is read by its conditions Ready, Reconciling and Stalled and by
-observedGeneration; one without is Current when it exists. `why_not_ready` goes on to the pods, whose words say more.
+observedGeneration; one without is Current when it exists. Where this differs from kstatus is in docs/collector.md.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from typing import Any
 
 import msgspec
 
+from moorage.helm import diagnosis
 from moorage.helm import pods as pods_
 
-__all__ = ["Health", "State", "health", "why_not_ready"]
+__all__ = ["Health", "State", "health", "removes_itself"]
 
 Object = Mapping[str, Any]
 
@@ -44,43 +45,37 @@ class Health(msgspec.Struct, frozen=True):
         return self.state is State.CURRENT
 
 
-def health(obj: Object | None, pods: Iterable[Object] = (), events: Iterable[Object] = ()) -> Health:
+def health(
+    obj: Object | None,
+    pods: Iterable[Object] = (),
+    events: Iterable[Object] = (),
+    *,
+    claims: Iterable[Object] = (),
+    nodes: Iterable[Object] = (),
+) -> Health:
     """The state of a live object; None means that it isn't there.
 
-    `pods` are those of a workload, `events` those about them; when the object is not Current, they tell why.
+    `pods` are those of a workload, or those that use a claim; the rest is what is around them. When the object is not
+    Current, they tell why (see `diagnosis`).
     """
     if obj is None:
         return Health(State.NOT_FOUND, "NotFound", "the object does not exist")
+    there = list(pods)
     found = _state(obj)
-    if found.state in (State.CURRENT, State.TERMINATING):
+    if found.reason == "VolumePending" and not there:
+        return Health(State.CURRENT, "Unused", "no volume is bound to it, and no pod uses it")
+    if found.state is State.CURRENT:
         return found
-    if (cause := why_not_ready(obj, pods, events)) is None:
+    cause = diagnosis.cause(obj, pods=there, claims=claims, events=events, nodes=nodes)
+    if cause is None:
         return found
     return Health(found.state, cause.reason, f"{found.message}; {cause.message}", cause.wants_log, cause.previous)
 
 
-def why_not_ready(child: Object, pods: Iterable[Object], events: Iterable[Object] = ()) -> pods_.Trouble | None:
-    """The cause that most needs someone's doing: what keeps pods from being made, else what keeps them from running."""
-    kind = child.get("kind")
-    if kind == "Pod":
-        return pods_.trouble(child, events)
-    if (refused := _refused(child, events)) is not None:
-        return refused
-    seen = list(events)
-    return pods_.worst([t for pod in pods if (t := pods_.trouble(pod, seen)) is not None])
-
-
-def _refused(child: Object, events: Iterable[Object]) -> pods_.Trouble | None:
-    """Pods that can't even be created: by a quota, a policy or missing rights."""
-    words = [c.get("message") for c in _conditions(child) if c.get("type") == "ReplicaFailure" and _is(c, "True")]
-    name, uid = _meta(child).get("name"), _meta(child).get("uid")
-    for event in events:
-        about = event.get("regarding") or event.get("involvedObject") or {}
-        if event.get("reason") == "FailedCreate" and about.get("name") == name and about.get("uid") in (uid, None):
-            words.append(event.get("note") or event.get("message"))
-    if not words or not (text := " ".join(str(words[0] or "").split())[: pods_.MAX_WORDS]):
-        return None
-    return pods_.Trouble("Quota" if "exceeded quota" in text else "Denied", f"its pods can't be created: {text}")
+def removes_itself(body: Object) -> bool:
+    """Whether the object is a Job that goes when it has finished: its absence says that it has."""
+    spec = body.get("spec") or {}
+    return _kind(body) == ("batch", "Job") and spec.get("ttlSecondsAfterFinished") is not None
 
 
 def _state(obj: Object) -> Health:
@@ -92,8 +87,7 @@ def _state(obj: Object) -> Health:
     generation, observed = _meta(obj).get("generation"), _status(obj).get("observedGeneration")
     if observed is not None and generation is not None and observed != generation:
         return _progress("SpecNotObserved", f"its controller has seen generation {observed} of {generation}")
-    group = str(obj.get("apiVersion", "")).rpartition("/")[0]
-    rule = _RULES.get((group, str(obj.get("kind"))))
+    rule = _RULES.get(_kind(obj))
     return rule(obj) if rule else _custom(obj)
 
 
@@ -106,7 +100,10 @@ def _deployment(obj: Object) -> Health:
             return Health(State.FAILED, "ProgressDeadlineExceeded", str(condition.get("message") or "no progress"))
     updated, total = int(status.get("updatedReplicas") or 0), int(status.get("replicas") or 0)
     if updated < wanted:
-        return _progress("Updating", f"{updated} of {wanted} replicas are of the current template")
+        words = f"{updated} of {wanted} replicas are of the current template"
+        if (obj.get("spec") or {}).get("paused"):
+            return _progress("RolloutPaused", f"its rollout is paused; {words}")
+        return _progress("Updating", words)
     if total > updated:
         return _progress("OldPods", f"{total - updated} old replicas are still to end")
     return _counted(int(status.get("availableReplicas") or 0), wanted)
@@ -183,21 +180,11 @@ def _pod(obj: Object) -> Health:
     )
 
 
-def _service(obj: Object) -> Health:
-    spec = obj.get("spec") or {}
-    if spec.get("type") != "LoadBalancer" or (_status(obj).get("loadBalancer") or {}).get("ingress"):
-        return _exists(obj)
-    return _progress("LoadBalancerPending", "the load balancer has no address yet")
-
-
 def _budget(obj: Object) -> Health:
-    status = _status(obj)
-    if "observedGeneration" not in status:
+    """It is what it is meant to be once its controller counts for it, whatever the count: pods speak for themselves."""
+    if "observedGeneration" not in _status(obj):
         return _progress("SpecNotObserved", "its controller has not looked at it yet")
-    healthy, desired = int(status.get("currentHealthy") or 0), int(status.get("desiredHealthy") or 0)
-    if healthy < desired:
-        return _progress("BudgetNotMet", f"{healthy} healthy pods, {desired} are wanted")
-    return Health(State.CURRENT, "Ready", f"{healthy} healthy pods, {desired} are wanted")
+    return Health(State.CURRENT, "Ready", "its controller watches over the pods that it selects")
 
 
 def _exists(obj: Object) -> Health:
@@ -238,6 +225,10 @@ def _wanted(obj: Object) -> int:
     return 1 if wanted is None else int(wanted)
 
 
+def _kind(obj: Object) -> tuple[str, str]:
+    return str(obj.get("apiVersion", "")).rpartition("/")[0], str(obj.get("kind"))
+
+
 def _meta(obj: Object) -> Object:
     return obj.get("metadata") or {}
 
@@ -263,7 +254,7 @@ _RULES: dict[tuple[str, str], Callable[[Object], Health]] = {
     ("batch", "Job"): _job,
     ("", "PersistentVolumeClaim"): _claim,
     ("", "Pod"): _pod,
-    ("", "Service"): _service,
+    ("", "Service"): _exists,  # one of type LoadBalancer too: its cluster address serves without the other
     ("policy", "PodDisruptionBudget"): _budget,
     ("networking.k8s.io", "Ingress"): _exists,  # an address is optional: many controllers give none
     ("apiextensions.k8s.io", "CustomResourceDefinition"): _definition,

@@ -6,6 +6,7 @@ Each is fetched off the workers' path, under a deadline, by a key that names exa
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Awaitable, Callable, Hashable, Mapping
 from pathlib import Path
@@ -18,7 +19,7 @@ from moorage.kube import client as kube_client
 from moorage.kube import discovery, errors
 from moorage.runtime import observed, source
 
-from . import aside, binary, charts, documents, drift, failures, jobs, manifest, records, redaction, seen, values
+from . import aside, binary, charts, documents, drift, failures, jobs, manifest, records, redaction, seen, told, values
 from .chart import Contents
 from .reasons import Reason
 
@@ -27,6 +28,8 @@ CAPABILITIES_EVERY = 300.0
 LEFTOVERS_EVERY = 2.0
 ABSENCE_EVERY = 30.0
 UNSERVED_EVERY = 15.0
+AROUND_EVERY = 30.0
+EVENTS_AT_ONCE, MAX_EVENTS = 100, 1000  # of one namespace; of more, the rest is not looked at
 
 
 class SecretView(msgspec.Struct, frozen=True):
@@ -87,6 +90,7 @@ class DriftKey:
     resource: meta.Resource
     resource_version: str  # as the watch has it; empty when it has none
     record: RecordKey
+    since: float  # when the record's revision was deployed, in epoch seconds
     wanted: dict[str, Any] = dataclasses.field(compare=False, repr=False)
 
 
@@ -108,6 +112,17 @@ class LeftoverKey:
     target: seen.Target
     items: tuple[manifest.InventoryItem, ...]
     since: str  # creation of the claim (RFC 3339): what is older was not made by the release
+
+
+class Around(msgspec.Struct, frozen=True):
+    """What is around the objects of a namespace and says why they are not ready: warnings, and claims."""
+
+    events: tuple[dict[str, Any], ...] = ()
+    claims: tuple[dict[str, Any], ...] = ()
+
+
+STILL_THERE = observed.Failed("StillThere", "the object is there, though the watch does not have it")
+"""What `removed` says of an object that has not gone."""
 
 
 class Lookups:
@@ -157,6 +172,16 @@ class Lookups:
         self.drift = source.Source("object", self._drift, enqueue, group=_namespace, together=8)
         self.unseen = source.Source("object", self._unseen, enqueue, every=ABSENCE_EVERY, group=_namespace, together=8)
         self.compared = source.Source("comparison", self._compare, enqueue, group=lambda key: key.ref.namespace)
+        self.removed = source.Source("object", self._removed, enqueue, group=_namespace, together=8)
+        self.around = source.Source(
+            "events",
+            self._around,
+            enqueue,
+            every=AROUND_EVERY,
+            concurrency=1,
+            group=lambda namespace: namespace,
+            together=4,
+        )
         self.leftovers = source.Source("leftovers", self._leftovers, enqueue, every=LEFTOVERS_EVERY)
         self.kinds = source.Source("kind", self._kind, enqueue, backoff=(1.0, 30.0))
         self.capabilities = source.Source("capabilities", self._capabilities, enqueue, every=CAPABILITIES_EVERY)
@@ -173,6 +198,8 @@ class Lookups:
             self.drift,
             self.unseen,
             self.compared,
+            self.removed,
+            self.around,
             self.leftovers,
             self.kinds,
             self.capabilities,
@@ -324,6 +351,39 @@ class Lookups:
     async def _differing(self, key: DriftKey | CompareKey, live: dict[str, Any]) -> tuple[str, ...]:
         return await self._aside.run(key.ref.namespace, jobs.differing, key.wanted, live, ())
 
+    async def _removed(self, key: DriftKey) -> str:
+        """Of a Job that goes when it has ended: it is gone by a live read. Why it failed, if that is still told."""
+        client = self._within(key.record.namespace)
+        try:
+            await client.get(key.resource, key.ref.namespace, key.ref.name, as_=meta.Partial, metadata_only=True)
+        except errors.NotFound:
+            job = {"kind": "Job", "metadata": {"name": key.ref.name}}
+            said = told.about(job, await self._warnings(client, key.ref.namespace), *_JOB_FAILED)
+            since = conditions.timestamp(key.since)
+            return next((told.words(event) for event in said if told.when(event) >= since), "")
+        raise source.SourceError(STILL_THERE.reason, STILL_THERE.message)
+
+    async def _around(self, namespace: str) -> Around:
+        """Once per namespace, while something there is not ready."""
+        client = self._within(namespace)
+        events = await self._warnings(client, namespace)
+        claims: list[dict[str, Any]] = []
+        with contextlib.suppress(errors.Forbidden):
+            claims = (await client.list(kinds.VOLUME_CLAIM, namespace)).items
+        return Around(events, tuple(claims))
+
+    @staticmethod
+    async def _warnings(client: kube_client.Client, namespace: str) -> tuple[dict[str, Any], ...]:
+        found: list[dict[str, Any]] = []
+        with contextlib.suppress(errors.Forbidden):
+            async for page in client.pages(kinds.EVENT, namespace, fields="type=Warning", limit=EVENTS_AT_ONCE):
+                if page.first:
+                    found.clear()
+                found.extend(page.items)
+                if len(found) >= MAX_EVENTS:
+                    break
+        return tuple(found)
+
     async def _leftovers(self, key: LeftoverKey) -> tuple[seen.Leftover, ...]:
         found: list[seen.Leftover] = []
         for item in key.items:
@@ -361,6 +421,9 @@ def _at_hand(found: charts.Chart) -> AtHand:
 def _namespace(key: DriftKey) -> str:
     return key.ref.namespace
 
+
+_JOB_FAILED = ("BackoffLimitExceeded", "DeadlineExceeded", "PodFailurePolicy", "FailedIndexes")
+"""The reasons of events by which the Job controller says that a Job has failed."""
 
 _NO_LOG = ("unable to retrieve container logs", "failed to try resolving symlinks")
 """What the kubelet writes in place of a log that is not there, with status 200."""

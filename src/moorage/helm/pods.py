@@ -1,7 +1,8 @@
-"""Why a pod is not ready, in the pod's own words. Pure: live objects and events in, a sentence out.
+"""Why a pod is not ready, or does not end, in its own words. Pure: live objects and events in, a sentence out.
 
-The words come from the kubelet, the scheduler and the API server, so they name images, nodes and probes. A container
-that ends again and again says why in its log only: `wants_log` names it, and who may read logs adds the last line.
+What lies beyond the pod, such as its claims, is told by `diagnosis`. The words come from the kubelet, the scheduler and
+the API server, so they name images, nodes and probes. A container that ends again and again says why in its log only:
+`wants_log` names it, and who may read logs adds the last line.
 """
 
 from __future__ import annotations
@@ -11,19 +12,22 @@ from typing import Any
 
 import msgspec
 
+from moorage.helm import told
+
 __all__ = ["Trouble", "ready", "trouble", "worst"]
 
 Object = Mapping[str, Any]
-MAX_WORDS = 500
 
 _IMAGE = frozenset(["ImagePullBackOff", "ErrImagePull", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError"])
 _CONFIG = frozenset(["CreateContainerConfigError", "CreateContainerError", "RunContainerError", "StartError"])
 _STARTING = frozenset(["ContainerCreating", "PodInitializing", ""])
 _STATUSES = ("initContainerStatuses", "containerStatuses")
 _VOLUME_EVENTS = frozenset(["FailedMount", "FailedAttachVolume", "FailedMapVolume"])
+_LOST_NODE = frozenset(["DeletionByTaintManager", "DeletionByPodGC"])
 _RANK = (
     *("ImagePull", "ContainerConfig", "OutOfMemory", "CrashLoop", "Exited", "Evicted", "Quota", "Denied"),
-    *("Unschedulable", "VolumePending", "Sandbox", "ProbeFailing", "NotReady", "Starting"),
+    *("NodeDown", "FinalizerLeft", "VolumeLost", "NoStorageClass", "Unschedulable", "VolumePending", "Sandbox"),
+    *("ProbeFailing", "NotReady", "Ending", "Starting"),
 )
 
 
@@ -42,13 +46,18 @@ def ready(pod: Object) -> bool:
     return any(c.get("type") == "Ready" and c.get("status") == "True" for c in status.get("conditions") or ())
 
 
-def trouble(pod: Object, events: Iterable[Object] = ()) -> Trouble | None:
-    """Why this pod is not ready; None if it is, or has succeeded."""
+def trouble(pod: Object, events: Iterable[Object] = (), nodes: Iterable[Object] = ()) -> Trouble | None:
+    """Why this pod is not ready; None if it is and stays, or has succeeded. One that is being deleted says so."""
     status, name = pod.get("status") or {}, str((pod.get("metadata") or {}).get("name"))
+    lost = _lost_node(pod, nodes)
+    if (pod.get("metadata") or {}).get("deletionTimestamp"):
+        return _ending(name, pod, lost)
+    if lost:
+        return Trouble("NodeDown", f"pod {name}: {lost}")
     if ready(pod) or status.get("phase") == "Succeeded":
         return None
     if status.get("phase") == "Failed" and status.get("reason"):
-        return Trouble("Evicted", f"pod {name}: {status['reason']}: {_cut(status.get('message'))}")
+        return Trouble("Evicted", f"pod {name}: {status['reason']}: {told.cut(status.get('message'))}")
     found = [t for c in _containers(status) if (t := _container(name, pod, c)) is not None]
     if found:
         return min(found, key=_rank)
@@ -77,9 +86,41 @@ def _speechless(container: Object) -> Object:
     return said
 
 
+def _lost_node(pod: Object, nodes: Iterable[Object]) -> str:
+    """That the pod's node does not answer, by the node itself or by what was written into the pod; else empty."""
+    status, at = pod.get("status") or {}, str((pod.get("spec") or {}).get("nodeName") or "")
+    if not at or status.get("phase") in ("Succeeded", "Failed"):
+        return ""
+    if known := {str((node.get("metadata") or {}).get("name")): node for node in nodes}:
+        if at not in known:
+            return f"node {at} is gone"
+        said = _conditions(known[at]).get("Ready") or {}
+        return "" if said.get("status") == "True" else f"node {at} is not ready: {told.cut(said.get('message'))}"
+    own, containers = _conditions(pod).get("Ready") or {}, _conditions(pod).get("ContainersReady") or {}
+    # the kubelet sets both alike but for gates; where it is not heard, others set the one alone
+    silenced = (own.get("status"), containers.get("status")) == ("False", "True") and not own.get("reason")
+    evicted = (_conditions(pod).get("DisruptionTarget") or {}).get("reason") in _LOST_NODE
+    return f"node {at} does not answer" if silenced or evicted else ""
+
+
+def _ending(name: str, pod: Object, lost: str) -> Trouble:
+    metadata, status = pod["metadata"], pod.get("status") or {}
+    what = f"pod {name} is being deleted"
+    if lost:
+        return Trouble("NodeDown", f"{what}, but {lost}, and only it can say that the containers have ended")
+    runs = any("running" in (c.get("state") or {}) for c in _containers(status))
+    if metadata.get("finalizers") and not runs:
+        return Trouble("FinalizerLeft", f"{what} and is held by {', '.join(metadata['finalizers'])}")
+    return Trouble("Ending", f"{what}; its containers have until {metadata['deletionTimestamp']}")
+
+
 def worst(found: Sequence[Trouble]) -> Trouble | None:
     """The one that most needs someone's doing."""
     return min(found, key=_rank) if found else None
+
+
+def _conditions(obj: Object) -> dict[str, Object]:
+    return {str(c.get("type")): c for c in (obj.get("status") or {}).get("conditions") or ()}
 
 
 def _rank(found: Trouble) -> int:
@@ -97,9 +138,9 @@ def _container(name: str, pod: Object, container: Object) -> Trouble | None:
     log = (name, str(container.get("name")))
     if reason in _IMAGE:
         image = container.get("image") or _image_of(pod, container.get("name"))
-        return Trouble("ImagePull", f"{who}: {reason} of {image}: {_cut(waiting.get('message'))}")
+        return Trouble("ImagePull", f"{who}: {reason} of {image}: {told.cut(waiting.get('message'))}")
     if reason in _CONFIG:
-        return Trouble("ContainerConfig", f"{who}: {reason}: {_cut(waiting.get('message'))}")
+        return Trouble("ContainerConfig", f"{who}: {reason}: {told.cut(waiting.get('message'))}")
     gone = ended or (last if reason == "CrashLoopBackOff" else {})
     if gone and gone.get("reason") == "OOMKilled":
         return Trouble("OutOfMemory", f"{who} was killed as it used more memory than its limit", log, not ended)
@@ -109,12 +150,12 @@ def _container(name: str, pod: Object, container: Object) -> Trouble | None:
     if ended and ended.get("exitCode") != 0:
         return Trouble("Exited", f"{who} ended with {_exit(ended)}", log)
     if reason not in _STARTING:
-        return Trouble("ContainerConfig", f"{who}: {reason}: {_cut(waiting.get('message'))}")
+        return Trouble("ContainerConfig", f"{who}: {reason}: {told.cut(waiting.get('message'))}")
     return None
 
 
 def _exit(ended: Object) -> str:
-    said = _cut(ended.get("message"))
+    said = told.cut(ended.get("message"))
     code = f"exit code {ended.get('exitCode', 'unknown')}"
     if signal := ended.get("signal"):
         code = f"signal {signal}"
@@ -125,7 +166,7 @@ def _placement(name: str, pod: Object) -> Trouble | None:
     status, spec = pod.get("status") or {}, pod.get("spec") or {}
     for condition in status.get("conditions") or ():
         if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
-            words = _cut(condition.get("message")) or str(condition.get("reason"))
+            words = told.cut(condition.get("message")) or str(condition.get("reason"))
             reason = "VolumePending" if "persistentvolumeclaim" in words.lower() else "Unschedulable"
             return Trouble(reason, f"pod {name} can't be scheduled: {words}")
     if status.get("phase") == "Pending" and not spec.get("nodeName"):
@@ -135,11 +176,8 @@ def _placement(name: str, pod: Object) -> Trouble | None:
 
 def _from_events(name: str, pod: Object, events: Iterable[Object]) -> Trouble | None:
     """What the kubelet says only in events. Newest first, of this pod's incarnation."""
-    uid = (pod.get("metadata") or {}).get("uid")
-    about = [e for e in events if e.get("type") == "Warning" and _regards(e).get("uid") in (uid, None)]
-    about = [e for e in about if _regards(e).get("name") == name]
-    for event in sorted(about, key=_when, reverse=True):
-        reason, words = str(event.get("reason") or ""), _cut(event.get("note") or event.get("message"))
+    for event in told.about(pod, events):
+        reason, words = str(event.get("reason") or ""), told.words(event)
         if reason in _VOLUME_EVENTS:
             return Trouble("VolumePending", f"pod {name}: {reason}: {words}")
         if reason == "FailedCreatePodSandBox":
@@ -159,7 +197,7 @@ def _waiting(name: str, status: Object) -> Trouble:
         return Trouble("ProbeFailing", message, (name, str(running[0].get("name"))))
     gates = [c for c in status.get("conditions") or () if c.get("status") == "False" and c.get("type") == "Ready"]
     if gates and gates[0].get("reason") == "ReadinessGatesNotReady":
-        return Trouble("NotReady", f"pod {name}: {_cut(gates[0].get('message'))}")
+        return Trouble("NotReady", f"pod {name}: {told.cut(gates[0].get('message'))}")
     return Trouble("Starting", f"pod {name} is being started")
 
 
@@ -176,18 +214,3 @@ def _image_of(pod: Object, container: Any) -> str:
         if entry.get("name") == container:
             return str(entry.get("image"))
     return "its image"
-
-
-def _regards(event: Object) -> Object:
-    return event.get("regarding") or event.get("involvedObject") or {}
-
-
-def _when(event: Object) -> str:
-    series = event.get("series") or {}
-    times = (series.get("lastObservedTime"), event.get("lastTimestamp"), event.get("deprecatedLastTimestamp"))
-    return next((str(t) for t in (*times, event.get("eventTime")) if t), "")
-
-
-def _cut(text: Any) -> str:
-    words = " ".join(str(text or "").split())
-    return words if len(words) <= MAX_WORDS else words[: MAX_WORDS - 1] + "…"

@@ -15,6 +15,7 @@ import msgspec
 from moorage.helm import scaling
 
 NAME = "moorage-scaled"
+EMPTY = "# nothing is rendered\n"
 
 
 def install(folder: Path, scaled: tuple[scaling.Scaled, ...]) -> Path:
@@ -41,7 +42,8 @@ def main() -> None:
     """One manifest."""
     scaled = msgspec.json.decode(Path(sys.argv[1]).read_bytes(), type=tuple[scaling.Scaled, ...])
     text = sys.stdin.buffer.read().decode()
-    sys.stdout.buffer.write(scaling.carried(text, scaled).encode())
+    # helm takes an empty answer for a failure, though a chart may well render nothing
+    sys.stdout.buffer.write((scaling.carried(text, scaled) if text.strip() else EMPTY).encode())
 
 
 if __name__ == "__main__":

@@ -249,6 +249,32 @@ class PodReason(decision.Reason):
         "correct the chart or its values to what the policy in the message asks, or have its owner admit it",
         WARNS,
     )
+    NODE_DOWN = (
+        "NodeDown",
+        "The pod's node does not answer.",
+        "whoever runs the cluster brings the node back, or deletes the Node if it is gone for good; then the pod is "
+        "made elsewhere",
+        WARNS,
+    )
+    FINALIZER_LEFT = (
+        "FinalizerLeft",
+        "The pod, or its claim, is being deleted and is held by the finalizers in the message.",
+        "the controllers that set these finalizers must take them away; if one is gone for good, a person must",
+        WARNS,
+    )
+    VOLUME_LOST = (
+        "VolumeLost",
+        "The claim's volume is gone.",
+        "restore the volume from a backup, or delete the claim and what it held",
+        WARNS,
+    )
+    NO_STORAGE_CLASS = (
+        "NoStorageClass",
+        "The claim names a storage class that is not there, or none, and the cluster has no default one.",
+        "whoever runs the cluster makes that class or a default one, or the values name another and the claim is "
+        "deleted",
+        WARNS,
+    )
     UNSCHEDULABLE = (
         "Unschedulable",
         "No node takes the pod; the message has the scheduler's words.",
@@ -276,6 +302,7 @@ class PodReason(decision.Reason):
         "The pod is not ready, as a readiness gate says.",
         "whoever sets the readiness gate in the message is awaited",
     )
+    ENDING = "Ending", "The pod is being deleted.", "the end of its containers is awaited, at the time in the message"
     STARTING = "Starting", "The pod is being started.", "the scheduler and the node's kubelet are awaited"
 
 
@@ -304,6 +331,12 @@ class ObjectReason(decision.Reason):
         "Pods of the new revision are being made.",
         "the object's own controller is awaited, which replaces pods one after another",
     )
+    ROLLOUT_PAUSED = (
+        "RolloutPaused",
+        "The Deployment is paused, by its chart or by a person, before all its pods are of the current template.",
+        "resume it (kubectl rollout resume); nothing is rolled back for it",
+        WARNS,
+    )
     OLD_PODS = "OldPods", "Pods of an older revision are still there.", "the end of the old pods is awaited"
     SCALING = "Scaling", "The number of pods is being changed.", "the object's own controller is awaited"
     SPEC_NOT_OBSERVED = (
@@ -323,22 +356,6 @@ class ObjectReason(decision.Reason):
         "The Job has failed.",
         "read the log of its pods, correct what it says, and delete the Job, which is then made anew",
         WARNS,
-    )
-    LOAD_BALANCER_PENDING = (
-        "LoadBalancerPending",
-        "The Service has no address of a load balancer yet.",
-        "the cluster's load balancer is awaited; where there is none, use another type of Service",
-    )
-    VOLUME_LOST = (
-        "VolumeLost",
-        "The claim's volume is gone.",
-        "restore the volume from a backup, or delete the claim and what it held",
-        WARNS,
-    )
-    BUDGET_NOT_MET = (
-        "BudgetNotMet",
-        "Fewer pods are healthy than the disruption budget asks for.",
-        "the health of the budget's pods is awaited",
     )
     NOT_ESTABLISHED = (
         "NotEstablished",

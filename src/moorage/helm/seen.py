@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Protocol
 
 import msgspec
 
 from moorage.api import meta
-from moorage.runtime import observed, tasks
+from moorage.runtime import decision, observed, tasks
 
-from . import manifest, status
+from . import manifest, reasons, status
 
 ATTEMPT_LABEL = "moorage.dev/attempt"
 DIGEST_LABEL = "moorage.dev/digest"
@@ -130,6 +131,35 @@ class ChildSeen(msgspec.Struct, frozen=True):
     yielded: tuple[str, ...] = ()  # field paths where another writer, such as a webhook, has had the last word
 
 
+ROLLS_NOTHING_BACK = (reasons.ObjectReason.ROLLOUT_PAUSED, reasons.ObjectReason.JOB_RUNNING)
+"""Of an object that is not ready: no fault of the upgrade, however long it takes."""
+
+
+def weakest(children: Iterable[ChildSeen]) -> ChildSeen | None:
+    """Of those that are not ready, one that somebody must do something about, if there is one; else the first.
+
+    What rolls nothing back is only spoken of when there is nothing else.
+    """
+
+    def urgency(child: ChildSeen) -> tuple[int, bool]:
+        reason = reasons.of_object(child.reason)
+        last = ROLLS_NOTHING_BACK.index(reason) + 1 if reason in ROLLS_NOTHING_BACK else 0
+        return last, not decision.warns(reason)
+
+    return min((child for child in children if not child.ready), key=urgency, default=None)
+
+
+class HookSeen(msgspec.Struct, frozen=True):
+    """A hook that has not ended, and what keeps its pod from ending, where that is known."""
+
+    ref: meta.ObjectRef
+    trouble: str = ""
+    reason: str = ""  # the word for it, see reasons.PodReason
+
+    def __str__(self) -> str:
+        return f"hook {self.ref.kind} {self.ref.name}" + (f": {self.trouble}" if self.trouble else "")
+
+
 class Leftover(msgspec.Struct, frozen=True):
     """An object that should be gone, by a live read."""
 
@@ -158,6 +188,7 @@ class ReleaseSeen(msgspec.Struct, frozen=True, kw_only=True):
     record: observed.Observed[RecordSeen | None]
     children: observed.Observed[tuple[ChildSeen, ...]]
     leftovers: observed.Observed[tuple[Leftover, ...]]
+    hooks: tuple[HookSeen, ...] = ()
     task: tasks.TaskState = None
 
     @property

@@ -73,12 +73,14 @@ def record_unread(failed: observed.Failed) -> Verdict:
 
 
 def no_helm_runs(it: HasRelease) -> Verdict:
-    """While helm works for the release, nothing else is done to it."""
+    """While helm works for the release, nothing else is done to it. A hook that needs a person is told of at once."""
     match it.release.task:
         case tasks.Running(task=task):
+            hooks = "".join(f"; {hook}" for hook in it.release.hooks[:3])
+            stuck = (reasons.of_object(hook.reason) for hook in it.release.hooks)
             return Wait(
-                Reason.RUNNING_HELM,
-                f"helm is at work: {attempts.verb(task)}",
+                next((reason for reason in stuck if decision.warns(reason)), Reason.RUNNING_HELM),
+                f"helm is at work: {attempts.verb(task)}{hooks}",
                 on="task",
                 within=attempts.RUN_DEADLINE,
                 since=it.release.status.attempt.started,
@@ -326,18 +328,25 @@ def children_are_ready(it: HasRelease) -> Verdict:
     r = it.release
     if isinstance(r.children, observed.Failed):
         return decision.unknown(Reason.LOOKING, r.children, "children")
-    weak = next((child for child in r.children.value if not child.ready), None)
+    weak = seen.weakest(r.children.value)
     if weak is None:
         return DONE
-    message = f"{weak.ref.kind} {weak.ref.name}: {weak.message}"
+    reason, message = reasons.of_object(weak.reason), f"{weak.ref.kind} {weak.ref.name}: {weak.message}"
+    if reason is reasons.ObjectReason.ROLLOUT_PAUSED:
+        return Blocked(reason, message, f"kubectl rollout resume {weak.ref.kind.lower()} {weak.ref.name}")
     record, good = observed.value_of(r.record), r.status.good
     late = record is not None and r.now - record.updated >= r.policy.ready_timeout
-    if late and r.policy.rollback and good.revision and good.digest != r.desired:
+    if (
+        late
+        and reason not in seen.ROLLS_NOTHING_BACK
+        and r.policy.rollback
+        and good.revision
+        and good.digest != r.desired
+    ):
         failed = status.FailedDigest(r.desired, weak.reason, message)
         remember = decision.Remember(why="it is not tried in a loop", fields={"failed": failed, "lastError": message})
         return Act(Reason.NOT_READY_IN_TIME, f"not ready within {r.policy.ready_timeout:g} s: {message}", (remember,))
     left = record.updated + r.policy.ready_timeout - r.now if record else 0.0
-    reason = reasons.of_object(weak.reason)
     return Wait(reason, message, on="children", within=r.policy.ready_timeout, again=max(left, 0.0))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from moorage.api import meta
-from moorage.helm import health
+from moorage.helm import diagnosis, health
 
 from . import model
 
@@ -16,7 +16,7 @@ def of(ref: meta.ObjectRef, live: Mapping[str, Any] | None, pods: Iterable[Mappi
     if live is None and ref.kind == "Job":
         gone = "it is not there, as a Job that has ended may remove itself"
         return model.ChildView(ref.kind, ref.namespace, ref.name, "Unknown", "Gone", gone)
-    judged = health.health(live, [pod for pod in pods if live is not None and _runs_for(live, pod)])
+    judged = health.health(live, diagnosis.pods_of(live, pods) if live is not None else ())
     said = ("", "") if judged.ok else (judged.reason, judged.message)
     return model.ChildView(ref.kind, ref.namespace, ref.name, str(judged.ok), *said)
 
@@ -29,11 +29,3 @@ def unread(ref: meta.ObjectRef) -> model.ChildView:
 def unknown(ref: meta.ObjectRef, why: str) -> model.ChildView:
     """An object that could not be read."""
     return model.ChildView(ref.kind, ref.namespace, ref.name, "Unknown", "Unreadable", why)
-
-
-def _runs_for(owner: Mapping[str, Any], pod: Mapping[str, Any]) -> bool:
-    """By the owner's selector, as the ReplicaSet between them is not read."""
-    selector = (owner.get("spec") or {}).get("selector") or {}
-    wanted: Mapping[str, str] = selector.get("matchLabels") or {}
-    labels = pod["metadata"].get("labels") or {}
-    return bool(wanted) and all(labels.get(key) == value for key, value in wanted.items())

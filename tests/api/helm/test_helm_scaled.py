@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import types
+from collections.abc import AsyncIterator
 
 import pytest
 
 from moorage.api import meta
-from moorage.helm import drift, lookups, manifest, records, runs, scaled, seen
+from moorage.helm import aside, drift, lookups, manifest, records, runs, scaled, seen
 from moorage.kube import discovery
 from moorage.runtime import decision
 from moorage.runtime import gate as runtime_gate
@@ -51,7 +52,8 @@ class Stage:
         self.values = {"replicas": 2, "tag": "1"}
         world = types.SimpleNamespace(client=client, gate=runtime_gate.Gate())
         self.served = discovery.Discovery(client)
-        self.runs = runs.Runs(world, self.served, helm, lambda _: self.job, lambda _: "")
+        self.work = aside.Aside()
+        self.runs = runs.Runs(world, self.served, helm, lambda _: self.job, lambda _: "", self.work)
         self.revision = 0
 
     @property
@@ -104,10 +106,11 @@ class Stage:
 
 
 @pytest.fixture
-async def stage(api, helm, client, namespace, make_chart) -> Stage:
+async def stage(api, helm, client, namespace, make_chart) -> AsyncIterator[Stage]:
     found = Stage(api, helm, client, namespace, make_chart({"templates/a.yaml": TEMPLATE}))
     await found.upgrade()
-    return found
+    yield found
+    await found.work.stop()
 
 
 @pytest.mark.parametrize("who", ["kube-controller-manager", "kubectl"])
@@ -150,6 +153,14 @@ async def test_what_nobody_scaled_is_the_chart_s(stage):
     assert "replicas: 3 # as few as will do" in (await stage.record(2)).manifest
 
 
+async def test_a_chart_may_render_nothing_where_something_was_scaled(stage, make_chart):
+    await stage.scale(20, "kubectl")
+    stage.chart = make_chart({"templates/a.yaml": "{{ if .Values.never }}kind: ConfigMap{{ end }}"}, version="0.2.0")
+    await stage.upgrade()
+
+    assert "" == (await stage.record(2)).manifest.strip()
+
+
 async def test_a_record_that_is_gone_or_none_is_helm_s_to_name(stage):
     """Nothing is carried into it, and nothing is written."""
     await stage.scale(20, "kubectl")
@@ -159,7 +170,7 @@ async def test_a_record_that_is_gone_or_none_is_helm_s_to_name(stage):
             body = {"metadata": {"name": f"sh.helm.release.v1.r.v{number}"}, "data": {"release": text}}
             await stage.api.call("POST", f"/api/v1/namespaces/{stage.namespace}/secrets", body)
         revision = records.Revision(stage.namespace, "r", number, "")
-        async with scaled.recorded(stage.client, runtime_gate.Gate(), revision, found):
+        async with scaled.recorded(stage.client, runtime_gate.Gate(), stage.work, revision, found):
             pass
 
     assert 1 == len(found)

@@ -38,7 +38,8 @@ def test_a_tenants_log_is_quoted_in_its_own_namespace_alone(namespace: str, word
         key="k", owner=SimpleNamespace(namespace=namespace), target=SimpleNamespace(namespace="acme")
     )
     sources = cast("lookups.Lookups", SimpleNamespace(last_words=logs))
-    looks = engine._Looks(sources, cast("engine.Request", request), cast("Any", None), cast("Any", None))
+    around = engine._Around(sources, cast("engine.Request", request))
+    looks = engine._Looks(sources, cast("engine.Request", request), cast("Any", None), cast("Any", None), around)
     view = cast("Any", SimpleNamespace(namespace="acme", pods=SimpleNamespace(get=lambda *_: POD)))
 
     assert words == looks.last_words(view, "web-0", "main", previous=True)

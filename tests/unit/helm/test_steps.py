@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from moorage.api import conditions, meta
-from moorage.helm import facts, manifest, seen, status, steps
+from moorage.helm import facts, manifest, reasons, seen, status, steps
 from moorage.helm.reasons import Reason
 from moorage.runtime import decision, observed, tasks
 
@@ -338,6 +338,48 @@ def test_otherwise_a_release_that_is_not_ready_is_waited_for(policy: seen.Policy
 
     assert ("children_are_ready", "ImagePull") == stand(release)
     assert [] == kinds_of(release)
+
+
+def test_of_several_objects_the_one_is_named_that_somebody_must_mend() -> None:
+    """What is only being started comes by itself, once the other has."""
+    starting = states.child(ready=False, reason="Starting", message="pod a is being started")
+
+    made = decide(states.settled(children=(starting, *WEAK)))
+
+    assert "ImagePull" == made.standing.verdict.reason  # type: ignore[union-attr]
+
+
+def test_a_job_that_still_runs_rolls_nothing_back() -> None:
+    """Nor is it spoken of before what is late."""
+    job = states.child(ready=False, reason="JobRunning", message="1 pods run, it has not completed")
+    good = status.HelmStatus(good=status.Good(1, "d1"))
+
+    assert ("children_are_ready", "JobRunning") == stand(states.settled(children=(job,), status=good, **LATE))
+    assert ("children_are_ready", "NotReadyInTime") == stand(states.settled(children=(job, *WEAK), status=good, **LATE))
+
+
+def test_a_paused_rollout_is_a_persons_to_resume_and_no_fault_of_the_upgrade() -> None:
+    """Nothing comes by itself, and going back would not roll out either."""
+    paused = (states.child(ready=False, reason="RolloutPaused", message="its rollout is paused"),)
+
+    made = decide(states.settled(children=paused, **LATE))
+
+    verdict = made.standing.verdict  # type: ignore[union-attr]
+    assert isinstance(verdict, decision.Blocked)
+    assert "kubectl rollout resume deployment collector-main" == verdict.fix
+
+
+def test_while_helm_runs_the_hook_that_it_stands_at_is_named() -> None:
+    hook = seen.HookSeen(
+        meta.ObjectRef("batch/v1", "Job", "acme", "migrate"), "pod migrate-x: ErrImagePull of i:1", "ImagePull"
+    )
+    running = tasks.Running("release.uninstall", states.NOW)
+
+    made = decide(states.settled(task=running, hooks=(hook,)))
+
+    verdict = made.standing.verdict  # type: ignore[union-attr]
+    assert reasons.PodReason.IMAGE_PULL is verdict.reason
+    assert "helm is at work: uninstall; hook Job migrate: pod migrate-x: ErrImagePull of i:1" == verdict.message
 
 
 # --- what can't be seen

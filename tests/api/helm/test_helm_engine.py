@@ -1,0 +1,242 @@
+"""What a helm engine sees of a release's objects on a real API server, whose controllers the tests play."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+
+from moorage.api import comparison, conditions, meta
+from moorage.helm import aside, engine, seen, status
+from moorage.kube import cache as kube_cache
+from moorage.runtime import decision, kind, observed
+from moorage.runtime import gate as runtime_gate
+
+pytestmark = pytest.mark.api
+
+JOBS = """apiVersion: batch/v1
+kind: Job
+metadata: {name: once}
+spec:
+  ttlSecondsAfterFinished: 5
+  template: {spec: {restartPolicy: Never, containers: [{name: c, image: i}]}}
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: stays}
+spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: i}]}}}
+"""
+WORKLOAD = """apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: web}
+spec:
+  serviceName: web
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers: [{name: c, image: i}]
+      volumes: [{name: v, persistentVolumeClaim: {claimName: data}}]
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data}
+spec: {storageClassName: nope, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Mi}}}
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: nobody}
+spec: {minAvailable: 1, selector: {matchLabels: {nobody: here}}}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: balanced}
+spec: {type: LoadBalancer, ports: [{port: 80}]}
+"""
+HOOKED = """apiVersion: batch/v1
+kind: Job
+metadata: {name: migrate, annotations: {helm.sh/hook: pre-install}}
+spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: "reg/none:1"}]}}}
+"""
+JOB = "/apis/batch/v1/namespaces/{}/jobs"
+POD = "/api/v1/namespaces/{}/pods"
+
+
+class Stage:
+    """An engine beside a real helm, and one release."""
+
+    def __init__(self, api, helm, client, namespace) -> None:
+        self.api, self.helm, self.namespace = api, helm, namespace
+        self.caches = kube_cache.Caches(client)
+        self.world = kind.World(client, self.caches, runtime_gate.Gate(), lambda *_, **__: None)
+        self.work = aside.Aside()
+        self.engine = self.another_engine()
+        self.target = seen.Target("r", namespace)
+        self.started = conditions.timestamp(time.time())
+        self.request = engine.Request(
+            key="it",
+            owner=meta.ObjectRef("example.com/v1", "Thing", namespace, "it", "u"),
+            target=self.target,
+            policy=seen.Policy(),
+            wanted=seen.Wanted("app", "", ""),
+            status=status.HelmStatus(attempt=status.Attempt(started=self.started)),
+            reconcile_at="",
+            generation=1,
+            leaving=False,
+            values=None,
+        )
+
+    def another_engine(self) -> engine.Engine:
+        """As after a restart of the operator."""
+        return engine.Engine(
+            self.world,
+            helm=self.helm,
+            store=None,
+            chart_source=None,
+            request=lambda it: it,
+            user=lambda _: "",
+            work=self.work,
+            place=str,
+        )
+
+    def look(self) -> seen.ReleaseSeen:
+        return self.engine.observe(self.request, time.time(), entitled=True)
+
+    def children(self) -> dict[str, seen.ChildSeen]:
+        """By name; empty while they are not looked at."""
+        return {child.ref.name: child for child in observed.value_of(self.look().children) or ()}
+
+    async def until(self, good: Callable[[], Any]) -> Any:
+        """What it returns once it is true; looks as often as a kind may."""
+        for _ in range(1000):
+            if found := good():
+                return found
+            await asyncio.sleep(0.01)
+        raise AssertionError(f"it stayed at {self.look()}")
+
+    async def post(self, path: str, body: dict[str, Any], **status_: Any) -> None:
+        """An object, with a status of its own."""
+        where = path.format(self.namespace)
+        await self.api.call("POST", where, body)
+        if status_:
+            await self.api.merge(f"{where}/{body['metadata']['name']}", {"status": status_}, "kubelet", "status")
+
+    async def warn(self, kind_: str, name: str, reason: str, words: str) -> None:
+        """An event of a controller, as of now."""
+        now = conditions.timestamp(time.time())
+        body = {
+            "metadata": {"name": f"{name}.{reason.lower()}"},
+            "type": "Warning",
+            "reason": reason,
+            "message": words,
+            "involvedObject": {"kind": kind_, "name": name, "namespace": self.namespace},
+            "lastTimestamp": now,
+        }
+        await self.api.call("POST", f"/api/v1/namespaces/{self.namespace}/events", body)
+
+
+@pytest.fixture
+async def stage(api, helm, client, namespace) -> AsyncIterator[Stage]:
+    made = Stage(api, helm, client, namespace)
+    await made.post("/api/v1/namespaces/{}/serviceaccounts", {"metadata": {"name": "default"}})  # pods need it
+    yield made
+    await made.world.tasks.stop(10)
+    await made.engine.stop()
+    await made.work.stop()
+    await made.caches.stop()
+
+
+async def test_a_job_that_removed_itself_is_done_and_never_missing(stage, make_chart):
+    """Neither for a moment after it went, nor after a restart of the operator; one without a TTL is made anew."""
+    await stage.helm.upgrade_install("r", stage.namespace, make_chart({"templates/a.yaml": JOBS}), {})
+    await stage.until(lambda: stage.children().get("once"))
+    for name in ("once", "stays"):
+        await stage.api.call("DELETE", f"{JOB.format(stage.namespace)}/{name}", propagationPolicy="Background")
+    looks: list[seen.ChildSeen] = []
+
+    def both_gone() -> bool:
+        there = stage.children()
+        looks.extend([there["once"]] if there else [])
+        return bool(there) and there["once"].ready and there["stays"].drift == (comparison.THE_OBJECT,)
+
+    await stage.until(both_gone)
+    await stage.engine.stop()
+    stage.engine = stage.another_engine()
+    await stage.until(both_gone)
+
+    assert {()} == {look.drift for look in looks}
+    assert {"", "JobRunning"} >= {look.reason for look in looks}
+
+
+async def test_a_job_that_failed_and_removed_itself_is_not_done(stage, make_chart):
+    await stage.helm.upgrade_install("r", stage.namespace, make_chart({"templates/a.yaml": JOBS}), {})
+    await stage.warn("Job", "once", "BackoffLimitExceeded", "Job has reached the specified backoff limit")
+    await stage.api.call("DELETE", f"{JOB.format(stage.namespace)}/once", propagationPolicy="Background")
+    failed = await stage.until(lambda: (it := stage.children().get("once")) and it.reason == "JobFailed" and it)
+
+    assert "it has failed, and has removed itself: Job has reached the specified backoff limit" == failed.message
+    assert () == failed.drift
+
+
+async def test_what_nobody_waits_for_is_ready(stage, make_chart):
+    """A claim without a consumer, a Service without a balancer, and a budget that matches nothing."""
+    await stage.helm.upgrade_install("r", stage.namespace, make_chart({"templates/a.yaml": WORKLOAD}), {})
+    budget = f"/apis/policy/v1/namespaces/{stage.namespace}/poddisruptionbudgets/nobody"
+    counted = {"observedGeneration": 1, "desiredHealthy": 1, "currentHealthy": 0, "expectedPods": 0}
+    await stage.api.merge(budget, {"status": {**counted, "disruptionsAllowed": 0}}, "kcm", "status")
+    found = await stage.until(lambda: (it := stage.children()) and it["nobody"].ready and it)
+
+    assert {"data": True, "balanced": True, "nobody": True, "web": False} == {n: c.ready for n, c in found.items()}
+
+
+async def test_a_cause_two_objects_away_is_named(stage, make_chart):
+    """A quota that lets no pod be made; then a pod whose claim names a class that is not there."""
+    await stage.helm.upgrade_install("r", stage.namespace, make_chart({"templates/a.yaml": WORKLOAD}), {})
+    web = f"/apis/apps/v1/namespaces/{stage.namespace}/statefulsets/web"
+    await stage.api.merge(web, {"status": {"observedGeneration": 1, "replicas": 0}}, "kcm", "status")
+    await stage.warn("StatefulSet", "web", "FailedCreate", "pods web-0 is forbidden: exceeded quota: small")
+    quota = await stage.until(lambda: (it := stage.children().get("web")) and it.reason == "Quota" and it)
+    pod = {
+        "metadata": {"name": "web-0", "labels": {"app": "web"}},
+        "spec": {
+            "containers": [{"name": "c", "image": "i"}],
+            "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}],
+        },
+    }
+    await asyncio.sleep(1.1)  # times of events are in seconds
+    unbound = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "unbound claims"}
+    await stage.warn("PersistentVolumeClaim", "data", "ProvisioningFailed", 'storageclass "nope" not found')
+    await stage.post(POD, pod, phase="Pending", conditions=[unbound])
+    stage.engine._lookups.around.refresh(stage.namespace)
+    class_ = await stage.until(lambda: (it := stage.children()) and it["web"].reason == "NoStorageClass" and it)
+
+    assert "0 of 1 replicas exist; its pods can't be created: pods web-0 is forbidden: exceeded quota: small" == (
+        quota.message
+    )
+    assert 'claim data: storageclass "nope" not found' in class_["web"].message
+    assert "NoStorageClass" == class_["data"].reason
+
+
+async def test_while_helm_runs_its_hook_is_looked_at(stage, make_chart):
+    """Helm itself says nothing before its time is over."""
+    chart = make_chart({"templates/a.yaml": HOOKED})
+
+    async def work() -> decision.Outcome:
+        await stage.helm.upgrade_install("r", stage.namespace, chart, {}, timeout=60)
+        return decision.Ok()
+
+    stage.world.tasks.start(stage.target.lane, "release.upgrade", "a", work, key="it", deadline=60)
+    labels = {"batch.kubernetes.io/job-name": "migrate"}
+    pod = {
+        "metadata": {"name": "migrate-x", "labels": labels},
+        "spec": {"containers": [{"name": "c", "image": "reg/none:1"}]},
+    }
+    waiting = {"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}}
+    container = {"name": "c", "image": "reg/none:1", "imageID": "", "ready": False, "restartCount": 0, "state": waiting}
+    await stage.post(POD, pod, phase="Pending", containerStatuses=[container])
+    (hook,) = await stage.until(lambda: stage.look().hooks)
+
+    assert "hook Job migrate: pod migrate-x, container c: ImagePullBackOff of reg/none:1: no such image" == str(hook)
