@@ -1,4 +1,4 @@
-"""What holds though nobody is asked: a member's own word by its scripts, whose pods are believed, whose template it is."""
+"""What holds without asking: a member's own word by its scripts, whose pods are believed, whose the template is."""
 
 from __future__ import annotations
 
