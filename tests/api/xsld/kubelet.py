@@ -204,6 +204,23 @@ class Node:
             )
         self._running.pop(pod["metadata"]["uid"], None)
 
+    async def script(self, pod: str, name: str, **environment: str) -> int:
+        """The exit code of one of the scripts, run in that pod as it stands in the cluster now."""
+        container = self.pod(pod)
+        volumes = {it["name"]: it for it in container.pod["spec"]["volumes"]}
+        found = await self._client.get(kinds.CONFIG_MAP, self._namespace, volumes["scripts"]["configMap"]["name"])
+        folder = self._folder / f"scripts-{pod}"
+        folder.mkdir(exist_ok=True)
+        for each, text in found["data"].items():
+            (folder / each).write_text(text)
+            (folder / each).chmod(0o755)
+        tool = folder / "ij"
+        if not tool.exists():
+            tool.symlink_to(self._binary)
+        given = {**container.environment, "XSLD_SQL_TOOL": str(tool), "TMPDIR": str(folder), **environment}
+        run = await asyncio.create_subprocess_exec(str(folder / name), env=given, start_new_session=True)
+        return await run.wait()
+
     def command(self) -> list[str]:
         """What runs in each container."""
         return [str(self._binary), "member"]
@@ -221,6 +238,7 @@ class Container:
         self.held = False
         """While true, what has ended is not started again."""
         self.log = Path()
+        self.environment: dict[str, str] = {}
 
     async def live(self) -> None:
         """From binding to the pod's end."""
@@ -249,6 +267,7 @@ class Container:
             names.write(f"{self.address} {self.name}\n")
         environment |= {"XSLD_VOL": str(volume), "XSLD_ADDRESS": self.address}
         environment |= {"XSLD_HOST": self.name, "XSLD_HOSTS": str(hosts)}
+        self.environment = environment
         with self.log.open("a") as log:
             self.process = await asyncio.create_subprocess_exec(
                 *self._node.command(), env=environment, stdout=log, stderr=log, start_new_session=True

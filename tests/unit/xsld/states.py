@@ -436,7 +436,9 @@ def _verb(action: decision.AnyAction) -> str:
             how = f" {propagation.lower()}" if propagation != "Background" else ""
             return f"delete {ref.kind}/{ref.name} {ref.uid}{how}"
         case decision.Patch(ref=ref, ops=ops):
-            return f"patch {ref.kind}/{ref.name} {ref.uid} " + " ".join(f"{op['path']}={op['value']}" for op in ops)
+            return f"patch {ref.kind}/{ref.name} {ref.uid} " + " ".join(
+                f"{op['path']}={op.get('value', '-')}" for op in ops
+            )
         case decision.Evict(ref=ref):
             return f"evict {ref.name} {ref.uid}"
         case decision.SetPodCondition(ref=ref, status=status):

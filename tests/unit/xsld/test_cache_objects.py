@@ -262,6 +262,15 @@ ROWS: dict[str, Row] = {
         "group_answers",
         Waits("GroupUnreachable", "group", 120.0, again=5.0),
     ),
+    "somebody put something into its template": row(
+        cache().set_of(version="7", added=(("spec", "template", "metadata", "labels", "a/b"),)),
+        "workload_is_right",
+        acts(
+            "Creating",
+            "patch StatefulSet/c sts-uid /metadata/resourceVersion=7 /spec/template/metadata/labels/a~1b=-",
+        ),
+        "spec.template.metadata.labels.a/b, which is not of the spec, is taken out",
+    ),
     # volumes grow
     "volumes are too small": row(
         cache(2, storage={"size": "1Gi"}).volume(1, expandable=True),

@@ -25,6 +25,10 @@ GATE = f"{names.GROUP}/member-online"
 SCRIPTS_HASH = f"{names.GROUP}/scripts"
 CREDENTIALS = ("adminPwd", "secretKey")
 SCRIPTS = "/moorage"
+TEMPLATE = ("spec", "template")
+RESTARTED = "kubectl.kubernetes.io/restartedAt"
+"""By this annotation in the template `kubectl rollout restart` asks for every member to be replaced; so it stays."""
+
 START_PERIOD = 5
 """Seconds between probes of a member that starts."""
 

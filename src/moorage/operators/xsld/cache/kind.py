@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import prometheus_client as prometheus
 
-from moorage.api import conditions, forms, kinds, meta
+from moorage.api import additions, conditions, forms, kinds, meta
 from moorage.helm import pods as helm_pods
 from moorage.kube import cache as kube_cache
 from moorage.kube import errors
@@ -196,7 +196,12 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
         if live and workload:
             body = build.workload(seen.wanted, known.replicas).body
             workload = msgspec.structs.replace(
-                workload, child=self._children.look(body, live), fixed=_fixed(body, live)
+                workload,
+                child=self._children.look(body, live),
+                fixed=_fixed(body, live),
+                added=additions.additions(
+                    body, live, under=build.TEMPLATE, manager=decision.FIELD_MANAGER, but=(build.RESTARTED,)
+                ),
             )
         chief = known.primary.name if known.primary else seen.status.primary or names.pod(name, 0)
         scripts = _mine(view.others[kinds.CONFIG_MAP].get(namespace, f"{name}-scripts"), seen.meta) or {}
@@ -375,6 +380,7 @@ def _workload(live: dict[str, Any]) -> seen_.WorkloadSeen:
     return seen_.WorkloadSeen(
         uid=metadata["uid"],
         replicas=int(spec.get("replicas", 1)),
+        version=metadata["resourceVersion"],
         revision=status.get("updateRevision", "") if current else "",
     )
 

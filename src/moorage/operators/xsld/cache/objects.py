@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from moorage.api import kinds, meta
+from moorage.api import additions, kinds, meta
 from moorage.operators import access, steps
 from moorage.operators.xsld import names
 from moorage.operators.xsld.reasons import Reason
@@ -10,7 +10,7 @@ from moorage.runtime import apply, decision, observed
 from moorage.runtime.decision import DONE, Act, Blocked, Verdict, Wait
 
 from . import build, types
-from .seen import Seen, VolumeSeen
+from .seen import Seen, VolumeSeen, WorkloadSeen
 
 MINUTE = 60.0
 VOLUMES_GONE = 10 * MINUTE
@@ -170,7 +170,7 @@ def workload_is_right(seen: Seen) -> Verdict:
         )
         return Act(Reason.REPLACING_WORKLOAD, f"StatefulSet {seen.name} is made anew around its pods", (remove,))
     if workload.child.good:
-        return DONE
+        return _template_is_its_own(seen, workload)
     down = seen.replicas < workload.replicas
     leaving = [decision.Guard("member_has_left", {"ordinal": n}) for n in range(seen.replicas, workload.replicas)]
     action = apply.write(
@@ -184,6 +184,22 @@ def workload_is_right(seen: Seen) -> Verdict:
         said = f"StatefulSet {seen.name} goes from {workload.replicas} to {seen.replicas} pods"
         return Act(Reason.RESIZING, said, (action,))
     return Act(Reason.CREATING, f"StatefulSet {seen.name} is put right", (action,))
+
+
+def _template_is_its_own(seen: Seen, workload: WorkloadSeen) -> Verdict:
+    """What others put into the template would replace every member, and is none of the spec."""
+    if not workload.added:
+        return DONE
+    said = ", ".join(".".join(map(str, place)) for place in reversed(workload.added))
+    unchanged = {"op": "test", "path": "/metadata/resourceVersion", "value": workload.version}
+    patch = decision.Patch(
+        why=f"{said} is not of the spec",
+        resource=kinds.STATEFUL_SET,
+        ref=kinds.STATEFUL_SET.ref(seen.meta.namespace, seen.name, workload.uid),
+        ops=(unchanged, *({"op": "remove", "path": additions.pointer(place)} for place in workload.added)),
+    )
+    message = f"StatefulSet {seen.name} is put right: {said}, which is not of the spec, is taken out"
+    return Act(Reason.CREATING, message, (patch,))
 
 
 def volumes_grow(seen: Seen) -> Verdict:

@@ -6,7 +6,7 @@ import functools
 
 import msgspec
 
-from moorage.api import conditions, meta
+from moorage.api import additions, conditions, meta
 from moorage.operators import access
 from moorage.operators.xsld import config, names
 from moorage.operators.xsld.group import answers
@@ -54,6 +54,8 @@ class WorkloadSeen(msgspec.Struct, frozen=True):
     revision: str = ""  # of the current template; empty until its controller has looked at it
     child: apply.Child = apply.Child()
     fixed: tuple[str, ...] = ()  # paths of wanted fields that can't be changed in place
+    version: str = ""
+    added: tuple[additions.Place, ...] = ()  # what others put into its template, the last first
 
 
 class SurplusSeen(msgspec.Struct, frozen=True):
