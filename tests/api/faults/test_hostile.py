@@ -33,7 +33,7 @@ DAILY = (3, 12)
 WHOLE = (6, 60)
 """Hostile tenants, and alterations by each."""
 
-RUNS = 8
+RUNS = 6
 HEALS = 60.0
 """Seconds within which a Collector is Ready again once all is put right."""
 
