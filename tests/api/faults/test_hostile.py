@@ -33,8 +33,8 @@ DAILY = (3, 12)
 WHOLE = (6, 60)
 """Hostile tenants, and alterations by each."""
 
-RUNS = 8
-HEALS = 90.0
+RUNS = 6
+HEALS = 60.0
 """Seconds within which a Collector is Ready again once all is put right."""
 
 QUIET = 2.0
@@ -195,9 +195,9 @@ async def _place(stage: run.Stage, kubeconfig: str, count: int) -> AsyncIterator
         await through.start()
         stack.push_async_callback(through.close)
         operator = installed.Operator(it, helm, folder, through)
-        stack.push_async_callback(operator.kill)
         place = Place(stage.client, it, operator, bob, hostile)
         stack.push_async_callback(place.leave)
+        stack.push_async_callback(operator.stop)
         await place.begin()
         yield place
 
