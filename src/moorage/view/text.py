@@ -80,6 +80,8 @@ def _screen(view: model.ObjectView, paint: Paint, width: int) -> str:
         lines += _row("Changed", f"{view.changed_at}, and not looked at since", width)
     if view.operator:
         lines += _row("Operator", paint(view.operator, "red"), width)
+    if since := _since(view):
+        lines += _row("Since", since, width)
     if view.paused:
         lines += _row("Paused", "nothing is carried out while moorage.dev/paused=true", width)
     lines += _release(view, width)
@@ -194,7 +196,10 @@ def _explanation(view: model.ObjectView, paint: Paint, width: int) -> str:
         if view.operator:
             lines.append(f"  {view.operator}")
         lines += [f"  {child.kind} {child.name}: {child.message}" for child in view.children if child.ready == "False"]
-    lines += [f"Next: {view.next}", "", "Facts"]
+    lines.append(f"Next: {view.next}")
+    if since := _since(view):
+        lines.append(f"Since: {since}")
+    lines += ["", "Facts"]
     longest = max((len(fact.type) for fact in view.facts), default=0)
     lines += [
         _cut(f"  {fact.type:<{longest}}  {fact.status:<7}  {fact.reason:<14}  {fact.message}".rstrip(), width)
@@ -204,6 +209,14 @@ def _explanation(view: model.ObjectView, paint: Paint, width: int) -> str:
     marks = {"Done": paint("✓", "green"), "Standing": paint("▶", "yellow"), "NotReached": paint("·", "dim")}
     lines += [f"  {marks[step.state]} {step.name:<30} {step.says}" for step in view.steps]
     return "\n".join(lines)
+
+
+def _since(view: model.ObjectView) -> str:
+    """Since when it has stood where it stands; empty if it stands nowhere, or that is of an earlier spec."""
+    at = view.status.get("progress") or {}
+    if not view.looked_at or not at.get("since"):
+        return ""
+    return f"{at['since']}, which is longer than expected" if at.get("overdue") else str(at["since"])
 
 
 def _where(view: model.ObjectView, paint: Paint) -> str:

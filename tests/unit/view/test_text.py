@@ -125,3 +125,14 @@ def test_the_explanation_says_that_the_latest_change_is_not_looked_at() -> None:
 def test_a_list_says_what_is_not_installed() -> None:
     """An empty one too: whoever applies such an object learns why it is not taken."""
     assert "not installed here, by the values of moorage's chart: DataGrid" in text.table([], missing=["DataGrid"])
+
+
+def test_it_is_said_since_when_it_stands_where_it_stands() -> None:
+    """And whether that is longer than expected; of what is ready there is nothing to say."""
+    at = objects.WAITING["status"]["progress"] | {"overdue": True}
+    late = objects.WAITING | {"status": objects.WAITING["status"] | {"progress": at}}
+
+    for screen in (text.one_screen, text.explanation):
+        assert "2026-01-01T00:00:00Z" in screen([view(objects.WAITING)])
+        assert "2026-01-01T00:00:00Z, which is longer than expected" in screen([view(late)])
+        assert "Since" not in screen([view(objects.READY)])

@@ -10,7 +10,7 @@ from moorage.operators.xsld.cache import behind, control
 from moorage.operators.xsld.cache import seen as seen_
 from moorage.runtime import decision, observed, status
 
-from .states import cache
+from .states import ago, cache
 
 
 def troubled(seen: seen_.Seen, *causes: str) -> seen_.Seen:
@@ -49,3 +49,12 @@ def test_steps_keep_their_names_and_their_words() -> None:
     shown = [(step.__name__, step.__doc__) for step in behind.told(control.STEPS)]
 
     assert [(step.__name__, step.__doc__) for step in control.STEPS] == shown
+
+
+def test_what_does_not_end_is_a_persons_business_after_its_time() -> None:
+    """A finalizer, or a node that is gone, passes by nobody's waiting."""
+    leaving = cache().object(deletion_timestamp=ago(1000)).but(workload=None).seen
+    made = decision.decide(leaving, steps=behind.told(control.FAREWELL))
+
+    assert "Removing" == made.standing.verdict.reason  # type: ignore[union-attr]
+    assert behind.LET_GO == status.standing(made, ()).fix

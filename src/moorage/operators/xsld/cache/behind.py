@@ -1,4 +1,4 @@
-"""What lies behind a wait for members: the trouble of a pod, by which it is said what comes next. Pure."""
+"""What lies behind a wait, by which it is said what comes next: a pod's trouble, or whatever holds an object. Pure."""
 
 from __future__ import annotations
 
@@ -30,8 +30,20 @@ ABOUT_MEMBERS = frozenset(
 """Whoever is waited for here is a pod's."""
 
 
+ENDING = frozenset([Reason.CHILD_ENDING, Reason.CLEARING_VOLUME, Reason.REMOVING])
+"""Whatever is waited for here is being deleted, and only who holds it can let it go."""
+
+LET_GO = (
+    "see what holds it: kubectl describe shows its finalizers and events; whoever has set a finalizer must take it "
+    "away, and a pod on a node that is gone for good must be deleted by force"
+)
+
+
 def told(steps: Sequence[Step]) -> tuple[Step, ...]:
-    """The same steps, whose waits for members bear the cause that most needs someone's doing."""
+    """The same steps, whose waits for members bear the cause that most needs someone's doing.
+
+    Those for the end of an object hand over to a person once they are overdue.
+    """
     return tuple(_told(step) for step in steps)
 
 
@@ -39,8 +51,11 @@ def _told(step: Step) -> Step:
     @functools.wraps(step)
     def with_cause(seen: Seen) -> Verdict:
         verdict = step(seen)
-        if isinstance(verdict, decision.Wait) and verdict.reason in ABOUT_MEMBERS:
-            return msgspec.structs.replace(verdict, cause=cause(seen))
+        match verdict:
+            case decision.Wait(reason=reason) if reason in ABOUT_MEMBERS:
+                return msgspec.structs.replace(verdict, cause=cause(seen))
+            case decision.Wait(reason=reason, fix="") if reason in ENDING:
+                return msgspec.structs.replace(verdict, fix=LET_GO)
         return verdict
 
     return with_cause

@@ -34,7 +34,7 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
     finalizer = names.CACHE_FINALIZER
     ready_facts = facts.READY_FACTS
     steps = behind.told(control.STEPS)
-    farewell = control.FAREWELL
+    farewell = behind.told(control.FAREWELL)
     facts = facts.FACTS
 
     hub: hubs.Hub
