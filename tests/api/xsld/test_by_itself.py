@@ -173,3 +173,29 @@ async def test_a_restart_that_is_asked_for_replaces_one_member_after_another(sit
 
     await site.until(restarted)
     assert 2 == (await site.ready())["status"]["online"]
+
+
+async def test_a_statefulset_that_is_made_anew_around_its_pods_is_no_outage(site: bench.Site) -> None:
+    """As for a field that can't be changed in place. In between its pods are nobody's, and nobody is asked."""
+    await made(site, 2)
+    before = {pod: site.node.pod(pod).address for pod in ("cache-0", "cache-1")}
+    since = said(await site.ready(), "Available").last_transition_time
+    old = await site.get(kinds.STATEFUL_SET, "cache")
+    assert old is not None
+    await site.client.delete(kinds.STATEFUL_SET, site.namespace, "cache", propagation="Orphan")
+
+    async def is_new() -> bool:
+        found = await site.get(kinds.STATEFUL_SET, "cache")
+        pods = (await site.client.list(kinds.POD, site.namespace)).items
+        owners = {ref["uid"] for pod in pods for ref in pod["metadata"].get("ownerReferences") or ()}
+        return (
+            found is not None
+            and found["metadata"]["uid"] != old["metadata"]["uid"]
+            and owners == {found["metadata"]["uid"]}
+        )
+
+    await site.until(is_new)
+    found = await site.ready()
+    assert 2 == found["status"]["online"]
+    assert before == {pod: site.node.pod(pod).address for pod in ("cache-0", "cache-1")}
+    assert ("True", since) == (said(found, "Available").status, said(found, "Available").last_transition_time)
