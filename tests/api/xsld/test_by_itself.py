@@ -6,8 +6,11 @@ import signal
 from pathlib import Path
 from typing import Any
 
-from moorage.api import kinds
+import yaml
+
+from moorage.api import kinds, meta
 from moorage.api import status as api_status
+from moorage.kube import errors
 from moorage.operators.xsld import names
 from moorage.operators.xsld.cache import build
 
@@ -136,6 +139,53 @@ async def test_a_pod_with_the_caches_labels_gets_no_password_and_is_not_believed
     found = await site.get(names.CACHE, "cache")
     assert found is not None
     assert "CertificatesNotVerified" == said(found, "TransportVerified").reason
+
+
+POLICY = meta.Resource(
+    "admissionregistration.k8s.io", "v1", "ValidatingAdmissionPolicy", "validatingadmissionpolicies", namespaced=False
+)
+BINDING = meta.Resource(
+    "admissionregistration.k8s.io",
+    "v1",
+    "ValidatingAdmissionPolicyBinding",
+    "validatingadmissionpolicybindings",
+    namespaced=False,
+)
+
+
+async def test_the_policy_of_the_guide_keeps_the_label_for_members(site: bench.Site) -> None:
+    guide = (Path(__file__).parents[3] / "docs" / "xsld.md").read_text()
+    (text,) = (block for block in guide.split("```yaml\n") if "members-are-made-by-statefulsets" in block)
+    policy = yaml.safe_load(text.partition("```")[0])
+    name = policy["metadata"]["name"] = f"members-{site.namespace}"
+    here = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": site.namespace}}}
+    binding = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": {"name": name},
+        "spec": {"policyName": name, "validationActions": ["Deny"], "matchResources": here},
+    }
+    pod = {"apiVersion": "v1", "kind": "Pod", "spec": {"containers": [{"name": "x", "image": "x"}]}}
+
+    async def refused(**labels: str) -> bool:
+        body = {**pod, "metadata": {"name": "theirs", "labels": labels}}
+        try:
+            await site.client.create(kinds.POD, site.namespace, body, field_manager="user", dry_run=True)
+        except errors.ApiError as error:
+            return "is for members of XSLD caches" in str(error)
+        return False
+
+    try:
+        await site.client.create(POLICY, "", policy, field_manager="test")
+        await site.client.create(BINDING, "", binding, field_manager="test")
+        await site.until(lambda: refused(**{build.LABEL: "cache"}))
+        assert not await refused(app="cache")
+        await made(site, 1)  # its StatefulSet may
+        await site.patch(kinds.POD, "cache-0", {"metadata": {"annotations": {"a": "b"}}})
+        assert "b" == ((await site.get(kinds.POD, "cache-0")) or {})["metadata"]["annotations"]["a"]
+    finally:
+        await site.client.delete(BINDING, "", name, propagation="Background")
+        await site.client.delete(POLICY, "", name, propagation="Background")
 
 
 async def test_what_is_put_into_the_template_by_hand_is_taken_out_and_replaces_nobody(site: bench.Site) -> None:
