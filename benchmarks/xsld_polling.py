@@ -137,9 +137,18 @@ class Bench:
         )
 
     async def ready(self) -> bool:
-        """Whether every cache is; meanwhile their StatefulSets are looked at, as no controller does."""
+        """Whether every cache is; meanwhile their StatefulSets are looked at, and take their pods in."""
         for it in (await self.client.list(kinds.STATEFUL_SET, NAMESPACE)).items:
             if not (it.get("status") or {}).get("updateRevision"):
+                name, uid = it["metadata"]["name"], it["metadata"]["uid"]
+                owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": name, "uid": uid, "controller": True}
+                await self.client.patch_merge(
+                    kinds.POD,
+                    NAMESPACE,
+                    names.pod(name, 0),
+                    {"metadata": {"ownerReferences": [owner]}},
+                    field_manager="benchmark",
+                )
                 seen = {"observedGeneration": it["metadata"]["generation"], "replicas": 1, "updateRevision": REVISION}
                 await self.client.patch_merge(
                     kinds.STATEFUL_SET,

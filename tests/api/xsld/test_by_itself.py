@@ -6,8 +6,11 @@ import signal
 from pathlib import Path
 from typing import Any
 
-from moorage.api import kinds
+import yaml
+
+from moorage.api import kinds, meta
 from moorage.api import status as api_status
+from moorage.kube import errors
 from moorage.operators.xsld import names
 from moorage.operators.xsld.cache import build
 
@@ -138,6 +141,53 @@ async def test_a_pod_with_the_caches_labels_gets_no_password_and_is_not_believed
     assert "CertificatesNotVerified" == said(found, "TransportVerified").reason
 
 
+POLICY = meta.Resource(
+    "admissionregistration.k8s.io", "v1", "ValidatingAdmissionPolicy", "validatingadmissionpolicies", namespaced=False
+)
+BINDING = meta.Resource(
+    "admissionregistration.k8s.io",
+    "v1",
+    "ValidatingAdmissionPolicyBinding",
+    "validatingadmissionpolicybindings",
+    namespaced=False,
+)
+
+
+async def test_the_policy_of_the_guide_keeps_the_label_for_members(site: bench.Site) -> None:
+    guide = (Path(__file__).parents[3] / "docs" / "xsld.md").read_text()
+    (text,) = (block for block in guide.split("```yaml\n") if "members-are-made-by-statefulsets" in block)
+    policy = yaml.safe_load(text.partition("```")[0])
+    name = policy["metadata"]["name"] = f"members-{site.namespace}"
+    here = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": site.namespace}}}
+    binding = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": {"name": name},
+        "spec": {"policyName": name, "validationActions": ["Deny"], "matchResources": here},
+    }
+    pod = {"apiVersion": "v1", "kind": "Pod", "spec": {"containers": [{"name": "x", "image": "x"}]}}
+
+    async def refused(**labels: str) -> bool:
+        body = {**pod, "metadata": {"name": "theirs", "labels": labels}}
+        try:
+            await site.client.create(kinds.POD, site.namespace, body, field_manager="user", dry_run=True)
+        except errors.ApiError as error:
+            return "is for members of XSLD caches" in str(error)
+        return False
+
+    try:
+        await site.client.create(POLICY, "", policy, field_manager="test")
+        await site.client.create(BINDING, "", binding, field_manager="test")
+        await site.until(lambda: refused(**{build.LABEL: "cache"}))
+        assert not await refused(app="cache")
+        await made(site, 1)  # its StatefulSet may
+        await site.patch(kinds.POD, "cache-0", {"metadata": {"annotations": {"a": "b"}}})
+        assert "b" == ((await site.get(kinds.POD, "cache-0")) or {})["metadata"]["annotations"]["a"]
+    finally:
+        await site.client.delete(BINDING, "", name, propagation="Background")
+        await site.client.delete(POLICY, "", name, propagation="Background")
+
+
 async def test_what_is_put_into_the_template_by_hand_is_taken_out_and_replaces_nobody(site: bench.Site) -> None:
     await made(site, 2)
     before = {pod: site.node.pod(pod).address for pod in ("cache-0", "cache-1")}
@@ -173,3 +223,29 @@ async def test_a_restart_that_is_asked_for_replaces_one_member_after_another(sit
 
     await site.until(restarted)
     assert 2 == (await site.ready())["status"]["online"]
+
+
+async def test_a_statefulset_that_is_made_anew_around_its_pods_is_no_outage(site: bench.Site) -> None:
+    """As for a field that can't be changed in place. In between its pods are nobody's, and nobody is asked."""
+    await made(site, 2)
+    before = {pod: site.node.pod(pod).address for pod in ("cache-0", "cache-1")}
+    since = said(await site.ready(), "Available").last_transition_time
+    old = await site.get(kinds.STATEFUL_SET, "cache")
+    assert old is not None
+    await site.client.delete(kinds.STATEFUL_SET, site.namespace, "cache", propagation="Orphan")
+
+    async def is_new() -> bool:
+        found = await site.get(kinds.STATEFUL_SET, "cache")
+        pods = (await site.client.list(kinds.POD, site.namespace)).items
+        owners = {ref["uid"] for pod in pods for ref in pod["metadata"].get("ownerReferences") or ()}
+        return (
+            found is not None
+            and found["metadata"]["uid"] != old["metadata"]["uid"]
+            and owners == {found["metadata"]["uid"]}
+        )
+
+    await site.until(is_new)
+    found = await site.ready()
+    assert 2 == found["status"]["online"]
+    assert before == {pod: site.node.pod(pod).address for pod in ("cache-0", "cache-1")}
+    assert ("True", since) == (said(found, "Available").status, said(found, "Available").last_transition_time)

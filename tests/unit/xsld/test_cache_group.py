@@ -410,7 +410,7 @@ def test_up_by_two_is_one_by_one() -> None:
 # --- who may serve although it knows of nobody else -----------------------------------------------------------------
 
 NOTHING = fresh().mute(0, 1, 2)
-ALONE: dict[str, tuple[states.It, str, str]] = {
+ALONE: dict[str, tuple[states.It, str | None, str]] = {
     # id: (the cache, who was named before, who is)
     "nothing was ever made: the first is to form the group": (NOTHING.but(workload=None, volumes={}), "", "c-0"),
     "its pods are made, and it does not answer yet": (NOTHING, "c-0", "c-0"),
@@ -419,6 +419,8 @@ ALONE: dict[str, tuple[states.It, str, str]] = {
     "the first came back without its state": (cache().off(0).but(silent={}).blank(0), "", ""),
     "nobody answers: it stays as it was": (cache().mute(0, 1, 2), "", ""),
     "nobody answers, and one was the group": (cache(1).mute(0), "c-0", "c-0"),
+    "nor is it known who was named: one was a member": (cache(1).mute(0), None, "c-0"),
+    "nor is it known who was named: several were": (cache().mute(0, 1, 2), None, ""),
     "the volumes of a group are there already": (NOTHING.but(workload=None), "", ""),
     "those of a group of one": (NOTHING.but(workload=None).no_volume(1, 2), "", "c-0"),
     "the StatefulSet was deleted by somebody": (cache().mute(0, 1, 2).but(workload=None, volumes={}), "", ""),
@@ -431,6 +433,6 @@ ALONE: dict[str, tuple[states.It, str, str]] = {
 
 
 @pytest.mark.parametrize(("it", "before", "alone"), ALONE.values(), ids=ALONE)
-def test_who_may_serve_although_it_knows_of_nobody_else(it: states.It, before: str, alone: str) -> None:
+def test_who_may_serve_although_it_knows_of_nobody_else(it: states.It, before: str | None, alone: str) -> None:
     """A member that lost its state knows of nobody else either: only positive evidence tells the two apart."""
     assert alone == it.seen.alone(before)

@@ -201,3 +201,28 @@ async def test_what_was_certainly_not_carried_out_need_not_be_waited_for(error: 
         await made.hub.attempt("it", work(), decision.Conflict)
         assert unsent is made.hub.unsent("it")
         assert not made.hub.unsent("another")
+
+
+# --- who is the whole group ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("before", ["", "c-0"])
+async def test_who_was_named_as_the_whole_group_is_read_from_the_scripts(before: str) -> None:
+    """While nobody answers it stays as it is."""
+    api = fake_api.FakeApi()
+    async with started(api, PLAIN) as made:
+        uid = cache_uid(made)
+        await make(api, "statefulsets", "c", owner("XsldCache", "c", uid), spec={})
+        await make(api, "configmaps", "c-scripts", owner("XsldCache", "c", uid), data={build.ALONE: before})
+        assert [] == await asked(api, made)
+        obj = made.find(*PLACE)
+        assert obj is not None
+
+        objects = observed.value_of(made.observe(obj, states.NOW).objects)
+        assert objects is not None
+        assert before == next(it.body["data"] for it, _ in objects.children if it.name == "c-scripts")[build.ALONE]
+
+
+async def test_right_before_an_act_nobody_to_ask_is_nobody_who_agrees() -> None:
+    async with started(fake_api.FakeApi(), PLAIN) as made:
+        assert answers.Polled() == await made.hub.look(PLACE)

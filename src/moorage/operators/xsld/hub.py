@@ -273,6 +273,13 @@ class Hub:
             self.credentials.refresh(given(obj))
         return polled
 
+    async def look(self, place: Place) -> answers.Polled:
+        """The same right before an act: where nobody can be asked, nobody says that it may be done."""
+        try:
+            return await self.poll(place)
+        except source.SourceError:
+            return answers.Polled()
+
     def _not_asked(self, obj: types.XsldCache) -> source.SourceError:
         """Why nobody was asked so far: nothing is known by that, least of all that nobody answers."""
         fault = observed.value_of(self.credentials.peek(given(obj)))

@@ -305,7 +305,7 @@ def _container(wanted: Wanted) -> dict[str, Any]:
             "exec": {"command": [f"{SCRIPTS}/alive.sh"]},
             **answers,
             "periodSeconds": 20,
-            "failureThreshold": 9,
+            "failureThreshold": 15,
             "terminationGracePeriodSeconds": HANGING_GRACE,
         },
         "lifecycle": {"preStop": {"exec": {"command": [f"{SCRIPTS}/prestop.sh"]}}},

@@ -205,7 +205,7 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
             )
         chief = known.primary.name if known.primary else seen.status.primary or names.pod(name, 0)
         scripts = _mine(view.others[kinds.CONFIG_MAP].get(namespace, f"{name}-scripts"), seen.meta) or {}
-        alone = known.alone(str((scripts.get("data") or {}).get(build.ALONE, "")))
+        alone = known.alone((scripts.get("data") or {}).get(build.ALONE))
         wanted = build.children(seen.wanted, primary=chief, pods=known.replicas, alone=alone)
         children = []
         for child in wanted:
@@ -241,7 +241,7 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
     async def _member_has_left(self, obj: types.XsldCache, args: dict[str, Any]) -> str:
         """A pod or a volume goes only when the group itself says that its member is none, or that nobody ever was."""
         name = names.pod(obj.metadata.name, int(args["ordinal"]))
-        polled = await self.hub.poll(obj.metadata.key)
+        polled = await self.hub.look(obj.metadata.key)
         group = seen_.group_of(observed.Fresh(polled), obj.status, obj.metadata.name)
         if group is None:
             return "nobody tells of the group"
@@ -252,7 +252,7 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
         return f"{name} has a task" if any(answer.pod == name for answer, _ in polled.running) else ""
 
     async def _others_are_online(self, obj: types.XsldCache, args: dict[str, Any]) -> str:
-        polled = await self.hub.poll(obj.metadata.key)
+        polled = await self.hub.look(obj.metadata.key)
         group = seen_.group_of(observed.Fresh(polled), obj.status, obj.metadata.name)
         if group is None:
             return "nobody tells of the group"

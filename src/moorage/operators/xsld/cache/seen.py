@@ -166,21 +166,23 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         before = next((it.online_since for it in self.status.member_statuses if it.name == name), "")
         return before or conditions.timestamp(self.now)
 
-    def alone(self, before: str) -> str:
+    def alone(self, before: str | None) -> str:
         """Who may serve clients although it knows of nobody else: it is the whole group. Empty: nobody is.
 
         Else a member that lost its state would serve, as it takes itself for a group. Only positive evidence names one:
         that the group lists nobody else, or that there was never anything of this cache. While nothing is known it
-        stays as it was `before`.
+        stays as it was `before`; None: that is not known either, and who was a member when last seen counts.
         """
         task = self.status.current_task
         if self.group is not None:
             going = {task.target} if task is not None and task.command == "Leave" else set[str]()
             rest = self.group.names - going  # told a while before: the kubelet is slow to hand it on
             return next(iter(rest)) if len(rest) == 1 else ""
-        never = self.there.workload is None and not self.status.member_statuses
+        never = self.there.workload is None and not self.known
         if never and not any(volume.ordinal > 0 for volume in self.there.volumes):
             return names.pod(self.name, 0)
+        if before is None:
+            return next(iter(self.known)) if len(self.known) == 1 else ""
         return before
 
     def waited_at(self, step: str) -> float:

@@ -77,7 +77,7 @@ class GridKind(dependent.DependentKind[types.DataGrid, control.Seen]):
         found = self._meant(obj)
         if len(found) != 1:
             return "" if not found else "the cache is no longer clear"
-        polled = await self._caches.hub.poll(found[0].metadata.key)
+        polled = await self._caches.hub.look(found[0].metadata.key)
         if polled.grids is None:
             return "nobody tells of the grids"
         return "the grid is there" if any(grid.name == args["grid"] for grid in polled.grids) else ""
