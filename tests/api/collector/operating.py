@@ -96,9 +96,7 @@ class People:
     def __init__(self, client: kube_client.Client, namespace: str) -> None:
         self.client, self.namespace = client, namespace
 
-    async def collector(
-        self, name: str, tenant: str, chart: str = "odd", *, cluster: str = "", **values: Any
-    ) -> None:
+    async def collector(self, name: str, tenant: str, chart: str = "odd", *, cluster: str = "", **values: Any) -> None:
         """Apply a Collector."""
         configuration = base64.b64encode(json.dumps(values).encode()).decode()
         spec = {

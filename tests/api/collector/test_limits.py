@@ -75,7 +75,7 @@ async def test_a_secret_that_only_looks_like_a_record_is_left_out_and_one_that_i
     told = await place.people.until("one", lambda it: operating.said(it, "Stalled").status == "True")
     assert "RecordBroken" == operating.said(told, "Ready").reason
 
-    await place.client.delete(kinds.SECRET, place.first, "strange")
+    await place.client.delete(kinds.SECRET, place.first, "strange", propagation="Background")
     await place.people.ready("one")
     await _secret(place, "strange", "x", "hello")
     await place.people.collector("one", place.first, "plain", word="two")
@@ -87,7 +87,7 @@ async def test_a_secret_that_only_looks_like_a_record_is_left_out_and_one_that_i
     assert "RecordBroken" == ready.reason
     assert f"release record broken in namespace {place.first} can't be read: not a release record" in ready.message
 
-    await place.client.delete(kinds.SECRET, place.first, "broken")
+    await place.client.delete(kinds.SECRET, place.first, "broken", propagation="Background")
     await place.people.ready("one")
 
 
