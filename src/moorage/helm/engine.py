@@ -41,6 +41,7 @@ from . import (
     values,
     watches,
 )
+from .reasons import Reason
 
 COMPARED_IN_PLACE = 5_000  # keys and values in one pass; what is more is compared by a source
 
@@ -200,14 +201,19 @@ class Engine:
         """The latest revision's record."""
         if view is None or not view.records.synced:
             return None
-        latest = records.latest(
-            partial.metadata
-            for partial in view.records.items(request.target.namespace)
-            if partial.metadata.labels.get("name") == request.target.release
-        )
+        latest = records.latest(self._records_of(request, view))
         if latest is None:
             return None
         return lookups.RecordKey(request.target.namespace, latest.name, latest.resource_version)
+
+    @staticmethod
+    def _records_of(request: Request, view: watches.NamespaceView) -> list[meta.ObjectMeta]:
+        """What bears the labels of the release's records."""
+        return [
+            partial.metadata
+            for partial in view.records.items(request.target.namespace)
+            if partial.metadata.labels.get("name") == request.target.release
+        ]
 
     def _record(
         self, request: Request, view: watches.NamespaceView | None, key: lookups.RecordKey | None
@@ -219,6 +225,10 @@ class Engine:
             return observed.unsynced(view.records.error, "release records")
         if key is None:
             self._lookups.records.forget(request.key)
+            strange = self._records_of(request, view)
+            if strange and not request.leaving:  # helm would find no revision of what it takes to be there
+                words = f"Secret {strange[0].name} in namespace {request.target.namespace} bears the labels of a record"
+                return observed.Failed(Reason.RECORD_BROKEN, f"{words}, and is none", transient=False)
             return observed.Fresh(None)
         return self._lookups.records.follow(key, request.key)
 

@@ -10,7 +10,7 @@ import contextlib
 import dataclasses
 from collections.abc import Awaitable, Callable, Hashable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -22,6 +22,8 @@ from moorage.runtime import observed, source
 from . import aside, binary, charts, documents, drift, failures, jobs, manifest, records, redaction, seen, told, values
 from .chart import Contents
 from .reasons import Reason
+
+T = TypeVar("T")
 
 RENDERS = 3  # helm processes at a time that render, one for each tenant
 CAPABILITIES_EVERY = 300.0
@@ -253,7 +255,7 @@ class Lookups:
     async def _read_render(self, key: RenderKey) -> jobs.Rendered:
         text = await self._template(key)
         try:
-            return await self._aside.run(key.target.namespace, jobs.rendered, text)
+            return await self._work(key.target.namespace, jobs.rendered, text)
         except (manifest.ManifestError, documents.TooLarge) as error:
             raise source.SourceError(Reason.RENDER_FAILED, str(error), transient=False) from error
 
@@ -299,7 +301,7 @@ class Lookups:
         secret = await self._within(key.namespace).get(kinds.SECRET, key.namespace, key.secret, as_=SecretView)
         try:
             revision = records.Revision.from_metadata(secret.metadata)
-            kept = await self._aside.run(key.namespace, jobs.record, secret.data.get("release", ""))
+            kept = await self._work(key.namespace, jobs.record, secret.data.get("release", ""))
         except (records.RecordError, manifest.ManifestError, documents.TooLarge) as error:
             message = f"release record {key.secret} in namespace {key.namespace} can't be read: {error}"
             raise source.SourceError(Reason.RECORD_BROKEN, message, transient=False) from error
@@ -349,7 +351,16 @@ class Lookups:
         return await self._differing(key, key.live)
 
     async def _differing(self, key: DriftKey | CompareKey, live: dict[str, Any]) -> tuple[str, ...]:
-        return await self._aside.run(key.ref.namespace, jobs.differing, key.wanted, live, ())
+        try:
+            return await self._work(key.ref.namespace, jobs.differing, key.wanted, live, ())
+        except documents.TooLarge as error:
+            raise source.SourceError("TooLarge", f"{key.ref} can't be compared: {error}", transient=False) from error
+
+    async def _work(self, owner: str, job: Callable[..., T], *args: Any) -> T:
+        try:
+            return await self._aside.run(owner, job, *args)
+        except aside.AsideError as error:
+            raise source.SourceError("Unavailable", str(error)) from error
 
     async def _removed(self, key: DriftKey) -> str:
         """Of a Job that goes when it has ended: it is gone by a live read. Why it failed, if that is still told."""

@@ -35,7 +35,7 @@ Object = dict[str, Any]
 IsNamespaced = Callable[[str, str], bool | None]
 """(apiVersion, kind) -> namespaced or not, None when the cluster doesn't serve the kind."""
 
-MAX_OBJECTS = 2_000  # of one release
+MAX_OBJECTS = 1_000  # of one release
 MAX_INVENTORY = 3 * MAX_OBJECTS  # a release, what it is upgraded to, and what is not removed yet
 
 HOOK = "helm.sh/hook"

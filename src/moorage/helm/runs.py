@@ -36,6 +36,7 @@ from . import (
 )
 from .reasons import Reason
 
+Body = dict[str, Any]
 HELM_TIMEOUT = 300.0  # seconds; helm waits for hooks only
 TRY_AGAIN = 300.0  # seconds after which a refused repair is tried again though nothing has changed
 
@@ -193,6 +194,8 @@ class Runs:
             data, labels = await self._aside.run(
                 namespace, jobs.with_status, live.data.get("release", ""), "failed", words
             )
+        except aside.AsideError as error:
+            return decision.Unknown(str(error))
         except (records.RecordError, documents.TooLarge) as error:
             return decision.Refused(Reason.RECORD_BROKEN, f"record {name} can't be set to failed: {error}")
         ops: list[dict[str, Any]] = [
@@ -221,8 +224,7 @@ class Runs:
         except errors.NotFound:
             live = None
         wanted = drift.desired(body, job.target.release, job.target.namespace)
-        settled = tuple(self.settled.get(ref, ()))
-        if not await self._aside.run(ref.namespace, jobs.differing, wanted, live, settled):
+        if not await self._differing(ref, wanted, live, self.settled.get(ref, frozenset())):
             return decision.Ok()  # put right meanwhile
         again = drift.restore_body(body, job.target.release, job.target.namespace, live=live)
         if live is not None and (edited := comparison.renamed(wanted, live, manager=drift.MANAGER)):
@@ -239,8 +241,18 @@ class Runs:
             except errors.Invalid as still:
                 return self._given_up(ref, taken, job.record, await _told(str(still), job))
         self.given_up.pop(ref, None)
-        self.settled[ref] = frozenset(await self._aside.run(ref.namespace, jobs.differing, wanted, made, ()))
+        self.settled[ref] = await self._differing(ref, wanted, made) - {comparison.THE_OBJECT}
         return decision.Ok()
+
+    async def _differing(
+        self, ref: meta.ObjectRef, wanted: Body, live: Body | None, settled: frozenset[str] = frozenset()
+    ) -> frozenset[str]:
+        """The field paths that differ; THE_OBJECT where it is gone, or is too large to tell."""
+        try:
+            found = await self._aside.run(ref.namespace, jobs.differing, wanted, live, tuple(settled))
+        except (documents.TooLarge, aside.AsideError):
+            return frozenset({comparison.THE_OBJECT})
+        return frozenset(found)
 
     def _given_up(
         self, ref: meta.ObjectRef, live: dict[str, Any] | None, record: lookups.Loaded, words: str

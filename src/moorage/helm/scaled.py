@@ -78,7 +78,7 @@ async def _rewrite(
         live = await client.get(kinds.SECRET, revision.namespace, revision.secret_name, as_=lookups.SecretView)
         before = live.data.get("release", "")
         data = await change(before)
-    except (errors.NotFound, records.RecordError, documents.TooLarge):
+    except (errors.NotFound, records.RecordError, documents.TooLarge, aside.AsideError):
         return
     if data == before:
         return

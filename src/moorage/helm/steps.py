@@ -67,7 +67,7 @@ def record_unread(failed: observed.Failed) -> Verdict:
     if failed.transient:
         return decision.unknown(Reason.READING_RECORD, failed, "record")
     fix = (
-        "whoever has changed that Secret takes the change back, or deletes it: then the revision before is gone on from"
+        "whoever has made or changed that Secret takes that back, or deletes it: then moorage goes on from what is left"
     )
     return Blocked(Reason.RECORD_BROKEN, failed.message, fix)
 

@@ -67,7 +67,7 @@ class Operator(operate.Operator):
         access_ = binary.KubeAccess(kubeconfig=more["kubeconfig"])
         around = system.Environment(RIGHTS.namespace, more["folder"], helm_path(), access_, grace=0.5)
         settings = config.Config(
-            charts=config.Charts(config.ChartPlace(folder=str(more["charts"]))),
+            charts=config.Charts(config.ChartPlace(folder=str(more["charts"])), more.get("clusters", {})),
             accounts=RIGHTS.accounts,
             tenant_cluster_role=RIGHTS.cluster_role,
             namespaces=(namespace,),
@@ -96,12 +96,13 @@ class People:
     def __init__(self, client: kube_client.Client, namespace: str) -> None:
         self.client, self.namespace = client, namespace
 
-    async def collector(self, name: str, tenant: str, chart: str = "odd", **values: Any) -> None:
+    async def collector(self, name: str, tenant: str, chart: str = "odd", *, cluster: str = "", **values: Any) -> None:
         """Apply a Collector."""
         configuration = base64.b64encode(json.dumps(values).encode()).decode()
         spec = {
             "collector": {"name": chart, "configuration": configuration},
             "tenant": {"reference": tenant, "instance": name},
+            "cluster": cluster,
         }
         body = {"apiVersion": "example.com/v1alpha", "kind": "Collector", "metadata": {"name": name}, "spec": spec}
         await self.client.apply(types.COLLECTOR, self.namespace, name, body, field_manager="people")

@@ -91,7 +91,7 @@ async def test_each_job_has_the_same_result_in_place_and_aside(work: aside.Aside
         (jobs.configuration, (b64("[" + "1," * 60_000 + "]\n---\n[" + "1," * 60_000),), documents.TooLarge, "100000"),
         (jobs.configuration, (b64("{a: " * 300),), documents.TooLarge, "nested deeper than 200"),
         (jobs.rendered, ("a: [",), manifest.ManifestError, "manifest: line"),
-        (jobs.rendered, ("---\na: 1\n" * 2001,), documents.TooLarge, "more than 2000 objects"),
+        (jobs.rendered, ("---\na: 1\n" * 1001,), documents.TooLarge, "more than 1000 objects"),
         (jobs.record, ("x",), records.RecordError, "not a release record"),
         (jobs.record, (test_records.BOMB,), documents.TooLarge, f"more than {records.MAX_DECODED} bytes"),
         (jobs.contents, ("/nowhere",), chart.ChartInvalid, "can't be read"),

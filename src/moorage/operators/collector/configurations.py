@@ -57,3 +57,5 @@ class Configurations:
             return Read(values.Given(await self._aside.run(key.tenant, jobs.configuration, key.text)))
         except (values.ValuesError, documents.TooLarge) as error:
             return Read(None, str(error))
+        except aside.AsideError as error:
+            raise source.SourceError("Unavailable", f"the configuration could not be read: {error}") from error
