@@ -133,6 +133,7 @@ class Engine:
             leftovers=self._leftovers(request, view, held, loaded),
             hooks=hooks,
             task=self._world.tasks.state(request.target.lane),
+            settles_in=self._world.gate.settles_in,
         )
 
     def job(self, obj: Any) -> runs.Job:

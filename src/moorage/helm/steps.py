@@ -126,7 +126,7 @@ def last_run_is_noted(it: HasRelease) -> Verdict:
 
 
 def record_is_not_stuck(it: HasRelease) -> Verdict:
-    """A record left pending by a helm that died is set to failed; somebody else's live helm gets its time."""
+    """A record left pending by a helm that died is set to failed; one that may be alive gets its time."""
     r = it.release
     record = observed.value_of(r.record)
     if record is None or record.status not in seen.PENDING:
@@ -145,6 +145,8 @@ def record_is_not_stuck(it: HasRelease) -> Verdict:
             again=FOREIGN_HELM_MAY_TAKE - age,
             since=conditions.timestamp(record.modified),
         )
+    if wait := attempts.wait_for_former(r):
+        return wait
     unlock = decision.Call(
         why="no helm works on it any more",
         operation="release.unlock",

@@ -50,7 +50,7 @@ def _start(command: list[str]) -> int:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() == parent:  # else it died before the line above
         try:
-            os.execv(command[0], command)
+            os.execv(command[0], command)  # noqa: S606 - that is what it is for
         except OSError as error:
             os.write(2, f"{command[0]} can't be run: {error.strerror}\n".encode())
     os._exit(_NOT_STARTED)

@@ -204,7 +204,7 @@ class Manager:
         return balance.Balance(
             self._shards,
             [self._election(f"{self._settings.lease}-{shard.number}", shard.gate, news) for shard in self._shards.all],
-            self._election(self._settings.lease, gate.Gate()),
+            self._election(self._settings.lease, self._shards.division, news, f"{len(self._shards.all)} shards"),
             timing=self._settings.timing,
             drain=self._settings.drain,
             taken=self._on_taken,
@@ -214,16 +214,17 @@ class Manager:
             is_stopping=stopping.done,
         )
 
-    def _election(self, name: str, at: gate.Gate, news: asyncio.Event | None = None) -> election.Election:
+    def _election(
+        self, name: str, at: gate.Gate, news: asyncio.Event | None = None, identity: str = ""
+    ) -> election.Election:
         settings = self._settings
         return election.Election(
             self._client,
             at,
             namespace=settings.namespace,
             name=name,
-            identity=settings.identity,
+            identity=identity or settings.identity,
             timing=settings.timing,
-            shards=str(settings.shards) if self._shards.are_many else "",
             news=news,
         )
 

@@ -182,6 +182,16 @@ def test_a_record_left_pending_by_an_own_run_is_unlocked_at_once(pending: str) -
     assert ["Call"] == kinds_of(release)
 
 
+def test_what_a_lost_process_left_pending_is_not_touched_before_its_helm_is_surely_over() -> None:
+    """Law 7: another's interrupted work is taken over only after a full lease's duration."""
+    pending = states.record(status="pending-upgrade", description="Preparing upgrade")
+    release = states.settled(record=pending, settles_in=9.0)
+
+    assert ("record_is_not_stuck", "Interrupted") == stand(release)
+    assert [] == kinds_of(release)
+    assert 9.0 == decide(release).standing.verdict.again  # type: ignore[union-attr]
+
+
 def test_somebody_elses_live_helm_gets_its_time() -> None:
     foreign = states.record(status="pending-upgrade", revision=2, modified=states.NOW - 5)
     fresh = states.settled(record=foreign)
