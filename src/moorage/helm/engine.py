@@ -89,6 +89,7 @@ class Engine:
         self._runs = runs.Runs(world, served, helm, self.job, user, work)
         self.operations, self.guards = self._runs.operations, self._runs.guards
         self._compared: dict[meta.ObjectRef, tuple[str, str, tuple[str, ...]]] = {}
+        self._named: dict[Hashable, frozenset[meta.ObjectRef]] = {}  # of which objects each has something remembered
 
     async def stop(self) -> None:
         """Close sources and watches."""
@@ -101,6 +102,7 @@ class Engine:
         for each in self._lookups.all:
             each.forget(key)
         self._watches.leave(key)
+        self._remember(key, ())
 
     # --- observing -------------------------------------------------------------------------------
 
@@ -234,8 +236,10 @@ class Engine:
         if view is None or isinstance(loaded, observed.Failed):
             return observed.not_yet("objects")
         if loaded.value is None or key is None:
+            self._remember(request.key, ())
             return observed.Fresh(())
         items = [item.ref for item in loaded.value.seen.inventory if not item.hook]
+        self._remember(request.key, items)
         caches: dict[tuple[str, str], kube_cache.Cache[Any]] = {}
         missing: observed.Failed | None = None
         for kind_key in {(ref.api_version, ref.kind) for ref in items}:  # all are asked for before any is waited for
@@ -255,6 +259,15 @@ class Engine:
         looks.done()
         children = tuple(child for child in found if child is not None)
         return observed.Fresh(children) if len(children) == len(found) else observed.not_yet("objects")
+
+    def _remember(self, key: Hashable, refs: Iterable[meta.ObjectRef]) -> None:
+        """These objects alone: what is kept of others goes."""
+        named = frozenset(refs)
+        for ref in self._named.pop(key, frozenset()) - named:
+            self._compared.pop(ref, None)
+            self._runs.forget(ref)
+        if named:
+            self._named[key] = named
 
     def _child(
         self, looks: _Looks, view: watches.NamespaceView, ref: meta.ObjectRef, cache: kube_cache.Cache[Any]

@@ -341,7 +341,7 @@ class Controller(Generic[kind.O, kind.S]):
         return memory
 
     def _forget(self, key: kind.Key) -> None:
-        self._keys.forget(key)
+        self._keys.drop(key)
         self._memories.pop(key, None)
         self._world.tasks.forget(key)
         self._metrics.forget(*key)

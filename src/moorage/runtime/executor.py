@@ -273,6 +273,7 @@ class Executor(Generic[kind.O]):
                 timeout=self._world.gate.timeout(15.0),
             )
             own.deleted(deletion)
+        self._world.verified.forget(ref.uid)
         return decision.Ok()
 
     async def _evict(self, action: decision.Evict) -> decision.Outcome:

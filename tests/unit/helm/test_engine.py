@@ -1,0 +1,43 @@
+"""What the engine remembers of objects ends with their release."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from moorage.helm import engine, runs
+from moorage.kube import cache as kube_cache
+from moorage.kube import client as kube_client
+from moorage.runtime import gate, kind
+from tests.unit.runtime.fake_api import FakeApi
+
+from . import release_states as states
+
+NOTHING: Any = None
+
+
+async def test_what_is_remembered_of_an_object_ends_with_its_place_in_a_release() -> None:
+    """When it leaves the chart, and when the whole release goes; that of others stays."""
+    client = kube_client.Client(FakeApi())
+    world = kind.World(client, kube_cache.Caches(client), gate.Gate(), lambda *_, **__: None)
+    it = engine.Engine(
+        world, helm=NOTHING, store=NOTHING, chart_source=NOTHING, request=NOTHING, user=lambda namespace: namespace
+    )
+    other = states.config_map("other")
+    for ref in (states.DEPLOYMENT, states.SERVICE, other):
+        it._compared[ref] = ("1", "2", ())
+        it._runs.settled[ref] = frozenset({"spec"})
+        it._runs.given_up[ref] = runs.GivenUp("1", "2", "no", 0.0)
+    it._remember("one", (states.DEPLOYMENT, states.SERVICE))
+    it._remember("two", (other,))
+
+    def kept() -> list[set[Any]]:
+        return [set(each) for each in (it._compared, it._runs.settled, it._runs.given_up)]
+
+    it._remember("one", (states.SERVICE,))
+    assert [{states.SERVICE, other}] * 3 == kept()
+    it.forget("one")
+    assert [{other}] * 3 == kept()
+    it.forget("two")
+    assert [set()] * 3 == kept()
+    assert {} == it._named
+    await it.stop()
