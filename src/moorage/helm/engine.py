@@ -109,6 +109,8 @@ class Engine:
     def observe(self, request: Request, now: float, *, entitled: bool) -> seen.ReleaseSeen:
         """What is seen of the release. Without rights in its namespace nothing there is looked at."""
         view = self._watches.enter(request.target.namespace, request.key) if entitled else None
+        if view is None:
+            self._watches.leave(request.key)  # what may not be watched is not asked for again and again
         held = self._claim(request, view)
         record_key = self._record_key(request, view)
         loaded = self._record(request, view, record_key)

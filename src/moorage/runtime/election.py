@@ -129,6 +129,7 @@ class Election:
         self._seen_at = 0.0
         self._missing_at: float | None = None
         self._version = ""
+        self._ear: ear.Ear[Lease] | None = None
         self.asked: Ask | None = None
         """The latest wish of another for this lease, as last read."""
         gate.open_until(None)
@@ -172,8 +173,17 @@ class Election:
     @contextlib.asynccontextmanager
     async def listening(self) -> AsyncIterator[None]:
         """Hear in here of what becomes of the lease."""
-        async with ear.listening(self._client, kinds.LEASE, self._namespace, self._name, Lease, self._hear):
-            yield
+        hearing = ear.listening(self._client, kinds.LEASE, self._namespace, self._name, Lease, self._hear)
+        async with hearing as self._ear:
+            try:
+                yield
+            finally:
+                self._ear = None
+
+    @property
+    def is_deaf(self) -> bool:
+        """Whether the lease should be heard of, and is not."""
+        return self._ear is not None and self._ear.deaf
 
     def _hear(self, lease: Lease | None) -> None:
         before = self._seen.holder_identity if self._seen else None

@@ -135,6 +135,7 @@ class Manager:
                 among=self._shards,
             )
         self._workers = workers.Workers(self._keys, self._reconcile, self._deadline, count=settings.workers)
+        self._elections: list[election.Election] = []
         self._synced = False
         self._began = time.monotonic()
 
@@ -218,7 +219,7 @@ class Manager:
         self, name: str, at: gate.Gate, news: asyncio.Event | None = None, identity: str = ""
     ) -> election.Election:
         settings = self._settings
-        return election.Election(
+        made = election.Election(
             self._client,
             at,
             namespace=settings.namespace,
@@ -227,6 +228,8 @@ class Manager:
             timing=settings.timing,
             news=news,
         )
+        self._elections.append(made)
+        return made
 
     def _on_taken(self, shard: shards.Shard) -> None:
         if self._shards.are_many:
@@ -317,7 +320,7 @@ class Manager:
         self.metrics.shards.set(sum(shard.held and shard.gate.is_open for shard in self._shards.all))
         self.metrics.paused.set(not self._world.pressure.room(0))
         self.metrics.running.set(self._world.tasks.running)
-        self.metrics.unhealthy.set(len(self._caches.healthy()))
+        self.metrics.unhealthy.set(len(self._caches.healthy()) + sum(each.is_deaf for each in self._elections))
         return self.metrics
 
 

@@ -4,15 +4,43 @@ from __future__ import annotations
 
 from typing import Any
 
-from moorage.helm import engine, runs
+from moorage.helm import engine, runs, seen, status
 from moorage.kube import cache as kube_cache
 from moorage.kube import client as kube_client
 from moorage.runtime import gate, kind
-from tests.unit.runtime.fake_api import FakeApi
+from tests.unit.runtime.fake_api import FakeApi, until
 
 from . import release_states as states
 
 NOTHING: Any = None
+
+
+async def test_without_rights_nothing_is_watched_in_a_namespace() -> None:
+    """Neither before they come nor after they have gone: the server would only refuse, again and again."""
+    client = kube_client.Client(FakeApi())
+    world = kind.World(client, kube_cache.Caches(client), gate.Gate(), lambda *_, **__: None)
+    it = engine.Engine(
+        world, helm=NOTHING, store=NOTHING, chart_source=NOTHING, request=NOTHING, user=lambda namespace: namespace
+    )
+    request = engine.Request(
+        key="one",
+        owner=states.OWNER,
+        target=states.TARGET,
+        policy=seen.Policy(),
+        wanted=states.WANTED,
+        status=status.HelmStatus(),
+        reconcile_at="",
+        generation=1,
+        leaving=False,
+        values=None,
+    )
+    assert seen.NO_RIGHTS == it.observe(request, states.NOW, entitled=False).claim.reason  # type: ignore[union-attr]
+    assert [] == world.caches.all()
+    it.observe(request, states.NOW, entitled=True)
+    assert {states.TARGET.namespace} == {cache.scope.namespace for cache in world.caches.all()}
+    it.observe(request, states.NOW, entitled=False)
+    await until(lambda: not world.caches.all())
+    await it.stop()
 
 
 async def test_what_is_remembered_of_an_object_ends_with_its_place_in_a_release() -> None:

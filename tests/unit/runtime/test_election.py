@@ -311,11 +311,13 @@ async def test_who_may_not_watch_finds_a_release_at_the_next_look(api: FakeApi, 
     api.before = refuse
     second = Candidate(api, clock, "b")
     await clock.run(5)
+    assert second.election.is_deaf, "which the metrics tell"
     first.task.cancel()
     await first.election.release()
     await clock.run(TIMING.retry * 1.2)
     assert second.gate.is_open
     await second.stop()
+    assert not second.election.is_deaf
 
 
 async def test_a_lease_that_cannot_be_read_by_the_watch_wakes_nobody(api: FakeApi, clock: Clock) -> None:
