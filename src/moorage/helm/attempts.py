@@ -14,6 +14,7 @@ from .seen import ReleaseSeen
 
 MINUTE = 60.0
 RUN_DEADLINE = 10 * MINUTE
+LONGEST_DELAY = 5 * MINUTE
 
 
 def failure(r: ReleaseSeen) -> tuple[str, str] | None:
@@ -40,7 +41,7 @@ def wait_for_retry(r: ReleaseSeen, action: str) -> Wait | None:
     if last.action != action or not last.retry_at or (action == "upgrade" and last.digest != r.desired):
         return None
     left = conditions.epoch(last.retry_at) - r.now
-    if left <= 0:
+    if not 0 < left <= LONGEST_DELAY + conditions.SKEW:  # of a time that far away a clock was set back since
         return None
     message = f"{last.message}; tried again at {last.retry_at}"
     return Wait(failures.FailureKind.of(last.reason), message, on="time", within=60 * MINUTE, again=left)

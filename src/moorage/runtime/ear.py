@@ -38,7 +38,7 @@ async def listening(
 ) -> AsyncIterator[Ear[T]]:
     """Call `told` with each new state in here, and with None when the object is deleted."""
     scope = watch.Scope(resource, namespace, name=name)
-    ear = Ear(scope, told)
+    ear: Ear[T] = Ear(scope, told)
     task = asyncio.create_task(watch.Reflector(client, scope, model, ear).run(), name=f"hear of {scope}")
     try:
         yield ear

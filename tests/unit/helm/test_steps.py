@@ -130,6 +130,20 @@ def test_a_transient_failure_is_noted_and_tried_again_later() -> None:
     assert ["Remember", "Patch", "Run"] == kinds_of(later)
 
 
+def test_a_clock_that_was_set_back_holds_no_try_up() -> None:
+    """Nobody notes a time further away than the longest delay: one that is was noted by another clock."""
+    attempt = msgspec.structs.replace(
+        states.ATTEMPT, reason="Forbidden", message="no", retry_at=conditions.timestamp(states.NOW + 86400)
+    )
+    release = states.nothing(status=status.HelmStatus(attempt=attempt))
+    lagging = states.settled(
+        task=tasks.Ended("release.upgrade", "a1", states.NOW + 86400, decision.Ok(1)), record=None, children=()
+    )
+
+    assert ["Remember", "Patch", "Run"] == kinds_of(release)
+    assert "ReadingRecord" != stand(lagging)[1]
+
+
 def test_delays_between_tries_grow_and_are_capped() -> None:
     delays = []
     for tries in (1, 2, 3, 20):
