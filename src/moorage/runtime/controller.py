@@ -163,7 +163,7 @@ class Controller(Generic[kind.O, kind.S]):
         await self._say_failed(key, Reason.DEADLINE_EXCEEDED, message)
 
     async def _failed(self, key: kind.Key, error: BaseException) -> None:
-        log.error("reconcile failed", kind=key[0], namespace=key[1], name=key[2], exc_info=error)
+        failure.tell("reconcile failed", error, kind=key[0], namespace=key[1], name=key[2])
         self._metrics.reconciles.labels(key[0], Reason.INTERNAL_ERROR.value).inc()
         self._keys.rest(key)
         await self._say_failed(key, Reason.INTERNAL_ERROR, failure.words(error))

@@ -12,7 +12,6 @@ import time
 from typing import Any, Generic
 
 import msgspec
-import structlog
 
 from moorage.api import conditions, kinds, meta
 from moorage.kube import client as kube_client
@@ -20,8 +19,6 @@ from moorage.kube import errors
 
 from . import decision, failure, gate, kind, status
 from .reasons import Reason
-
-log = structlog.get_logger(__name__)
 
 ACTION_LIMIT = 30.0
 """Seconds that one action with its guards may take; one request of it 15 s."""
@@ -120,7 +117,7 @@ class Executor(Generic[kind.O]):
                 return decision.Refused(Reason.NOT_LEADING, str(error))
             case TimeoutError():
                 return decision.Unknown(f"{action.why}: no answer within {ACTION_LIMIT:g} s")
-        log.error("action failed", action=type(action).__name__, why=action.why, exc_info=error)
+        failure.tell("action failed", error, action=type(action).__name__, why=action.why)
         return decision.Unknown(f"{action.why}: {failure.words(error)}")
 
     def _though_done(self, error: Exception, action: decision.Action) -> decision.Unknown:

@@ -29,6 +29,7 @@ from . import (
     controller,
     election,
     events,
+    failure,
     gate,
     health,
     kind,
@@ -163,7 +164,7 @@ class Manager:
         closing = [each.kind.stop() for each in self._controllers.values()]
         for failed in await asyncio.gather(*closing, return_exceptions=True):
             if failed is not None:
-                log.error("kind not closed", exc_info=failed)
+                failure.tell("kind not closed", failed)
         await self._caches.stop()
         if probes:
             await probes.stop()
@@ -294,8 +295,8 @@ class Manager:
             for each in self._controllers.values():
                 try:
                     each.look_for_unreadable()
-                except Exception:
-                    log.exception("not looked for the unreadable", kind=each.kind.resource.kind)
+                except Exception as error:
+                    failure.tell("not looked for the unreadable", error, kind=each.kind.resource.kind)
             await asyncio.sleep(LOOK_EVERY)
 
     def _enqueue(self, key: Hashable, *, backlog: bool = False) -> None:

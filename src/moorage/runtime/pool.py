@@ -13,12 +13,8 @@ import time
 from collections.abc import Awaitable, Callable, Hashable
 from typing import TypeAlias
 
-import structlog
-
 from . import decision, failure, gate, lifecycle, tasks
 from .reasons import Reason
-
-log = structlog.get_logger(__name__)
 
 Work: TypeAlias = Callable[[], Awaitable[decision.Outcome]]
 
@@ -115,7 +111,7 @@ class Tasks:
                 return decision.Unknown(f"{task} did not end within {deadline:g} s and was stopped")
             return decision.Unknown(f"{task} failed: {failure.words(error)}")
         except Exception as error:
-            log.exception("task failed", lane=lane, task=task)
+            failure.tell("task failed", error, lane=lane, task=task)
             return decision.Unknown(f"{task} failed: {failure.words(error)}")
 
     def _ended(self, lane: str, task: str, attempt: str, key: Hashable, handle: asyncio.Task[decision.Outcome]) -> None:
