@@ -35,6 +35,7 @@ from . import (
     telling,
 )
 from . import unreadable as unreadables
+from .others import OPERATOR
 from .reasons import Reason
 
 log = structlog.get_logger(__name__)
@@ -205,6 +206,10 @@ class Controller(Generic[kind.O, kind.S]):
         if obj.metadata.deleting and self.kind.finalizer not in obj.metadata.finalizers:
             self._forget(key)  # what is left to do is another's
             return
+        if (other := self._world.others.whose(key, obj, self.kind.placement)) and not await self._taken_over(
+            key, obj, other
+        ):
+            return
         memory = self._remember(key, obj)
         made = self._decide(obj, now)
         writer = executor.Executor(self.kind, self._world, obj)
@@ -235,6 +240,22 @@ class Controller(Generic[kind.O, kind.S]):
             wrote=wrote,
             seconds=time.monotonic() - begun,
         )
+
+    async def _taken_over(self, key: kind.Key, obj: kind.O, other: str) -> bool:
+        """Whether a look at an object of another installation goes on, as that is gone; else it is left alone."""
+        others = self._world.others
+        if not others.is_gone(other, key):
+            if others.leave(key, other, self.kind.placement(obj)):
+                self._drop(key)
+                self._note((telling.of_other(self.kind.resource.ref(*obj.metadata.key, obj.metadata.uid), other),))
+                log.warning("left to another installation", kind=key[0], namespace=key[1], name=key[2], operator=other)
+            return False
+        if marked := OPERATOR in obj.metadata.annotations:
+            log.info("taken over", kind=key[0], namespace=key[1], name=key[2], operator=other)
+            await executor.Executor(self.kind, self._world, obj).take_over(other)
+            self._keys.again(key)
+        others.forget(key)
+        return not marked
 
     def _decide(self, obj: kind.O, now: float) -> decision.Decision:
         return decision.decide(
@@ -341,6 +362,12 @@ class Controller(Generic[kind.O, kind.S]):
         return memory
 
     def _forget(self, key: kind.Key) -> None:
+        """The object is gone, or another process' of ours."""
+        self._world.others.forget(key)
+        self._drop(key)
+
+    def _drop(self, key: kind.Key) -> None:
+        """Nothing is kept for it any more."""
         self._keys.drop(key)
         self._memories.pop(key, None)
         self._world.tasks.forget(key)

@@ -17,7 +17,7 @@ from moorage.api import conditions, kinds, meta
 from moorage.kube import client as kube_client
 from moorage.kube import errors
 
-from . import decision, failure, gate, kind, status
+from . import decision, failure, gate, kind, others, status
 from .reasons import Reason
 
 ACTION_LIMIT = 30.0
@@ -152,6 +152,16 @@ class Executor(Generic[kind.O]):
 
     # --- the reconciled object itself ----------------------------------------------------------------------------
 
+    async def take_over(self, other: str) -> None:
+        """Have the object bear our name in place of another's. Raises Conflict when that is not there any more."""
+        where = f"/metadata/annotations/{others.OPERATOR.replace('/', '~1')}"
+        ops: list[dict[str, Any]] = [
+            {"op": "test", "path": "/metadata/uid", "value": self._obj.metadata.uid},
+            {"op": "test", "path": where, "value": other},
+            {"op": "replace", "path": where, "value": self._world.others.mine},
+        ]
+        await self._patch_self(ops)
+
     async def _edit_finalizer(self, *, present: bool) -> decision.Outcome:
         fresh = self._current()
         have, mine = list(fresh.metadata.finalizers), self._kind.finalizer
@@ -164,7 +174,13 @@ class Executor(Generic[kind.O]):
             {"op": "test", "path": where, "value": have or None},  # null: there are none
             {"op": "add", "path": where, "value": wanted} if wanted else {"op": "remove", "path": where},
         ]
-        resource, (namespace, name) = self._kind.resource, fresh.metadata.key
+        if present and self._world.others.mine:
+            ops += _named(fresh.metadata.annotations, self._world.others.mine)
+        await self._patch_self(ops)
+        return decision.Ok()
+
+    async def _patch_self(self, ops: list[dict[str, Any]]) -> None:
+        resource, (namespace, name) = self._kind.resource, self._obj.metadata.key
         async with self._world.own_write(resource, namespace, name) as own:
             written = await self._world.client.patch_json(
                 resource,
@@ -176,7 +192,6 @@ class Executor(Generic[kind.O]):
                 timeout=self._world.gate.timeout(15.0),
             )
             self._took_self(own, written)
-        return decision.Ok()
 
     def _took_self(self, own: kind.OwnWrite, written: msgspec.Raw) -> None:
         left = msgspec.json.decode(written, type=meta.Partial).metadata
@@ -326,6 +341,17 @@ class Executor(Generic[kind.O]):
             deadline=action.deadline,
             through=self._world.gate,
         )
+
+
+def _named(there: dict[str, str], operator: str) -> list[dict[str, Any]]:
+    """The operations by which an object bears the name of who looks after it."""
+    where = "/metadata/annotations"
+    if there:
+        return [{"op": "add", "path": f"{where}/{others.OPERATOR.replace('/', '~1')}", "value": operator}]
+    return [
+        {"op": "test", "path": where, "value": None},
+        {"op": "add", "path": where, "value": {others.OPERATOR: operator}},
+    ]
 
 
 def _planned(made: decision.Decision) -> list[tuple[str, decision.AnyAction]]:

@@ -119,6 +119,7 @@ class Manager:
             pressure=slack,
             traces=traces,
             task_limit=settings.task_limit,
+            operator=f"{settings.namespace}/{settings.lease}" if settings.elect else "",
         )
         self._recorder = events.Recorder(client, self._gate, instance=settings.identity, wanted=settings.events)
         shared = lanes.Lanes()
@@ -165,6 +166,7 @@ class Manager:
         for failed in await asyncio.gather(*closing, return_exceptions=True):
             if failed is not None:
                 failure.tell("kind not closed", failed)
+        await self._world.others.stop()
         await self._caches.stop()
         if probes:
             await probes.stop()
@@ -321,6 +323,7 @@ class Manager:
         self.metrics.shards.set(sum(shard.held and shard.gate.is_open for shard in self._shards.all))
         self.metrics.paused.set(not self._world.pressure.room(0))
         self.metrics.running.set(self._world.tasks.running)
+        self.metrics.left.set(len(self._world.others))
         self.metrics.unhealthy.set(len(self._caches.healthy()) + sum(each.is_deaf for each in self._elections))
         return self.metrics
 

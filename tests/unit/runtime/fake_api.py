@@ -288,7 +288,7 @@ def _merge(old: Any, patch: Any) -> Any:
 def _json_patch(live: Object, ops: list[Object]) -> Object:
     made: Object = msgspec.json.decode(msgspec.json.encode(live))
     for op in ops:
-        *parents, last = op["path"].strip("/").split("/")
+        *parents, last = (part.replace("~1", "/") for part in op["path"].strip("/").split("/"))
         holder = made
         for name in parents:
             holder = holder[name]
