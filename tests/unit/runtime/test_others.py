@@ -176,6 +176,16 @@ async def test_what_nobody_has_taken_yet_is_theirs_where_they_are_at_work(
     assert [MINE] * 3 == [mark(api, name) for name in ("one", "two", "three")]
 
 
+async def test_of_what_nobody_can_read_the_one_tells_whose_it_is(api: FakeApi, bench: gadgets.Bench) -> None:
+    await api.put("gadgets", "one", {"metadata": {"annotations": {others.OPERATOR: THEIRS}}, "spec": {"size": "many"}})
+    await until(lambda: bench.kinds[0].caches[0].unreadable)
+    bench.controllers[0].look_for_unreadable()
+    await bench.turn()
+
+    assert [] == api.writes()
+    assert [] == bench.controllers[0]._unreadable.news()
+
+
 @pytest.mark.parametrize("name", ["", "nobody", "a/b/c", "../x", "ns/..", "NS/moorage"])
 async def test_a_name_that_nobody_can_have_is_nobody_s(api: FakeApi, name: str) -> None:
     """Whoever may edit the object may write anything there; it becomes part of no request."""
