@@ -105,7 +105,7 @@ def test_a_failed_uninstall_is_tried_again_later() -> None:
         revision=1,
         tries=1,
         reason="Forbidden",
-        retry_at="2099-01-01T00:00:00Z",
+        retry_at=conditions.timestamp(states.NOW + 100),
     )
 
     assert ("Forbidden", []) == leave(states.settled(status=status.HelmStatus(attempt=attempt)))

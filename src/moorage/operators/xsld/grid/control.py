@@ -124,7 +124,7 @@ def what_was_asked_shows(seen: Seen) -> Verdict:
 
 def _unanswered(seen: Seen) -> bool:
     """What got no answer may still be carried out for a while, and is not asked again in that."""
-    return seen.now - conditions.epoch(seen.status.asked_at) > seen.limits.unanswered_seconds
+    return conditions.age(seen.status.asked_at, seen.now) > seen.limits.unanswered_seconds
 
 
 def _superseded(seen: Seen) -> bool:
