@@ -206,9 +206,9 @@ class Controller(Generic[kind.O, kind.S]):
         if obj.metadata.deleting and self.kind.finalizer not in obj.metadata.finalizers:
             self._forget(key)  # what is left to do is another's
             return
-        if (other := self._world.others.whose(key, obj, self.kind.placement)) and not await self._taken_over(
-            key, obj, other
-        ):
+        others = self._world.others
+        plainly_ours = obj.metadata.annotations.get(OPERATOR, "") == others.mine and not len(others)
+        if others.mine and not plainly_ours and not await self._is_ours(key, obj):
             return
         memory = self._remember(key, obj)
         made = self._decide(obj, now)
@@ -241,21 +241,28 @@ class Controller(Generic[kind.O, kind.S]):
             seconds=time.monotonic() - begun,
         )
 
-    async def _taken_over(self, key: kind.Key, obj: kind.O, other: str) -> bool:
-        """Whether a look at an object of another installation goes on, as that is gone; else it is left alone."""
+    async def _is_ours(self, key: kind.Key, obj: kind.O) -> bool:
+        """Whether the look goes on: not at an object of another installation, before that is gone for good.
+
+        What is looked after bears the name of who does it; one that has lost it, or never had it, is claimed.
+        """
         others = self._world.others
-        if not others.is_gone(other, key):
+        marked = obj.metadata.annotations.get(OPERATOR, "")
+        other = "" if marked == others.mine else others.whose(key, obj, self.kind.placement)
+        if other and not others.is_gone(other, key):
             if others.leave(key, other, self.kind.placement(obj)):
                 self._drop(key)
                 self._note((telling.of_other(self.kind.resource.ref(*obj.metadata.key, obj.metadata.uid), other),))
                 log.warning("left to another installation", kind=key[0], namespace=key[1], name=key[2], operator=other)
             return False
-        if marked := OPERATOR in obj.metadata.annotations:
+        if other:
             log.info("taken over", kind=key[0], namespace=key[1], name=key[2], operator=other)
-            await executor.Executor(self.kind, self._world, obj).take_over(other)
-            self._keys.again(key)
         others.forget(key)
-        return not marked
+        if marked == others.mine or not (marked or self.kind.finalizer in obj.metadata.finalizers):
+            return True  # it gets its name together with its finalizer
+        await executor.Executor(self.kind, self._world, obj).take_over(marked)
+        self._keys.again(key)
+        return False
 
     def _decide(self, obj: kind.O, now: float) -> decision.Decision:
         return decision.decide(

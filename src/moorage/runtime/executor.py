@@ -27,6 +27,9 @@ PASS_LIMIT = 60.0
 """Seconds after which a pass begins no more actions, so that no object keeps a worker."""
 
 
+_OPERATOR = f"/metadata/annotations/{others.OPERATOR.replace('/', '~1')}"
+
+
 class Executor(Generic[kind.O]):
     """The writing half of one pass over one object."""
 
@@ -153,14 +156,12 @@ class Executor(Generic[kind.O]):
     # --- the reconciled object itself ----------------------------------------------------------------------------
 
     async def take_over(self, other: str) -> None:
-        """Have the object bear our name in place of another's. Raises Conflict when that is not there any more."""
-        where = f"/metadata/annotations/{others.OPERATOR.replace('/', '~1')}"
-        ops: list[dict[str, Any]] = [
-            {"op": "test", "path": "/metadata/uid", "value": self._obj.metadata.uid},
-            {"op": "test", "path": where, "value": other},
-            {"op": "replace", "path": where, "value": self._world.others.mine},
-        ]
-        await self._patch_self(ops)
+        """Have the object bear our name in place of another's, or of none. Raises Conflict when that is not so."""
+        there = self._obj.metadata.annotations
+        ops: list[dict[str, Any]] = [{"op": "test", "path": "/metadata/uid", "value": self._obj.metadata.uid}]
+        if there:
+            ops.append({"op": "test", "path": _OPERATOR, "value": other or None})
+        await self._patch_self([*ops, *_named(there, self._world.others.mine)])
 
     async def _edit_finalizer(self, *, present: bool) -> decision.Outcome:
         fresh = self._current()
@@ -347,7 +348,7 @@ def _named(there: dict[str, str], operator: str) -> list[dict[str, Any]]:
     """The operations by which an object bears the name of who looks after it."""
     where = "/metadata/annotations"
     if there:
-        return [{"op": "add", "path": f"{where}/{others.OPERATOR.replace('/', '~1')}", "value": operator}]
+        return [{"op": "add", "path": _OPERATOR, "value": operator}]
     return [
         {"op": "test", "path": where, "value": None},
         {"op": "add", "path": where, "value": {others.OPERATOR: operator}},

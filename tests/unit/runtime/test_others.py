@@ -89,6 +89,20 @@ async def test_who_sets_the_finalizer_writes_its_name_beside_it(
     assert ["finalizers" in str(w.body) for w in api.writes()] == [True, False], "and then the status"
 
 
+@pytest.mark.parametrize("annotations", [{}, {"metadata": {"annotations": {"a": "b"}}}])
+async def test_what_has_lost_its_name_is_claimed(
+    api: FakeApi, bench: gadgets.Bench, annotations: dict[str, Any]
+) -> None:
+    """As when somebody has given it free, or an earlier version has set the finalizer."""
+    await api.put("gadgets", "one", {"metadata": {"finalizers": [FINALIZER], **annotations.get("metadata", {})}})
+    await until(lambda: len(bench.keys))
+    await bench.turn()
+
+    assert MINE == mark(api)
+    assert ("True", "Ready") == bench.conditions["Ready"]
+    assert 2 == len(api.writes())
+
+
 async def test_what_bears_the_name_of_one_that_works_is_left_alone_and_said_once(
     api: FakeApi, bench: gadgets.Bench, clock: Clock
 ) -> None:
