@@ -15,13 +15,17 @@ from . import release_states as states
 NOTHING: Any = None
 
 
+def made(world: kind.World) -> engine.Engine:
+    """One that never gets to ask for a chart."""
+    given = dict.fromkeys(("helm", "store", "chart_source", "request", "work", "place"), NOTHING)
+    return engine.Engine(world, user=lambda namespace: namespace, **given)
+
+
 async def test_without_rights_nothing_is_watched_in_a_namespace() -> None:
     """Neither before they come nor after they have gone: the server would only refuse, again and again."""
     client = kube_client.Client(FakeApi())
     world = kind.World(client, kube_cache.Caches(client), gate.Gate(), lambda *_, **__: None)
-    it = engine.Engine(
-        world, helm=NOTHING, store=NOTHING, chart_source=NOTHING, request=NOTHING, user=lambda namespace: namespace
-    )
+    it = made(world)
     request = engine.Request(
         key="one",
         owner=states.OWNER,
@@ -47,9 +51,7 @@ async def test_what_is_remembered_of_an_object_ends_with_its_place_in_a_release(
     """When it leaves the chart, and when the whole release goes; that of others stays."""
     client = kube_client.Client(FakeApi())
     world = kind.World(client, kube_cache.Caches(client), gate.Gate(), lambda *_, **__: None)
-    it = engine.Engine(
-        world, helm=NOTHING, store=NOTHING, chart_source=NOTHING, request=NOTHING, user=lambda namespace: namespace
-    )
+    it = made(world)
     other = states.config_map("other")
     for ref in (states.DEPLOYMENT, states.SERVICE, other):
         it._compared[ref] = ("1", "2", ())
