@@ -87,11 +87,9 @@ class Operator:
         return self._process.pid if self._process and self._process.poll() is None else 0
 
     def children(self) -> list[int]:
-        """The processes that it has started, which are helm's."""
-        try:
-            return [int(pid) for pid in Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()]
-        except (FileNotFoundError, ProcessLookupError):
-            return []
+        """The processes that it has started, which are helm's supervisors, and helm, which they have started."""
+        own = _children(self.pid)
+        return own + [pid for each in own for pid in _children(each)]
 
     def kill(self) -> list[int]:
         """kill -9, and nothing else; returns the children that it had."""
@@ -118,6 +116,13 @@ class Operator:
         code = self._process.wait(60)
         self._reader.join()
         return code
+
+
+def _children(pid: int) -> list[int]:
+    try:
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except (FileNotFoundError, ProcessLookupError):
+        return []
 
 
 def alive(pid: int) -> bool:

@@ -79,7 +79,7 @@ system:serviceaccount:{{ include "moorage.accounts" . }}:
 {{- end -}}
 {{- end -}}
 
-{{/* The names of all leases, as a JSON list; that of a single process is there always, as others look at it. */}}
+{{/* The names of all leases, as a JSON list; that of a single process is there always, as shards hold it together. */}}
 {{- define "moorage.leases" -}}
 {{- $names := list .Values.leaderElection.leaseName -}}
 {{- if gt (int .Values.leaderElection.shards) 1 -}}

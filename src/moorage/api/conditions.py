@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import functools
+import math
 import operator
 from collections.abc import Iterable
 from typing import Annotated, Literal
@@ -11,7 +12,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-__all__ = ["Condition", "Verdict", "epoch", "find", "merge", "timestamp"]
+__all__ = ["Condition", "Verdict", "age", "epoch", "find", "merge", "timestamp"]
 
 Verdict = Literal["True", "False", "Unknown"]
 
@@ -51,6 +52,10 @@ def find(conditions: Iterable[Condition], type_: str) -> Condition | None:
     return None
 
 
+SKEW = 60.0
+"""Seconds by which the clocks of those who write times down may differ."""
+
+
 def timestamp(epoch_seconds: float) -> str:
     """Epoch seconds as RFC 3339 in UTC with whole seconds, the form of metav1.Time."""
     return _format(int(epoch_seconds // 1))
@@ -72,3 +77,13 @@ def epoch(text: str) -> float:
     except ValueError:
         return 0.0
     return moment.timestamp() if moment.tzinfo is not None else 0.0
+
+
+def age(text: str, now: float) -> float:
+    """Seconds since a time that was written down, to decide by. `now` is in epoch seconds.
+
+    One that lies in the future was written by a clock that has been set back since, and says nothing: it counts as
+    long ago, or what is due then would be waited for until then.
+    """
+    passed = now - epoch(text)
+    return math.inf if passed < -SKEW else max(0.0, passed)

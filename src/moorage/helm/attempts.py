@@ -8,11 +8,13 @@ from moorage.api import conditions
 from moorage.runtime import decision, observed, tasks
 from moorage.runtime.decision import Wait
 
-from . import failures, status
+from . import failures, seen, status
+from .reasons import Reason
 from .seen import ReleaseSeen
 
 MINUTE = 60.0
 RUN_DEADLINE = 10 * MINUTE
+LONGEST_DELAY = 5 * MINUTE
 
 
 def failure(r: ReleaseSeen) -> tuple[str, str] | None:
@@ -39,10 +41,19 @@ def wait_for_retry(r: ReleaseSeen, action: str) -> Wait | None:
     if last.action != action or not last.retry_at or (action == "upgrade" and last.digest != r.desired):
         return None
     left = conditions.epoch(last.retry_at) - r.now
-    if left <= 0:
+    if not 0 < left <= LONGEST_DELAY + conditions.SKEW:  # of a time that far away a clock was set back since
         return None
     message = f"{last.message}; tried again at {last.retry_at}"
     return Wait(failures.FailureKind.of(last.reason), message, on="time", within=60 * MINUTE, again=left)
+
+
+def wait_for_former(r: ReleaseSeen) -> Wait | None:
+    """The wait for a helm of a former leader to be surely over, where its record says that it was at work."""
+    record = observed.value_of(r.record)
+    if record is None or record.status not in seen.PENDING or r.settles_in <= 0:
+        return None
+    message = f"revision {record.revision} was left {record.status} by a former process of moorage, which was lost"
+    return Wait(Reason.INTERRUPTED, message, on="time", within=MINUTE, again=r.settles_in)
 
 
 def begin(r: ReleaseSeen, action: str, digest: str, revision: int) -> status.Attempt:

@@ -1,9 +1,9 @@
 """The real helm binary, run as a child process. I/O.
 
 Observes nothing by itself; writes releases through helm and private files under its scratch folder. Each call has a
-deadline; helm is told an earlier one, so that it normally ends by its own hand. On cancellation and on the deadline
-it is stopped (see `process`); a helm that had to be killed leaves a pending release record, which
-`records.with_status` frees.
+deadline; helm is told an earlier one, so that it normally ends by its own hand. On cancellation, on the deadline, and
+when the gate closes through which it writes, it is stopped (see `process`); a helm that had to be killed leaves a
+pending release record, which `records.with_status` frees.
 
 No secret is on a command line, in the environment or in a file that this module makes: values go through stdin, the
 token stays in the file that the kubelet rotates, and registry passwords in a file that the caller owns.
@@ -27,12 +27,15 @@ import msgspec
 
 from moorage.helm import chart as chart_
 from moorage.helm import failures, postrender, process, redaction, scaling, values
+from moorage.runtime import gate
 
 __all__ = ["Capabilities", "Done", "Helm", "HelmFailed", "KubeAccess", "Pulled"]
 
 HelmFailed = failures.HelmFailed
 MAX_ARGUMENT, MAX_NAMES = 100_000, 1_500_000  # bytes
 SETTLING = 0.9  # helm's own timeout as a share of the call's, so that it can write its record before it is stopped
+_WRITES = frozenset({"install", "upgrade", "rollback", "uninstall"})
+_OPEN = gate.Gate()  # for whoever runs helm under no lease
 _PASSED_ON = ("PATH", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "TZ")
 
 
@@ -233,7 +236,9 @@ class Helm:
             env = self._environment(work, offline) | ({"HELM_KUBEASUSER": as_user} if as_user else {})
             if scaled:
                 env["HELM_PLUGINS"] = str(postrender.install(work, scaled))
-            ended = await process.run([self.path, *args], stdin=stdin, env=env, timeout=timeout, grace=self._grace)
+            ended = await process.run(
+                [self.path, *args], stdin=stdin, env=env, timeout=timeout, grace=self._grace, through=_gate(args)
+            )
         except OSError as error:
             missing = isinstance(error, FileNotFoundError | PermissionError)
             kind = failures.FailureKind.BINARY_MISSING if missing else failures.FailureKind.NO_SPACE
@@ -260,6 +265,12 @@ class Helm:
         if self._kube.context and not offline:
             env["HELM_KUBECONTEXT"] = self._kube.context
         return env
+
+
+def _gate(args: Sequence[str]) -> gate.Gate | None:
+    """The gate through which that command writes; one that only reads or renders may go on when it closes."""
+    writes = args[0] in _WRITES and not any(each.startswith("--dry-run") for each in args)
+    return gate.current(_OPEN) if writes else None
 
 
 def _write_kubeconfig(folder: Path, kube: KubeAccess) -> Path:

@@ -90,6 +90,7 @@ class Engine:
         self._runs = runs.Runs(world, served, helm, self.job, user, work)
         self.operations, self.guards = self._runs.operations, self._runs.guards
         self._compared: dict[meta.ObjectRef, tuple[str, str, tuple[str, ...]]] = {}
+        self._named: dict[Hashable, frozenset[meta.ObjectRef]] = {}  # of which objects each has something remembered
 
     async def stop(self) -> None:
         """Close sources and watches."""
@@ -102,12 +103,15 @@ class Engine:
         for each in self._lookups.all:
             each.forget(key)
         self._watches.leave(key)
+        self._remember(key, ())
 
     # --- observing -------------------------------------------------------------------------------
 
     def observe(self, request: Request, now: float, *, entitled: bool) -> seen.ReleaseSeen:
         """What is seen of the release. Without rights in its namespace nothing there is looked at."""
         view = self._watches.enter(request.target.namespace, request.key) if entitled else None
+        if view is None:
+            self._watches.leave(request.key)  # what may not be watched is not asked for again and again
         held = self._claim(request, view)
         record_key = self._record_key(request, view)
         loaded = self._record(request, view, record_key)
@@ -134,6 +138,7 @@ class Engine:
             leftovers=self._leftovers(request, view, held, loaded),
             hooks=hooks,
             task=self._world.tasks.state(request.target.lane),
+            settles_in=self._world.gate.settles_in,
         )
 
     def job(self, obj: Any) -> runs.Job:
@@ -243,8 +248,10 @@ class Engine:
         if view is None or isinstance(loaded, observed.Failed):
             return observed.not_yet("objects")
         if loaded.value is None or key is None:
+            self._remember(request.key, ())
             return observed.Fresh(())
         items = [item.ref for item in loaded.value.seen.inventory if not item.hook]
+        self._remember(request.key, items)
         caches: dict[tuple[str, str], kube_cache.Cache[Any]] = {}
         missing: observed.Failed | None = None
         for kind_key in {(ref.api_version, ref.kind) for ref in items}:  # all are asked for before any is waited for
@@ -264,6 +271,15 @@ class Engine:
         looks.done()
         children = tuple(child for child in found if child is not None)
         return observed.Fresh(children) if len(children) == len(found) else observed.not_yet("objects")
+
+    def _remember(self, key: Hashable, refs: Iterable[meta.ObjectRef]) -> None:
+        """These objects alone: what is kept of others goes."""
+        named = frozenset(refs)
+        for ref in self._named.pop(key, frozenset()) - named:
+            self._compared.pop(ref, None)
+            self._runs.forget(ref)
+        if named:
+            self._named[key] = named
 
     def _child(
         self, looks: _Looks, view: watches.NamespaceView, ref: meta.ObjectRef, cache: kube_cache.Cache[Any]

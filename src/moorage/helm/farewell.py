@@ -49,7 +49,7 @@ def release_is_uninstalled(it: HasRelease) -> Verdict:
     record = observed.value_of(r.record)
     if record is None:
         return DONE
-    if wait := attempts.wait_for_retry(r, "uninstall"):
+    if wait := attempts.wait_for_former(r) or attempts.wait_for_retry(r, "uninstall"):
         return wait
     attempt = attempts.begin(r, "uninstall", record.digest, record.revision)
     run = attempts.run(r, "release.uninstall", attempt, {})

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import time
 from collections.abc import Awaitable, Callable, Hashable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -320,8 +321,9 @@ class Lookups:
             description=failures.shorten(kept.said),
             digest=revision.labels.get(seen.DIGEST_LABEL, ""),
             attempt=revision.labels.get(seen.ATTEMPT_LABEL, ""),
-            updated=conditions.epoch(record.last_deployed) if record.last_deployed else 0.0,
-            modified=_modified(secret.metadata),
+            # a later one is of a clock that is wrong, or of somebody who wrote it: nothing is to wait for it
+            updated=min(time.time(), conditions.epoch(record.last_deployed) if record.last_deployed else 0.0),
+            modified=min(time.time(), _modified(secret.metadata)),
             inventory=tuple(item for item in named if _is_inside(item.ref, key.namespace)),
             outside=outside,
             failure=failures.classify(record.description).word if failed else "",

@@ -1,9 +1,11 @@
 """One child process under supervision. I/O.
 
 The child leads a process group of its own. On cancellation and on the deadline the group gets SIGTERM, and SIGKILL
-after a grace period; then the child is reaped. It also dies with its parent (law 7): an unsupervised helm would go on
-writing after the lease is lost. For that it must be started from a thread that lives as long as the process, as the
-event loop's usually does: the kernel ties the child to the thread.
+after a grace period; then the child is reaped. It also dies with its parent (law 7). For that it must be started from a
+thread that lives as long as the process, as the event loop's usually does: the kernel ties the child to the thread.
+
+One that writes is given the gate that its writes go through, and ends when that closes, whatever this process does
+meanwhile: an event loop that stands still loses its lease, and could stop nobody. So a `supervisor` stands between.
 """
 
 from __future__ import annotations
@@ -11,16 +13,29 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ctypes
+import errno
+import math
 import os
 import signal
-from collections.abc import Callable, Mapping, Sequence
+import struct
+import sys
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import msgspec
+
+from moorage.runtime import gate
+
+from . import supervisor
 
 __all__ = ["Ended", "die_with", "run"]
 
 MAX_OUTPUT = 64 << 20  # bytes of stdout kept
 MAX_STDERR = 1 << 20
+PUT_OFF_EVERY = 0.5
+"""Seconds between looks whether the gate stays open longer than the supervisor was told."""
+
 _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -44,8 +59,59 @@ class Ended(msgspec.Struct, frozen=True):
         return len(self.stdout) > MAX_OUTPUT
 
 
-async def run(argv: Sequence[str], *, stdin: bytes, env: Mapping[str, str], timeout: float, grace: float) -> Ended:
-    """Runs `argv` to its end, for at most `timeout` + `grace` seconds. Raises OSError when it can't be started."""
+async def run(
+    argv: Sequence[str],
+    *,
+    stdin: bytes,
+    env: Mapping[str, str],
+    timeout: float,
+    grace: float,
+    through: gate.Gate | None = None,
+) -> Ended:
+    """Runs `argv` to its end, for at most `timeout` + `grace` seconds. Raises OSError when it can't be started.
+
+    `through` is the gate that it writes through: at most `grace` seconds after that has closed it is gone.
+    """
+    if through is None:
+        return await _run(argv, stdin, env, timeout, grace, pass_fds=(), preexec_fn=die_with(os.getpid()))
+    if not os.access(argv[0], os.X_OK):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), argv[0])
+    async with _deadline(through) as reading:
+        supervised = [sys.executable, "-I", "-S", str(_SUPERVISOR)]
+        supervised += [str(reading), repr(through.closes_at), repr(grace), *argv]
+        return await _run(supervised, stdin, env, timeout, grace, pass_fds=(reading,))
+
+
+_SUPERVISOR = Path(supervisor.__file__)
+
+
+@contextlib.asynccontextmanager
+async def _deadline(through: gate.Gate) -> AsyncIterator[int]:
+    """A pipe on which the supervisor is told of each later deadline; yields the end to read from."""
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    telling = asyncio.create_task(_put_off(writing, through), name="helm's deadline")
+    try:
+        yield reading
+    finally:
+        telling.cancel()
+        os.close(reading)
+        os.close(writing)
+
+
+async def _put_off(writing: int, through: gate.Gate) -> None:
+    told = math.nan
+    while True:
+        if (closes_at := through.closes_at) != told:
+            told = closes_at
+            with contextlib.suppress(BrokenPipeError):  # it has just ended
+                os.write(writing, struct.pack("d", told))
+        await asyncio.sleep(PUT_OFF_EVERY)
+
+
+async def _run(
+    argv: Sequence[str], stdin: bytes, env: Mapping[str, str], timeout: float, grace: float, **start: Any
+) -> Ended:
     child = await asyncio.create_subprocess_exec(
         *argv,
         stdin=asyncio.subprocess.PIPE,
@@ -54,7 +120,7 @@ async def run(argv: Sequence[str], *, stdin: bytes, env: Mapping[str, str], time
         env=env,
         cwd=env.get("TMPDIR"),
         start_new_session=True,
-        preexec_fn=die_with(os.getpid()),
+        **start,
     )
     talk = asyncio.ensure_future(_talk(child, stdin))
     try:

@@ -52,6 +52,11 @@ class Reason(decision.Reason):
         "Somebody else's helm is at work for this release.",
         "the end of that helm is awaited, ten minutes at most; then its record is set to failed and moorage goes on",
     )
+    INTERRUPTED = (
+        "Interrupted",
+        "A former process of moorage was lost while its helm was at work for this release.",
+        "moorage goes on once nothing of that helm can be under way any more, a lease's duration after it took over",
+    )
     UNLOCKING = (
         "Unlocking",
         "The release was left pending by a helm that died; its record is set to failed.",

@@ -96,6 +96,11 @@ class Runs:
         """What acts in a release's namespace and nowhere else."""
         return self._world.client.as_(self._user(namespace))
 
+    def forget(self, ref: meta.ObjectRef) -> None:
+        """The object is no longer of a release."""
+        self.settled.pop(ref, None)
+        self.given_up.pop(ref, None)
+
     # --- long runs -------------------------------------------------------------------------------
 
     async def upgrade(self, obj: Any, args: dict[str, Any]) -> decision.Outcome:

@@ -190,6 +190,8 @@ class ReleaseSeen(msgspec.Struct, frozen=True, kw_only=True):
     leftovers: observed.Observed[tuple[Leftover, ...]]
     hooks: tuple[HookSeen, ...] = ()
     task: tasks.TaskState = None
+    settles_in: float = 0.0
+    """Seconds for which a helm of a former leader, who did not give the lease back, may still be at work."""
 
     @property
     def desired(self) -> str:

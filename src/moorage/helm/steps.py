@@ -20,7 +20,7 @@ from .seen import HasRelease, ReleaseSeen
 
 MINUTE = 60.0
 FOREIGN_HELM_MAY_TAKE = 10 * MINUTE
-RETRY_BASE, RETRY_CAP = 5.0, 5 * MINUTE
+RETRY_BASE, RETRY_CAP = 5.0, attempts.LONGEST_DELAY
 RECORD_LAG = 10.0
 """Seconds for which a watch may be behind a helm that has ended."""
 
@@ -97,7 +97,7 @@ def record_is_seen(it: HasRelease) -> Verdict:
     match r.task:
         case tasks.Ended(attempt=last.id, outcome=decision.Ok(), at=at) if last.action in ("upgrade", "rollback"):
             left = at + RECORD_LAG - r.now
-            if left > 0 and (record is None or record.revision < last.revision):
+            if 0 < left <= RECORD_LAG and (record is None or record.revision < last.revision):
                 message = f"revision {last.revision} is not seen yet"
                 return Wait(Reason.READING_RECORD, message, on="record", within=MINUTE, again=left, unseen=True)
     return DONE
@@ -126,7 +126,7 @@ def last_run_is_noted(it: HasRelease) -> Verdict:
 
 
 def record_is_not_stuck(it: HasRelease) -> Verdict:
-    """A record left pending by a helm that died is set to failed; somebody else's live helm gets its time."""
+    """A record left pending by a helm that died is set to failed; one that may be alive gets its time."""
     r = it.release
     record = observed.value_of(r.record)
     if record is None or record.status not in seen.PENDING:
@@ -145,6 +145,8 @@ def record_is_not_stuck(it: HasRelease) -> Verdict:
             again=FOREIGN_HELM_MAY_TAKE - age,
             since=conditions.timestamp(record.modified),
         )
+    if wait := attempts.wait_for_former(r):
+        return wait
     unlock = decision.Call(
         why="no helm works on it any more",
         operation="release.unlock",

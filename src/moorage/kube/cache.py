@@ -273,7 +273,9 @@ class Caches:
         return cache
 
     async def release(self, cache: Cache[Any]) -> None:
-        """Give a cache back; the last user's return ends its watch."""
+        """Give a cache back; the last user's return ends its watch. After `stop` it has ended already."""
+        if cache not in self._users:
+            return
         self._users[cache] -= 1
         if not self._users[cache]:
             del self._users[cache]

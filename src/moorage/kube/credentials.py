@@ -2,11 +2,16 @@
 
 Observes the kubeconfig files, the service account's files, and what exec plugins print. Writes nothing. What can go
 wrong: a file is missing or malformed, or a plugin fails; all of it is `CredentialsError`, never a bare OSError.
+
+The cluster's CA may be rotated while a process runs, as tokens and certificates are: it is read again with them, and
+when a server's certificate is not trusted. A new one that can't be used changes nothing.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import math
 import os
 import pathlib
 import ssl
@@ -20,6 +25,7 @@ __all__ = ["SERVICE_ACCOUNT", "Credentials", "InCluster", "Kubeconfig", "discove
 
 SERVICE_ACCOUNT = pathlib.Path("/var/run/secrets/kubernetes.io/serviceaccount")
 REREAD = 60.0  # seconds; the kubelet renews a projected token when a fifth of its life (at least 2 minutes) is left
+DISTRUST = 5.0  # seconds between readings because of certificates that are not trusted
 
 
 class Credentials:
@@ -33,8 +39,9 @@ class Credentials:
         self.namespace = namespace  # where the caller lives, or the context's default
         self.server_name = server_name  # the name to verify in the certificate, when not the host's
         self.proxy = proxy
-        self.generation = 0  # counts renewals of the client certificate; connections made before know the old one
+        self.generation = 0  # counts renewals of certificate or CA; connections made before know the old ones
         self._tls: ssl.SSLContext | None = None
+        self._distrusted_at = -math.inf
 
     def tls(self) -> ssl.SSLContext | None:
         """The one TLS context, or None for plain HTTP."""
@@ -53,9 +60,29 @@ class Credentials:
         """Read everything anew, after a 401. True when that is worth one more try."""
         return False
 
+    async def distrust(self, generation: int) -> bool:
+        """Read the CA anew, as the certificate of a server was not trusted by what was known at that generation.
+
+        True when another is known now, which is worth one more try.
+        """
+        if generation == self.generation and (now := time.monotonic()) - self._distrusted_at >= DISTRUST:
+            self._distrusted_at = now
+            await self.refresh()
+        return generation != self.generation
+
+    def _renew_tls(self) -> None:
+        """Trust and certificate have changed: new connections use the new ones, and only they are used again."""
+        if self._tls is None:
+            return
+        try:
+            self._tls = self._make_tls()
+        except errors.CredentialsError:  # half written, or malformed: what is known may still do
+            return
+        self.generation += 1
+
 
 class InCluster(Credentials):
-    """A pod's service account. The token file is re-read each minute, as the kubelet renews it."""
+    """A pod's service account. Its files are re-read each minute, as the kubelet renews them."""
 
     def __init__(
         self,
@@ -67,6 +94,7 @@ class InCluster(Credentials):
         self._folder = folder
         self._clock = clock
         self._token = ""
+        self._authority = b""
         self._read_at = 0.0
         super().__init__(server, namespace=self._text("namespace", default="default"))
         self._read_token()
@@ -87,23 +115,33 @@ class InCluster(Credentials):
         self._token = self._text("token")
         self._read_at = self._clock()
 
+    def _read(self) -> None:
+        self._read_token()
+        with contextlib.suppress(OSError):
+            if self._tls is not None and self._ca.read_bytes() != self._authority:
+                self._renew_tls()
+
+    @property
+    def _ca(self) -> pathlib.Path:
+        return self._folder / "ca.crt"
+
     def _make_tls(self) -> ssl.SSLContext:
-        path = self._folder / "ca.crt"
         try:
-            return ssl.create_default_context(cafile=str(path))
+            self._authority = self._ca.read_bytes()
+            return ssl.create_default_context(cafile=str(self._ca))
         except (OSError, ssl.SSLError) as error:
-            raise errors.CredentialsError(f"cluster CA {path} can't be loaded: {error}") from error
+            raise errors.CredentialsError(f"cluster CA {self._ca} can't be loaded: {error}") from error
 
     async def headers(self) -> Mapping[str, str]:
         """The bearer token, from a file read at most a minute ago."""
         if self._clock() - self._read_at >= REREAD:
-            self._read_token()
+            self._read()
         return {"Authorization": f"Bearer {self._token}"}
 
     async def refresh(self) -> bool:
         """True when the file holds another token than the one refused."""
         old = self._token
-        self._read_token()
+        self._read()
         return old != self._token
 
 
@@ -152,10 +190,8 @@ class Kubeconfig(Credentials):
         before = self._settings
         self._settings = await self._reader.read(anew=anew)
         self._read_at = self._clock()
-        renewed = (before.certificate, before.key) != (self._settings.certificate, self._settings.key)
-        if renewed and self._tls is not None:
-            self._load_certificate(self._tls)  # new connections use it
-            self.generation += 1
+        if _of_tls(before) != _of_tls(self._settings):
+            self._renew_tls()
 
     async def headers(self) -> Mapping[str, str]:
         """The bearer token if the user has one, at most a minute old."""
@@ -173,6 +209,10 @@ class Kubeconfig(Credentials):
             if self._settings is refused:
                 await self._read(anew=True)
         return self._settings != refused
+
+
+def _of_tls(settings: kubeconfig.Settings) -> tuple[str, str, str, bool]:
+    return settings.certificate, settings.key, settings.authority, settings.verify
 
 
 def in_cluster(folder: pathlib.Path = SERVICE_ACCOUNT, environ: Mapping[str, str] | None = None) -> InCluster:

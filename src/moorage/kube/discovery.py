@@ -112,6 +112,7 @@ class Discovery:
         async with self._lock:
             asked = self._asked.get(api_version)
             if asked is None or self._clock() - asked >= _REFRESH:
+                self._forget_misses()
                 self._known[api_version] = await self._look(api_version)
                 self._asked[api_version] = self._clock()
         try:
@@ -145,6 +146,12 @@ class Discovery:
         except errors.NotFound:
             return ()
         return tuple(v.group_version for v in codec.decode(answer.body, _Group, f"get /apis/{group}").versions)
+
+    def _forget_misses(self) -> None:
+        """What is asked for is what people write, and so without end; what is served is not."""
+        old = self._clock() - _REFRESH
+        for missed in [known for known, at in self._asked.items() if at <= old and not self._known.get(known)]:
+            del self._known[missed], self._asked[missed]
 
     async def _look(self, api_version: str) -> dict[str, Resource]:
         group, _, version = api_version.rpartition("/")

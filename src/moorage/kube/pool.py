@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import socket
+import ssl
 import urllib.parse
 
 import aiohappyeyeballs
@@ -87,7 +88,16 @@ class Pool:
         self._sweeper = loop.call_at(self._idle[0].idle_since + IDLE, self._sweep) if self._idle else None
 
     async def connect(self) -> http1.Connection:
-        """A new connection, TLS included."""
+        """A new connection, TLS included. A CA that has been rotated is taken up here."""
+        generation = self._credentials.generation
+        try:
+            return await self._connect()
+        except ssl.SSLCertVerificationError:
+            if not await self._credentials.distrust(generation):
+                raise
+        return await self._connect()
+
+    async def _connect(self) -> http1.Connection:
         if self._closed:
             raise ConnectionAbortedError("the transport is closed")
         tls, generation = self._credentials.tls(), self._credentials.generation

@@ -61,6 +61,7 @@ class Pace(msgspec.Struct, frozen=True):
     connect: float = 15.0  # until response headers, per page of a list, and of silence within a streaming one
     base: float = 0.2  # first delay of a streak of short-lived tries
     cap: float = 10.0  # longest delay; Retry-After may exceed it
+    denied: float = 60.0  # longest delay while rights are missing, which only people give
     settled: float = 10.0  # a try that lasted this long ends the streak
     slice: float = 0.005  # of work at a time, then others have their turn
     relist_after: int = 5  # watches in a row that did not open, after which the resourceVersion itself is distrusted
@@ -68,9 +69,10 @@ class Pace(msgspec.Struct, frozen=True):
     sleep: Callable[[float], Awaitable[Any]] = asyncio.sleep
     chance: Callable[[], float] = random.random
 
-    def delay(self, streak: int) -> float:
+    def delay(self, streak: int, *, denied: bool = False) -> float:
         """The wait before try number `streak` + 1 of a streak: exponential, capped, between half and whole."""
-        return min(self.cap, self.base * 2.0 ** min(streak - 1, 30)) * (0.5 + self.chance() / 2)
+        cap = self.denied if denied else self.cap
+        return min(cap, self.base * 2.0 ** min(streak - 1, 30)) * (0.5 + self.chance() / 2)
 
 
 class Sink(Protocol[T_in]):
@@ -111,6 +113,7 @@ class Reflector(Generic[T]):
         self._filling = False  # a streaming list has begun and not ended
         self._failures = 0  # tries in a row in which no watch was opened
         self._broken = 0  # streaming lists in a row that broke off
+        self._denied = False  # the last try failed for want of rights
 
     async def run(self) -> None:
         """Keep the sink true to the collection."""
@@ -122,14 +125,16 @@ class Reflector(Generic[T]):
             settled = self._pace.clock() - began >= self._pace.settled
             streak = int(failed) if settled else streak + 1
             if streak:
-                await self._pace.sleep(max(wait, self._pace.delay(streak)))
+                await self._pace.sleep(max(wait, self._pace.delay(streak, denied=self._denied)))
 
     async def _try(self) -> tuple[bool, float]:
         """One list if needed and one watch: (whether it failed, seconds the server asks to wait)."""
+        self._denied = False
         try:
             await self._once()
         except errors.KubeError as error:
             self._failures += 1
+            self._denied = isinstance(error, errors.Forbidden)
             if _too_old(error):
                 self._version = ""
             else:

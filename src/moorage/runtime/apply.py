@@ -86,6 +86,10 @@ class Verified:
         if len(self._pairs) > self._remembered:
             del self._pairs[next(iter(self._pairs))]
 
+    def forget(self, uid: str) -> None:
+        """The object is being deleted."""
+        self._pairs.pop(uid, None)
+
     def took(self, body: Body, answer: msgspec.Raw) -> None:
         """What the server answered to the apply of a body, if that is stamped: it owns what it has written."""
         if stamp := (body["metadata"].get("annotations") or {}).get(STAMP):

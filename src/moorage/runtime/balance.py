@@ -7,7 +7,10 @@
     one that dies          is waited for as with a single lease; whoever is first takes over, and is asked again
 
 Each handover makes the numbers more even, so it ends. Where there are more processes than shards, some stand by.
-While one works who divides the objects into another number of shards, nothing is taken.
+
+Who divides the objects otherwise may have any of them. So there is one lease more, the very one of a single process
+that has all: those who hold shards hold it together, in the name of their division, and renew it each. Nobody takes or
+keeps a shard without it, and nobody gives it back, as others may count on it: it runs out after the last of them.
 
 It alone says which shards are held. The lease of a shard that was lost without being given is not survived, as with one
 lease alone: `hold` returns and the process ends. What can go wrong: a handover is lost on the way, then the lease runs
@@ -29,9 +32,12 @@ from . import election, lifecycle, shards
 
 log = structlog.get_logger(__name__)
 
+TRIES = 3
+"""How often the lease of the division is tried at once, as others may just be renewing it."""
+
 
 class Balance:
-    """One process's part. `whole` is the lease of one who does not divide the objects, which is only looked at.
+    """One process's part. `whole` is the lease of the division, held in common.
 
     `news` is what the elections set when they hear of a lease that is free.
     `taken` and `given` are told of shards that come and go; `tasks_end` waits for a shard's tasks.
@@ -57,6 +63,7 @@ class Balance:
         self._holds: dict[int, asyncio.Task[None]] = {}
         self._answered: dict[int, election.Ask | None] = {}
         self._giving: asyncio.Task[None] | None = None
+        self._dividing: asyncio.Task[None] | None = None
         self._lost, self._news = asyncio.Event(), news
 
     async def acquire(self) -> None:
@@ -83,8 +90,9 @@ class Balance:
         await asyncio.gather(*(each.release() for each in self._elections))
 
     async def _let_go(self) -> None:
-        ending = [*self._holds.values(), *([self._giving] if self._giving else [])]
+        ending = [*self._holds.values(), *(task for task in (self._giving, self._dividing) if task)]
         self._holds.clear()  # so that what ends now is not taken for lost
+        self._dividing = None
         for shard in self._shards.all:
             shard.gate.open_until(None)
             shard.held = shard.giving = False
@@ -100,7 +108,8 @@ class Balance:
     async def _pause(self) -> None:
         """Until it is time for another round, or a lease is heard to be free."""
         wait = self._timing.retry * random.uniform(0.8, 1.2)  # noqa: S311 - jitter
-        others = (self._elections[shard.number].due for shard in self._shards.all if not shard.held)
+        others = [self._elections[shard.number].due for shard in self._shards.all if not shard.held]
+        others += [] if self._dividing else [self._whole.due]
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(min(wait, *others, math.inf)):
                 await self._news.wait()
@@ -109,7 +118,7 @@ class Balance:
     @contextlib.asynccontextmanager
     async def _listening(self) -> AsyncIterator[None]:
         async with contextlib.AsyncExitStack() as stack:
-            for each in self._elections:
+            for each in (*self._elections, self._whole):
                 await stack.enter_async_context(each.listening())
             yield
 
@@ -118,7 +127,7 @@ class Balance:
         others = [shard for shard in self._shards.all if not shard.held]
         random.shuffle(others)  # so that those who come together don't go for the same
         free = [shard for shard in others if await self._elections[shard.number].look()]
-        if free and await self._are_divided_otherwise():
+        if free and not await self._are_divided_so():
             return
         for shard in free:
             if await self._elections[shard.number].take():
@@ -126,14 +135,25 @@ class Balance:
         await self._ask()
         self._give_what_is_asked_for()
 
-    async def _are_divided_otherwise(self) -> bool:
-        """Whether one works who divides the objects into another number of parts: it may have any of them."""
-        await self._whole.look()
-        others = [each for each in self._elections if each.holder not in ("", each.identity)]
-        if not self._whole.holder and all(each.shards_seen == each.shards for each in others):
+    async def _are_divided_so(self) -> bool:
+        """Whether the division is ours; from then on it is held."""
+        if self._dividing is not None and not self._dividing.done():
+            return True
+        for _ in range(TRIES):
+            if await self._whole.attempt():
+                break
+            if self._whole.holder not in ("", self._whole.identity):
+                log.warning("nothing taken while others divide the objects otherwise", holder=self._whole.holder)
+                return False
+        else:
             return False
-        log.warning("nothing taken while one works with another number of shards", shards=len(self._shards.all))
+        self._dividing = asyncio.create_task(self._whole.hold(), name="division")
+        self._dividing.add_done_callback(self._divided_otherwise)
         return True
+
+    def _divided_otherwise(self, hold: asyncio.Task[None]) -> None:
+        if self._dividing is hold:
+            self._lost.set()
 
     def _take(self, shard: shards.Shard) -> None:
         mine = self._elections[shard.number]

@@ -35,6 +35,7 @@ from . import (
     telling,
 )
 from . import unreadable as unreadables
+from .others import OPERATOR
 from .reasons import Reason
 
 log = structlog.get_logger(__name__)
@@ -163,7 +164,7 @@ class Controller(Generic[kind.O, kind.S]):
         await self._say_failed(key, Reason.DEADLINE_EXCEEDED, message)
 
     async def _failed(self, key: kind.Key, error: BaseException) -> None:
-        log.error("reconcile failed", kind=key[0], namespace=key[1], name=key[2], exc_info=error)
+        failure.tell("reconcile failed", error, kind=key[0], namespace=key[1], name=key[2])
         self._metrics.reconciles.labels(key[0], Reason.INTERNAL_ERROR.value).inc()
         self._keys.rest(key)
         await self._say_failed(key, Reason.INTERNAL_ERROR, failure.words(error))
@@ -205,6 +206,10 @@ class Controller(Generic[kind.O, kind.S]):
         if obj.metadata.deleting and self.kind.finalizer not in obj.metadata.finalizers:
             self._forget(key)  # what is left to do is another's
             return
+        others = self._world.others
+        plainly_ours = obj.metadata.annotations.get(OPERATOR, "") == others.mine and not len(others)
+        if others.mine and not plainly_ours and not await self._is_ours(key, obj):
+            return
         memory = self._remember(key, obj)
         made = self._decide(obj, now)
         writer = executor.Executor(self.kind, self._world, obj)
@@ -235,6 +240,29 @@ class Controller(Generic[kind.O, kind.S]):
             wrote=wrote,
             seconds=time.monotonic() - begun,
         )
+
+    async def _is_ours(self, key: kind.Key, obj: kind.O) -> bool:
+        """Whether the look goes on: not at an object of another installation, before that is gone for good.
+
+        What is looked after bears the name of who does it; one that has lost it, or never had it, is claimed.
+        """
+        others = self._world.others
+        marked = obj.metadata.annotations.get(OPERATOR, "")
+        other = "" if marked == others.mine else others.whose(key, obj, self.kind.placement)
+        if other and not others.is_gone(other, key):
+            if others.leave(key, other, self.kind.placement(obj)):
+                self._drop(key)
+                self._note((telling.of_other(self.kind.resource.ref(*obj.metadata.key, obj.metadata.uid), other),))
+                log.warning("left to another installation", kind=key[0], namespace=key[1], name=key[2], operator=other)
+            return False
+        if other:
+            log.info("taken over", kind=key[0], namespace=key[1], name=key[2], operator=other)
+        others.forget(key)
+        if marked == others.mine or not (marked or self.kind.finalizer in obj.metadata.finalizers):
+            return True  # it gets its name together with its finalizer
+        await executor.Executor(self.kind, self._world, obj).take_over(marked)
+        self._keys.again(key)
+        return False
 
     def _decide(self, obj: kind.O, now: float) -> decision.Decision:
         return decision.decide(
@@ -341,7 +369,13 @@ class Controller(Generic[kind.O, kind.S]):
         return memory
 
     def _forget(self, key: kind.Key) -> None:
-        self._keys.forget(key)
+        """The object is gone, or another process' of ours."""
+        self._world.others.forget(key)
+        self._drop(key)
+
+    def _drop(self, key: kind.Key) -> None:
+        """Nothing is kept for it any more."""
+        self._keys.drop(key)
         self._memories.pop(key, None)
         self._world.tasks.forget(key)
         self._metrics.forget(*key)

@@ -35,23 +35,23 @@ async def listening(
     name: str,
     model: type[T],
     told: Callable[[T | None], None],
-) -> AsyncIterator[None]:
+) -> AsyncIterator[Ear[T]]:
     """Call `told` with each new state in here, and with None when the object is deleted."""
     scope = watch.Scope(resource, namespace, name=name)
-    reflector = watch.Reflector(client, scope, model, _Ear(scope, told))
-    task = asyncio.create_task(reflector.run(), name=f"hear of {scope}")
+    ear: Ear[T] = Ear(scope, told)
+    task = asyncio.create_task(watch.Reflector(client, scope, model, ear).run(), name=f"hear of {scope}")
     try:
-        yield
+        yield ear
     finally:
         await lifecycle.cancel(task, within=CLOSE)
 
 
-class _Ear(Generic[T]):
-    """See `watch.Sink`. What cannot be read is not told."""
+class Ear(Generic[T]):
+    """See `watch.Sink`. What cannot be read is not told. `deaf`: nothing is heard at the moment."""
 
     def __init__(self, scope: watch.Scope, told: Callable[[T | None], None]) -> None:
         self._scope, self._told = scope, told
-        self._in_trouble = False
+        self.deaf = False
 
     def listing(self) -> None:
         """Nothing is kept that would have to be compared."""
@@ -66,10 +66,10 @@ class _Ear(Generic[T]):
 
     def contact(self) -> None:
         """All is well."""
-        self._in_trouble = False
+        self.deaf = False
 
     def trouble(self, error: errors.KubeError) -> None:
         """Changes are found late meanwhile."""
-        if not self._in_trouble:
+        if not self.deaf:
             log.warning("not heard of changes", watch=str(self._scope), error=str(error))
-        self._in_trouble = True
+        self.deaf = True

@@ -47,9 +47,6 @@ RELEASE = 4.0
 ASKED_BY = "moorage.dev/asked-by"
 """The annotation by which a candidate asks for a lease; see `Ask`."""
 
-SHARDS = "moorage.dev/shards"
-"""The annotation that says how many leases there are, where there are several."""
-
 
 class LeaseSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """The fields of a Lease's spec that election reads."""
@@ -105,7 +102,10 @@ class Timing(msgspec.Struct, frozen=True):
 
 
 class Election:
-    """One candidate. `acquire` returns as leader; `hold` returns when leadership is lost. `identity` must be unique."""
+    """One candidate. `acquire` returns as leader; `hold` returns when leadership is lost.
+
+    `identity` must be unique, or that of all who hold the lease together (see `balance`).
+    """
 
     def __init__(
         self,
@@ -116,7 +116,6 @@ class Election:
         name: str,
         identity: str,
         timing: Timing | None = None,
-        shards: str = "",
         news: asyncio.Event | None = None,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[Any]] = asyncio.sleep,
@@ -125,16 +124,14 @@ class Election:
         self._client, self._gate, self._clock, self._sleep = client, gate, clock, sleep
         self._namespace, self._name, self.identity = namespace, name, identity
         self._timing = timing or Timing()
-        self.shards = shards
         self._news = news or asyncio.Event()
         self._seen: LeaseSpec | None = None
         self._seen_at = 0.0
         self._missing_at: float | None = None
         self._version = ""
+        self._ear: ear.Ear[Lease] | None = None
         self.asked: Ask | None = None
         """The latest wish of another for this lease, as last read."""
-        self.shards_seen = ""
-        """Into how many parts the objects were divided for who took the lease last, if into several."""
         gate.open_until(None)
 
     @property
@@ -176,13 +173,26 @@ class Election:
     @contextlib.asynccontextmanager
     async def listening(self) -> AsyncIterator[None]:
         """Hear in here of what becomes of the lease."""
-        async with ear.listening(self._client, kinds.LEASE, self._namespace, self._name, Lease, self._hear):
-            yield
+        hearing = ear.listening(self._client, kinds.LEASE, self._namespace, self._name, Lease, self._hear)
+        async with hearing as self._ear:
+            try:
+                yield
+            finally:
+                self._ear = None
+
+    @property
+    def is_deaf(self) -> bool:
+        """Whether the lease should be heard of, and is not."""
+        return self._ear is not None and self._ear.deaf
 
     def _hear(self, lease: Lease | None) -> None:
+        before = self._seen.holder_identity if self._seen else None
         if lease is not None:
             self._see(lease.spec)
-        if not self._gate.is_open and (lease is None or lease.spec.holder_identity in (None, "", self.identity)):
+        if self._gate.is_open:
+            return
+        holder = lease.spec.holder_identity if lease is not None else None
+        if not holder or (holder == self.identity != before):  # that others renew what is held together is no news
             self._news.set()
 
     async def attempt(self) -> bool:
@@ -255,8 +265,7 @@ class Election:
             return self._is_missed_for_long()
         self._missing_at = None
         self._see(lease.spec)
-        holder = lease.spec.holder_identity
-        return not holder or holder == self.identity or self._clock() - self._seen_at >= self._promised()
+        return self._is_given() or self._clock() - self._seen_at >= self._promised()
 
     def _see(self, spec: LeaseSpec) -> None:
         """A new spec is dated after it has come, as it may have been renewed until then."""
@@ -275,18 +284,21 @@ class Election:
     async def _take(self) -> bool:
         begun = self._clock()
         within = self._timing.renew / 2
+        given = bool(self._version) and self._is_given()
         if self._version:
-            transitions = ((self._seen.lease_transitions if self._seen else 0) or 0) + 1
-            spec = self._spec() | {"acquireTime": _now(), "leaseTransitions": transitions}
-            await self._write(spec, within, annotations=self._marks())
+            seen = self._seen or LeaseSpec()
+            transitions = (seen.lease_transitions or 0) + (seen.holder_identity != self.identity)
+            await self._write(self._spec() | {"acquireTime": _now(), "leaseTransitions": transitions}, within)
         else:
             await self._create(within)
+        if not given:
+            self._gate.inherit(self._clock() + self._timing.duration)
         self._open(begun)
         return True
 
-    def _marks(self) -> dict[str, str]:
-        """What whoever takes the lease writes on it, for those who divide the objects otherwise."""
-        return {SHARDS: self.shards} if self.shards else {}
+    def _is_given(self) -> bool:
+        """Whether the lease, as last seen, is nobody's or ours: its holder has given it back, if it had one."""
+        return self._seen is None or self._seen.holder_identity in (None, "", self.identity)
 
     async def _create(self, within: float) -> None:
         body = {
@@ -295,7 +307,6 @@ class Election:
             "metadata": {
                 "name": self._name,
                 "namespace": self._namespace,
-                "annotations": self._marks(),
                 "labels": {"app.kubernetes.io/name": "moorage"},  # by which people's tools find it
             },
             "spec": self._spec() | {"acquireTime": _now(), "leaseTransitions": 0},
@@ -347,13 +358,8 @@ class Election:
         self._note(lease)
         return lease
 
-    async def _write(
-        self, spec: dict[str, object], timeout: float, *, annotations: dict[str, str] | None = None
-    ) -> None:
-        metadata: dict[str, object] = {"resourceVersion": self._version}
-        if annotations:
-            metadata["annotations"] = annotations
-        await self._patch({"metadata": metadata, "spec": spec}, timeout)
+    async def _write(self, spec: dict[str, object], timeout: float) -> None:
+        await self._patch({"metadata": {"resourceVersion": self._version}, "spec": spec}, timeout)
 
     async def _patch(self, body: dict[str, object], timeout: float) -> bool:
         lease = await self._client.patch_merge(
@@ -365,7 +371,6 @@ class Election:
     def _note(self, lease: Lease) -> None:
         self._version = lease.metadata.resource_version
         self.asked = Ask.read(lease.metadata.annotations.get(ASKED_BY, ""))
-        self.shards_seen = lease.metadata.annotations.get(SHARDS, "")
 
     def _spec(self) -> dict[str, object]:
         return {

@@ -77,7 +77,7 @@ class Recorder:
             return
         self._told[note] = now
         self._told.move_to_end(note)
-        if len(self._told) > REMEMBERED:
+        while len(self._told) > REMEMBERED or now - next(iter(self._told.values())) >= QUIET:
             self._told.popitem(last=False)
 
     async def run(self) -> None:

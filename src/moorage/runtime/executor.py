@@ -12,22 +12,22 @@ import time
 from typing import Any, Generic
 
 import msgspec
-import structlog
 
 from moorage.api import conditions, kinds, meta
 from moorage.kube import client as kube_client
 from moorage.kube import errors
 
-from . import decision, failure, gate, kind, status
+from . import decision, failure, gate, kind, others, status
 from .reasons import Reason
-
-log = structlog.get_logger(__name__)
 
 ACTION_LIMIT = 30.0
 """Seconds that one action with its guards may take; one request of it 15 s."""
 
 PASS_LIMIT = 60.0
 """Seconds after which a pass begins no more actions, so that no object keeps a worker."""
+
+
+_OPERATOR = f"/metadata/annotations/{others.OPERATOR.replace('/', '~1')}"
 
 
 class Executor(Generic[kind.O]):
@@ -120,7 +120,7 @@ class Executor(Generic[kind.O]):
                 return decision.Refused(Reason.NOT_LEADING, str(error))
             case TimeoutError():
                 return decision.Unknown(f"{action.why}: no answer within {ACTION_LIMIT:g} s")
-        log.error("action failed", action=type(action).__name__, why=action.why, exc_info=error)
+        failure.tell("action failed", error, action=type(action).__name__, why=action.why)
         return decision.Unknown(f"{action.why}: {failure.words(error)}")
 
     def _though_done(self, error: Exception, action: decision.Action) -> decision.Unknown:
@@ -155,6 +155,14 @@ class Executor(Generic[kind.O]):
 
     # --- the reconciled object itself ----------------------------------------------------------------------------
 
+    async def take_over(self, other: str) -> None:
+        """Have the object bear our name in place of another's, or of none. Raises Conflict when that is not so."""
+        there = self._obj.metadata.annotations
+        ops: list[dict[str, Any]] = [{"op": "test", "path": "/metadata/uid", "value": self._obj.metadata.uid}]
+        if there:
+            ops.append({"op": "test", "path": _OPERATOR, "value": other or None})
+        await self._patch_self([*ops, *_named(there, self._world.others.mine)])
+
     async def _edit_finalizer(self, *, present: bool) -> decision.Outcome:
         fresh = self._current()
         have, mine = list(fresh.metadata.finalizers), self._kind.finalizer
@@ -167,7 +175,13 @@ class Executor(Generic[kind.O]):
             {"op": "test", "path": where, "value": have or None},  # null: there are none
             {"op": "add", "path": where, "value": wanted} if wanted else {"op": "remove", "path": where},
         ]
-        resource, (namespace, name) = self._kind.resource, fresh.metadata.key
+        if present and self._world.others.mine:
+            ops += _named(fresh.metadata.annotations, self._world.others.mine)
+        await self._patch_self(ops)
+        return decision.Ok()
+
+    async def _patch_self(self, ops: list[dict[str, Any]]) -> None:
+        resource, (namespace, name) = self._kind.resource, self._obj.metadata.key
         async with self._world.own_write(resource, namespace, name) as own:
             written = await self._world.client.patch_json(
                 resource,
@@ -179,7 +193,6 @@ class Executor(Generic[kind.O]):
                 timeout=self._world.gate.timeout(15.0),
             )
             self._took_self(own, written)
-        return decision.Ok()
 
     def _took_self(self, own: kind.OwnWrite, written: msgspec.Raw) -> None:
         left = msgspec.json.decode(written, type=meta.Partial).metadata
@@ -273,6 +286,7 @@ class Executor(Generic[kind.O]):
                 timeout=self._world.gate.timeout(15.0),
             )
             own.deleted(deletion)
+        self._world.verified.forget(ref.uid)
         return decision.Ok()
 
     async def _evict(self, action: decision.Evict) -> decision.Outcome:
@@ -328,6 +342,17 @@ class Executor(Generic[kind.O]):
             deadline=action.deadline,
             through=self._world.gate,
         )
+
+
+def _named(there: dict[str, str], operator: str) -> list[dict[str, Any]]:
+    """The operations by which an object bears the name of who looks after it."""
+    where = "/metadata/annotations"
+    if there:
+        return [{"op": "add", "path": _OPERATOR, "value": operator}]
+    return [
+        {"op": "test", "path": where, "value": None},
+        {"op": "add", "path": where, "value": {others.OPERATOR: operator}},
+    ]
 
 
 def _planned(made: decision.Decision) -> list[tuple[str, decision.AnyAction]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import math
 import time
 from collections.abc import Callable, Iterator
 
@@ -17,20 +18,40 @@ class NotLeading(Exception):  # noqa: N818 - a state, not a fault
 
 
 class Gate:
-    """Says before each write whether it may start, and how long it may take. Always open without election."""
+    """Says before each write whether it may start, and how long it may take. Always open without election.
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._until: float | None = float("inf")
+    One `within` another is never open longer than that.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic, *, within: Gate | None = None) -> None:
+        self._clock, self._within = clock, within
+        self._until: float | None = math.inf
+        self._inherited = -math.inf
 
     def open_until(self, until: float | None) -> None:
         """Leadership is held until this monotonic time; None closes the gate."""
         self._until = until
 
+    def inherit(self, until: float) -> None:
+        """What a former holder has begun, who did not give the lease back, may be under way until this time."""
+        self._inherited = until
+
+    @property
+    def settles_in(self) -> float:
+        """Seconds until nothing is under way any more that a former holder has begun; 0 when nothing is."""
+        own = max(0.0, self._inherited - self._clock())
+        return own if self._within is None else max(own, self._within.settles_in)
+
+    @property
+    def closes_at(self) -> float:
+        """The monotonic time at which the gate closes if it is not opened for longer; -inf when it is closed."""
+        own = -math.inf if self._until is None else self._until
+        return own if self._within is None else min(own, self._within.closes_at)
+
     @property
     def left(self) -> float:
         """Seconds until the gate closes by itself; 0 when it is closed."""
-        return 0.0 if self._until is None else max(0.0, self._until - self._clock())
+        return max(0.0, self.closes_at - self._clock())
 
     @property
     def is_open(self) -> bool:

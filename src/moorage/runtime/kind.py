@@ -19,7 +19,7 @@ from moorage.api import status as api_status
 from moorage.kube import cache as kube_cache
 from moorage.kube import client as kube_client
 
-from . import apply, decision, pool
+from . import apply, decision, others, pool
 from . import gate as gates
 from . import pressure as pressures
 
@@ -85,7 +85,9 @@ class World:
         pressure: pressures.Pressure | None = None,
         traces: tracing.Traces | None = None,
         task_limit: int = 4,
+        operator: str = "",
     ) -> None:
+        """`operator` is the name of this installation, by which others know what it looks after."""
         self.client, self.caches, self._gate = client, caches, gate
         self.pressure = pressure or pressures.Pressure()
         self.traces = traces
@@ -93,6 +95,7 @@ class World:
         self._enqueue = enqueue
         self._told_of: Hashable = None
         self.tasks = pool.Tasks(enqueue, limit=task_limit)
+        self.others = others.Others(client, operator, enqueue)
 
     @property
     def gate(self) -> gates.Gate:

@@ -8,6 +8,8 @@ from typing import Any
 
 import structlog
 
+from . import failure
+
 log = structlog.get_logger(__name__)
 
 
@@ -28,7 +30,7 @@ async def cancel(*tasks: asyncio.Task[Any], within: float) -> bool:
         log.error("task does not end", task=task.get_name(), seconds=within)
     for task in ended:
         if not task.cancelled() and (error := task.exception()):
-            log.error("task failed", task=task.get_name(), exc_info=error)
+            failure.tell("task failed", error, task=task.get_name())
     return not late
 
 

@@ -29,6 +29,7 @@ from . import (
     controller,
     election,
     events,
+    failure,
     gate,
     health,
     kind,
@@ -118,6 +119,7 @@ class Manager:
             pressure=slack,
             traces=traces,
             task_limit=settings.task_limit,
+            operator=f"{settings.namespace}/{settings.lease}" if settings.elect else "",
         )
         self._recorder = events.Recorder(client, self._gate, instance=settings.identity, wanted=settings.events)
         shared = lanes.Lanes()
@@ -135,6 +137,7 @@ class Manager:
                 among=self._shards,
             )
         self._workers = workers.Workers(self._keys, self._reconcile, self._deadline, count=settings.workers)
+        self._elections: list[election.Election] = []
         self._synced = False
         self._began = time.monotonic()
 
@@ -162,7 +165,8 @@ class Manager:
         closing = [each.kind.stop() for each in self._controllers.values()]
         for failed in await asyncio.gather(*closing, return_exceptions=True):
             if failed is not None:
-                log.error("kind not closed", exc_info=failed)
+                failure.tell("kind not closed", failed)
+        await self._world.others.stop()
         await self._caches.stop()
         if probes:
             await probes.stop()
@@ -204,7 +208,7 @@ class Manager:
         return balance.Balance(
             self._shards,
             [self._election(f"{self._settings.lease}-{shard.number}", shard.gate, news) for shard in self._shards.all],
-            self._election(self._settings.lease, gate.Gate()),
+            self._election(self._settings.lease, self._shards.division, news, f"{len(self._shards.all)} shards"),
             timing=self._settings.timing,
             drain=self._settings.drain,
             taken=self._on_taken,
@@ -214,18 +218,21 @@ class Manager:
             is_stopping=stopping.done,
         )
 
-    def _election(self, name: str, at: gate.Gate, news: asyncio.Event | None = None) -> election.Election:
+    def _election(
+        self, name: str, at: gate.Gate, news: asyncio.Event | None = None, identity: str = ""
+    ) -> election.Election:
         settings = self._settings
-        return election.Election(
+        made = election.Election(
             self._client,
             at,
             namespace=settings.namespace,
             name=name,
-            identity=settings.identity,
+            identity=identity or settings.identity,
             timing=settings.timing,
-            shards=str(settings.shards) if self._shards.are_many else "",
             news=news,
         )
+        self._elections.append(made)
+        return made
 
     def _on_taken(self, shard: shards.Shard) -> None:
         if self._shards.are_many:
@@ -290,8 +297,8 @@ class Manager:
             for each in self._controllers.values():
                 try:
                     each.look_for_unreadable()
-                except Exception:
-                    log.exception("not looked for the unreadable", kind=each.kind.resource.kind)
+                except Exception as error:
+                    failure.tell("not looked for the unreadable", error, kind=each.kind.resource.kind)
             await asyncio.sleep(LOOK_EVERY)
 
     def _enqueue(self, key: Hashable, *, backlog: bool = False) -> None:
@@ -316,7 +323,8 @@ class Manager:
         self.metrics.shards.set(sum(shard.held and shard.gate.is_open for shard in self._shards.all))
         self.metrics.paused.set(not self._world.pressure.room(0))
         self.metrics.running.set(self._world.tasks.running)
-        self.metrics.unhealthy.set(len(self._caches.healthy()))
+        self.metrics.left.set(len(self._world.others))
+        self.metrics.unhealthy.set(len(self._caches.healthy()) + sum(each.is_deaf for each in self._elections))
         return self.metrics
 
 

@@ -7,17 +7,14 @@ meant to do is written ahead in status, so a crash that empties this pool loses 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import time
 from collections.abc import Awaitable, Callable, Hashable
 from typing import TypeAlias
 
-import structlog
-
 from . import decision, failure, gate, lifecycle, tasks
 from .reasons import Reason
-
-log = structlog.get_logger(__name__)
 
 Work: TypeAlias = Callable[[], Awaitable[decision.Outcome]]
 
@@ -65,7 +62,7 @@ class Tasks:
         self._states[lane] = tasks.Running(task, time.time())
         self._lanes_of.setdefault(key, set()).add(lane)
         handle = asyncio.get_running_loop().create_task(
-            self._run(lane, task, work, deadline), name=f"task:{lane}:{task}"
+            self._run(lane, task, work, deadline, through), name=f"task:{lane}:{task}"
         )
         self._handles[lane] = handle
         self._gates[lane] = through
@@ -101,16 +98,20 @@ class Tasks:
         self.close()
         return await lifecycle.cancel(*self._handles.values(), within=within)
 
-    async def _run(self, lane: str, task: str, work: Work, deadline: float) -> decision.Outcome:
+    async def _run(
+        self, lane: str, task: str, work: Work, deadline: float, through: gate.Gate | None
+    ) -> decision.Outcome:
+        at = gate.through(through) if through is not None else contextlib.nullcontext()
         try:
             async with self._slots, asyncio.timeout(deadline) as alarm:
-                return await work()
+                with at:
+                    return await work()
         except TimeoutError as error:
             if alarm.expired():
                 return decision.Unknown(f"{task} did not end within {deadline:g} s and was stopped")
             return decision.Unknown(f"{task} failed: {failure.words(error)}")
         except Exception as error:
-            log.exception("task failed", lane=lane, task=task)
+            failure.tell("task failed", error, lane=lane, task=task)
             return decision.Unknown(f"{task} failed: {failure.words(error)}")
 
     def _ended(self, lane: str, task: str, attempt: str, key: Hashable, handle: asyncio.Task[decision.Outcome]) -> None:

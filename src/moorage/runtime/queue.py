@@ -43,6 +43,10 @@ RETRY_BURST = 200
 """How many of them may be tried at once."""
 
 
+KEPT = 64
+"""Wishes that are off may stay in the heap, so many and as many as there are others; then it is made anew."""
+
+
 class Closed(Exception):  # noqa: N818 - a state, as asyncio's QueueEmpty
     """The queue takes no more work, and none is left to hand out."""
 
@@ -192,6 +196,15 @@ class WorkQueue(Generic[K]):
         """A success: the next failure starts from the shortest back-off again."""
         if self._failures.pop(key, None):
             self._retries.give_back()
+
+    def drop(self, key: K) -> None:
+        """There is nothing to look at any more: whatever was to come of the key is off, until it is added again."""
+        self.forget(key)
+        self._wishes.pop(key, None)
+        self._resting.pop(key, None)
+        if len(self._delayed) > 2 * len(self._wishes) + KEPT:
+            self._delayed = [entry for entry in self._delayed if entry[2] in self._wishes]
+            heapq.heapify(self._delayed)
 
     def _back_off(self, key: K) -> float:
         failures = self._failures.get(key, 0)
@@ -360,4 +373,5 @@ class WorkQueue(Generic[K]):
             self._fulfil(self._held.popleft())
 
     def _fulfil(self, key: K) -> None:
-        self.add(key, backlog=self._wishes.pop(key).backlog)
+        if (wish := self._wishes.pop(key, None)) is not None:
+            self.add(key, backlog=wish.backlog)

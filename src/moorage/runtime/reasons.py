@@ -28,6 +28,15 @@ class Reason(decision.Reason):
         WARNS,
     )
 
+    OTHER_OPERATOR = (
+        "OtherOperator",
+        "Two installations of moorage see this object. The one whose name it bears looks after it; the other leaves it "
+        "alone, and says so in this Event.",
+        "whoever runs them removes one, or limits each to namespaces of its own; when one is gone for two minutes the "
+        "other takes over by itself",
+        WARNS,
+    )
+
     # --- what becomes of an act ---
     GUARDED = (
         "Guarded",

@@ -71,7 +71,9 @@ class Shards:
         if count < 1:
             raise ValueError(f"there are at least 1 shards, not {count}")
         self._only = Shard(0, whole) if count == 1 else None
-        self.all = [self._only] if self._only else [Shard(n, gate.Gate()) for n in range(count)]
+        self.division = gate.Gate()
+        """Open while the objects are divided into that many parts; no shard's gate is open longer."""
+        self.all = [self._only] if self._only else [Shard(n, gate.Gate(within=self.division)) for n in range(count)]
         if self._only:
             self._only.held = True
             return

@@ -15,8 +15,6 @@ import weakref
 from collections.abc import Awaitable, Callable, Hashable, Iterator
 from typing import Generic, TypeVar
 
-import structlog
-
 from moorage.api import conditions
 
 from . import failure, lifecycle, observed
@@ -27,7 +25,6 @@ V = TypeVar("V")
 Enqueue = Callable[[Hashable], None]
 NO_ANSWER = "NoAnswer"
 """The reason of a fact of which nothing is known since its first fetch takes long."""
-log = structlog.get_logger(__name__)
 
 
 class SourceError(Exception):
@@ -228,7 +225,7 @@ class Source(Generic[K, V]):
             case TimeoutError():
                 failed = observed.Failed("TimedOut", f"{self.name} gave no answer within {self._deadline:g} s")
             case _:
-                log.warning("source failed", source=self.name, exc_info=error)
+                failure.tell("source failed", error, source=self.name)
                 failed = observed.Failed("Unavailable", f"{self.name}: {failure.words(error)}")
         last = observed.value_of(before)
         if last is None or not failed.transient:

@@ -15,6 +15,7 @@ Ready, Reconciling and Stalled follow kstatus, so `kubectl wait`, helm --wait, F
 
 from __future__ import annotations
 
+import math
 from typing import Any, TypeAlias
 
 import msgspec
@@ -112,9 +113,10 @@ def progress(
     if stands.settled:
         then = decision.next_of(weak.reason) or ELSE_NEXT if weak else ""
         return api_status.Progress(next=then)
-    kept = last.since if last.step == stands.step else ""
+    kept = last.since if last.step == stands.step and last.since else ""
+    kept = "" if kept and conditions.age(kept, now) == math.inf else kept  # by a clock that was set back
     since = stands.since or kept or conditions.timestamp(now)
-    overdue = bool(stands.within) and now - conditions.epoch(since) >= stands.within
+    overdue = bool(stands.within) and conditions.age(since, now) >= stands.within
     then = stands.fix if overdue and stands.fix else stands.next
     return api_status.Progress(stands.step, str(stands.reason), since, overdue, then)
 

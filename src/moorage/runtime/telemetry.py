@@ -92,6 +92,11 @@ class Metrics:
             "moorage_paused", "1 while work pauses as the API server sheds load.", registry=self.registry
         )
         self.running = prometheus.Gauge("moorage_tasks_running", "Long tasks under way.", registry=self.registry)
+        self.left = prometheus.Gauge(
+            "moorage_left_to_others",
+            "Objects that another installation of moorage looks after.",
+            registry=self.registry,
+        )
         self.unhealthy = prometheus.Gauge(
             "moorage_watches_unhealthy", "Watches without contact.", registry=self.registry
         )

@@ -9,6 +9,7 @@ from moorage.api import conditions, meta
 from moorage.api import status as api_status
 
 from . import decision, events, status
+from .reasons import Reason
 
 
 def of_acts(
@@ -24,6 +25,15 @@ def of_acts(
         for taken in made.steps
         if taken.name in tried and isinstance(taken.verdict, decision.Act)
     )
+
+
+def of_other(about: meta.ObjectRef, other: str) -> events.Note:
+    """That it is left to another installation."""
+    message = (
+        f"this object, or others in its place, are looked after by the moorage of {other} (namespace/Lease), "
+        f"so another one, which sees it too, leaves it alone; {Reason.OTHER_OPERATOR.next}"
+    )
+    return events.Note(about, Reason.OTHER_OPERATOR, message, "reconcile", warning=True)
 
 
 def of_change(

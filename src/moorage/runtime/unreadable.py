@@ -40,6 +40,9 @@ class Unreadable:
             return
         resource, client = self._kind.resource, self._world.client
         live = await client.get(resource, namespace, name, as_=meta.Partial, metadata_only=True)
+        if self._world.others.whose(key, live, lambda _: ""):
+            self._said[key] = why  # by another installation, whose it is
+            return
         message = f"this object can't be read: {why}; correct the field, or use the version of moorage that wrote it"
         log.error("object does not fit its model", kind=resource.kind, namespace=namespace, name=name, why=why)
         body = {

@@ -23,12 +23,13 @@ class View:
         self._world, self.namespace, self._user = world, namespace, user
         self.readers: set[Hashable] = set()
         self._opened: list[kube_cache.Cache[Any]] = []
+        self._unsubscribe: list[Callable[[], None]] = []
         self._waiting: set[asyncio.Task[None]] = set()
 
     def open(self, resource: meta.Resource, model: type[Any], **scope: Any) -> kube_cache.Cache[Any]:
         """One more watch in this namespace; `scope` as for `Caches.watch`."""
         cache = self._world.caches.watch(resource, model, namespace=self.namespace, user=self._user, **scope)
-        cache.subscribe(self._on_change)
+        self._unsubscribe.append(cache.subscribe(self._on_change))
         self._opened.append(cache)
         task = asyncio.get_running_loop().create_task(self._announce(cache))
         self._waiting.add(task)
@@ -44,6 +45,8 @@ class View:
         """Give all watches back."""
         for waiting in self._waiting:
             waiting.cancel()
+        for unsubscribe in self._unsubscribe:
+            unsubscribe()  # others may go on reading the same watch
         for cache in self._opened:
             await self._world.caches.release(cache)
 

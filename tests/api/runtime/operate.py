@@ -39,8 +39,10 @@ class Operator:
         pace: watch.Pace | None = None,
         timing: election.Timing = TIMING,
         shards: int = 1,
+        lease: str = "moorage",
         **more: Any,
     ) -> None:
+        """Those with another `lease` are another installation."""
         self.wire = faulty.Wire(client.transport, plan)
         if fault:
             self.wire.fault = fault
@@ -55,6 +57,7 @@ class Operator:
             drain=10.0,
             backoff=0.05,
             shards=shards,
+            lease=lease,
         )
         self.manager = manager.Manager(kube_client.Client(self.wire), kinds, settings)
         if pace:

@@ -26,11 +26,11 @@ SEED = int(os.environ.get("MOORAGE_TEST_SEED", "20261128"))
 
 
 async def free_leases(client: kube_client.Client, namespace: str, count: int = SHARDS) -> None:
-    for n in range(count):
+    for name in ("moorage", *(f"moorage-{n}" for n in range(count))):
         body = {
             "apiVersion": kinds.LEASE.api_version,
             "kind": kinds.LEASE.kind,
-            "metadata": {"name": f"moorage-{n}", "namespace": namespace},
+            "metadata": {"name": name, "namespace": namespace},
         }
         await client.create(kinds.LEASE, namespace, body, field_manager="test")
 
@@ -68,14 +68,15 @@ class Fleet:
         self.wrong: list[str] = []
         self.spans: dict[str, list[tuple[float, float, int]]] = {}
 
-    def start(self) -> operate.Operator:
+    def start(self, count: int | None = None) -> operate.Operator:
+        """One more, which divides the objects into so many parts; as all do, unless it is told otherwise."""
         client = kube_client.Client(Timed(self._client.transport, len(self.all), self.spans))
         it = operate.Operator(
             client,
             self._namespace,
             elect=True,
             timing=TIMING,
-            shards=self._count,
+            shards=count or self._count,
             fault=lambda write: self._judge(it, write),
         )
         self.here.append(it)
@@ -93,10 +94,10 @@ class Fleet:
         found = it.kind.find(self._namespace, _name(write.path))
         if found is None:
             return ""
-        number = it.manager._shards.of(it.kind.placement(found)).number
-        open_at = [each for each in self.all if each.manager._shards.all[number].gate.is_open]
+        placed = it.kind.placement(found)
+        open_at = [each for each in self.all if each.manager._shards.of(placed).gate.is_open]
         if open_at != [it]:
-            self.wrong.append(f"{write.what} {_name(write.path)} of shard {number}: open at {len(open_at)}")
+            self.wrong.append(f"{write.what} {_name(write.path)}: open at {len(open_at)}")
         return ""
 
     def is_even(self) -> bool:
@@ -277,3 +278,41 @@ async def test_a_shard_whose_task_runs_is_given_when_it_has_ended(
             assert ("t1", "t1") == (found.status.begun, found.status.finished)
         assert [] == it.wrong
         assert [] == it.overlaps()
+
+
+async def test_who_divide_the_objects_otherwise_never_work_at_once(
+    client: kube_client.Client, user: operate.User
+) -> None:
+    """As when somebody rolls out another number of shards: the new are there before the old are gone, however many."""
+    names = [f"w{n}" for n in range(WIDGETS)]
+    for name in names:
+        await user.create(name, text="")
+    async with fleet(client, user.namespace) as it:
+        old = [it.start(), it.start()]
+        await operate.until(it.is_even)
+        async with load(user, names):
+            for count, kill in ((1, False), (2, True), (4, False)):
+                new = it.start(count)
+                await operate.until(_synced(new))
+                for each in old:
+                    passes = sum(one.passes for one in old)
+                    await operate.until(_grown(it, passes + WIDGETS))
+                    assert [] == new.wrote
+                    await it.leave(each, kill=kill)
+                begun = time.monotonic()
+                await operate.until(_works(new))
+                print(f"\n{count} shards, {time.monotonic() - begun:.1f} s after the last of the others")
+                old = [new]
+        for name in names:
+            await user.ready(name)
+
+        assert [] == it.wrong
+        assert [] == it.overlaps()
+
+
+def _synced(it: operate.Operator) -> Callable[[], bool]:
+    return lambda: it.manager._synced
+
+
+def _works(it: operate.Operator) -> Callable[[], bool]:
+    return lambda: bool(held(it)) and bool(it.wrote)

@@ -54,7 +54,9 @@ class Controllers:
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    async def _act(self, act: Callable[[meta.Resource, Body], Awaitable[None]], resource: meta.Resource, body: Body) -> None:
+    async def _act(
+        self, act: Callable[[meta.Resource, Body], Awaitable[None]], resource: meta.Resource, body: Body
+    ) -> None:
         with contextlib.suppress(errors.NotFound, errors.Conflict):  # it is gone, or there is news of it
             await act(resource, body)
 

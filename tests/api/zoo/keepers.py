@@ -106,7 +106,12 @@ class Moorage:
             "tenant": {"reference": namespace, "instance": RELEASES_OF},
             "policy": {"onFailure": "Keep", **odd.told.policy},
         }
-        body = {"apiVersion": types.COLLECTOR.api_version, "kind": "Collector", "metadata": {"name": odd.name}, "spec": spec}
+        body = {
+            "apiVersion": types.COLLECTOR.api_version,
+            "kind": "Collector",
+            "metadata": {"name": odd.name},
+            "spec": spec,
+        }
         await self._client.apply(types.COLLECTOR, self._namespace, odd.name, body, field_manager="user")
 
     async def settled(self, odd: charts.Odd, reason: str) -> str:

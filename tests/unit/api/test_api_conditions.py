@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -60,6 +62,17 @@ def test_times_of_others(text: str, expected: float) -> None:
 def test_what_is_no_time_was_long_ago(text: str) -> None:
     """A status may be written by others too."""
     assert conditions.epoch(text) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("written", "age"),
+    [(-3600.0, 3600.0), (0.0, 0.0), (conditions.SKEW, 0.0), (conditions.SKEW + 1, math.inf), (86400.0, math.inf)],
+)
+def test_what_lies_far_ahead_is_long_ago(written: float, age: float) -> None:
+    """Clocks differ a little; one that was set back by a day must not make anybody wait for a day."""
+    now = 1_800_000_000.0
+
+    assert age == conditions.age(conditions.timestamp(now + written), now)
 
 
 def test_fractions_are_cut_not_rounded() -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from moorage.helm import binary, failures, manifest, process
+from moorage.runtime import decision, gate, pool
 
 K = failures.FailureKind
 CAPABILITIES = binary.Capabilities("v1.31.0", ("apps/v1", "example.com/v1/Thing"))
@@ -139,7 +140,7 @@ async def test_secrets_are_on_no_command_line_in_no_environment_and_in_no_file(t
 async def test_at_the_deadline_it_is_asked_to_end_and_its_words_are_kept(tmp_path):
     script = "signal.signal(15, lambda *_: (sys.stderr.write('Error: context canceled'), sys.exit(1)))\ntime.sleep(60)"
     with pytest.raises(binary.HelmFailed) as caught:
-        await runner(fake(tmp_path, script), tmp_path).rollback("r", "ns", 1, timeout=0.5)
+        await runner(fake(tmp_path, script), tmp_path).rollback("r", "ns", 1, timeout=2)
     assert caught.value.kind is K.TIMED_OUT
     assert "context canceled" in caught.value.message
 
@@ -194,6 +195,105 @@ def test_it_dies_with_its_parent(tmp_path):
     pytest.fail("the child outlived its parent")
 
 
+WRITES = "open({path!r}, 'a').write(f'{{time.monotonic()}}\\n')"
+
+
+def writer(tmp_path: Path, *, deaf: bool = False) -> tuple[str, Path]:
+    """A helm that writes the time again and again, and where; a deaf one does not end when it is asked to."""
+    path = tmp_path / "writes"
+    deafness = "signal.signal(15, signal.SIG_IGN)\n" if deaf else ""
+    return fake(tmp_path, f"{deafness}while True:\n  {WRITES.format(path=str(path))}\n  time.sleep(0.01)"), path
+
+
+async def written(path: Path) -> None:
+    for _ in range(1000):
+        if path.exists() and len(path.read_text().splitlines()) > 2:  # noqa: ASYNC240 - a few bytes
+            return
+        await asyncio.sleep(0.01)
+    pytest.fail("it does not write")
+
+
+def last(path: Path) -> float:
+    return float(path.read_text().splitlines()[-1])
+
+
+@pytest.mark.parametrize("deaf", [False, True])
+async def test_it_ends_with_the_lease_although_the_event_loop_stands_still(tmp_path: Path, deaf: bool) -> None:
+    """Law 7: who is held up renews nothing and stops nobody, and the next leader begins when the lease has run out."""
+    path, writes = writer(tmp_path, deaf=deaf)
+    leading, helm = gate.Gate(), runner(path, tmp_path)
+    running = pool.Tasks(lambda _: None)
+    leading.open_until(time.monotonic() + 600)
+
+    async def uninstall() -> decision.Outcome:
+        await helm.uninstall("r", "ns")
+        return decision.Ok()
+
+    running.start("lane", "uninstall", "1", uninstall, key="key", deadline=60, through=leading)
+    await written(writes)
+    closes = time.monotonic() + 1.5
+    leading.open_until(closes)
+    await asyncio.sleep(2 * process.PUT_OFF_EVERY)
+    time.sleep(3)  # noqa: ASYNC251 - a loop that is held up
+
+    assert closes - 0.2 < last(writes) < closes + 0.5 + 0.3, "the gate closes, and then it has half a second of grace"
+    await running.ended(within=10)
+    assert isinstance(running.state("lane").outcome, decision.Unknown | decision.Refused)  # type: ignore[union-attr]
+
+
+async def test_it_goes_on_while_the_lease_is_renewed(tmp_path: Path) -> None:
+    path, writes = writer(tmp_path)
+    leading, helm = gate.Gate(), runner(path, tmp_path)
+    begun = time.monotonic()
+    leading.open_until(begun + 2)
+    with gate.through(leading):
+        task = asyncio.create_task(helm.uninstall("r", "ns"))
+    for n in range(6):
+        await asyncio.sleep(0.5)
+        leading.open_until(begun + 2.5 + n / 2)
+    assert not task.done()
+    assert last(writes) > begun + 2.5
+
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert last(writes) < time.monotonic()
+
+
+async def test_a_render_needs_no_lease(tmp_path: Path, make_chart) -> None:
+    """It changes nothing, and what it was asked in may be over."""
+    closed = gate.Gate()
+    closed.open_until(None)
+    with gate.through(closed):
+        text = await runner(fake(tmp_path, "print('a: 1')"), tmp_path).template(
+            make_chart(), {}, "r", "n", CAPABILITIES
+        )
+        with pytest.raises(binary.HelmFailed):
+            await runner(fake(tmp_path, "time.sleep(60)"), tmp_path).uninstall("r", "n")
+
+    assert text == "a: 1\n"
+
+
+async def test_the_code_and_the_signal_of_a_supervised_one_are_its_own(tmp_path: Path) -> None:
+    for script, code in (("sys.exit(3)", 3), ("os.kill(os.getpid(), 9)", -9), ("os.kill(os.getpid(), 6)", -6)):
+        ended = await process.run([fake(tmp_path, script)], stdin=b"", env={}, timeout=60, grace=1, through=gate.Gate())
+        assert code == ended.code
+
+
+async def test_it_dies_with_its_supervisor(tmp_path: Path) -> None:
+    """As when the kernel is out of memory and picks that."""
+    path, writes = writer(tmp_path)
+    task = asyncio.create_task(runner(path, tmp_path).uninstall("r", "ns"))
+    await written(writes)
+    os.kill(_supervisor(), signal.SIGKILL)
+    with pytest.raises(binary.HelmFailed):
+        await task
+    at = last(writes)
+    await asyncio.sleep(0.2)
+
+    assert last(writes) <= at + 0.1
+
+
 async def test_left_overs_of_a_killed_instance_are_removed(tmp_path):
     runner(fake(tmp_path, ""), tmp_path)
     (tmp_path / "scratch/tmp/old").mkdir()
@@ -213,6 +313,12 @@ def _alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):
         return False
+
+
+def _supervisor() -> int:
+    children = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()
+    (found,) = (pid for pid in children if "supervisor" in Path(f"/proc/{pid}/cmdline").read_text())
+    return int(found)
 
 
 def _nap() -> None:

@@ -29,6 +29,14 @@ def leave(release: seen.ReleaseSeen) -> tuple[str, list[str]]:
     return str(made.standing.verdict.reason), names  # type: ignore[union-attr]
 
 
+def test_no_second_uninstall_begins_while_a_lost_process_may_still_be_at_it() -> None:
+    """Law 7: another's interrupted work is taken over only after a full lease's duration."""
+    pending = states.record(status="uninstalling")
+
+    assert ("Interrupted", []) == leave(states.settled(record=pending, settles_in=9.0))
+    assert "Uninstalling" == leave(states.settled(record=pending))[0]
+
+
 def test_what_has_a_record_is_uninstalled_after_a_live_look_at_the_claim() -> None:
     reason, names = leave(states.settled())
 
@@ -97,7 +105,7 @@ def test_a_failed_uninstall_is_tried_again_later() -> None:
         revision=1,
         tries=1,
         reason="Forbidden",
-        retry_at="2099-01-01T00:00:00Z",
+        retry_at=conditions.timestamp(states.NOW + 100),
     )
 
     assert ("Forbidden", []) == leave(states.settled(status=status.HelmStatus(attempt=attempt)))

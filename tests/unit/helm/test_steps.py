@@ -130,6 +130,20 @@ def test_a_transient_failure_is_noted_and_tried_again_later() -> None:
     assert ["Remember", "Patch", "Run"] == kinds_of(later)
 
 
+def test_a_clock_that_was_set_back_holds_no_try_up() -> None:
+    """Nobody notes a time further away than the longest delay: one that is was noted by another clock."""
+    attempt = msgspec.structs.replace(
+        states.ATTEMPT, reason="Forbidden", message="no", retry_at=conditions.timestamp(states.NOW + 86400)
+    )
+    release = states.nothing(status=status.HelmStatus(attempt=attempt))
+    lagging = states.settled(
+        task=tasks.Ended("release.upgrade", "a1", states.NOW + 86400, decision.Ok(1)), record=None, children=()
+    )
+
+    assert ["Remember", "Patch", "Run"] == kinds_of(release)
+    assert "ReadingRecord" != stand(lagging)[1]
+
+
 def test_delays_between_tries_grow_and_are_capped() -> None:
     delays = []
     for tries in (1, 2, 3, 20):
@@ -180,6 +194,16 @@ def test_a_record_left_pending_by_an_own_run_is_unlocked_at_once(pending: str) -
 
     assert ("record_is_not_stuck", "Unlocking") == stand(release)
     assert ["Call"] == kinds_of(release)
+
+
+def test_what_a_lost_process_left_pending_is_not_touched_before_its_helm_is_surely_over() -> None:
+    """Law 7: another's interrupted work is taken over only after a full lease's duration."""
+    pending = states.record(status="pending-upgrade", description="Preparing upgrade")
+    release = states.settled(record=pending, settles_in=9.0)
+
+    assert ("record_is_not_stuck", "Interrupted") == stand(release)
+    assert [] == kinds_of(release)
+    assert 9.0 == decide(release).standing.verdict.again  # type: ignore[union-attr]
 
 
 def test_somebody_elses_live_helm_gets_its_time() -> None:

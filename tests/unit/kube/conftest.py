@@ -64,10 +64,20 @@ async def cache(
 @pytest.fixture
 def certificate(tmp_path: pathlib.Path) -> tuple[str, str]:
     """A self-signed certificate for 127.0.0.1 and for the name `inside`, and its key."""
+    return _issued(tmp_path, "test")
+
+
+@pytest.fixture
+def other_certificate(tmp_path: pathlib.Path) -> tuple[str, str]:
+    """Such a one as by another authority."""
+    return _issued(tmp_path, "other")
+
+
+def _issued(folder: pathlib.Path, name: str) -> tuple[str, str]:
     openssl = shutil.which("openssl")
     if openssl is None:
         pytest.skip("openssl is not installed")
-    chain, key = tmp_path / "chain.pem", tmp_path / "key.pem"
+    chain, key = folder / f"{name}-chain.pem", folder / f"{name}-key.pem"
     made = [
         "req",
         "-x509",
@@ -79,7 +89,7 @@ def certificate(tmp_path: pathlib.Path) -> tuple[str, str]:
         "-days",
         "2",
         "-subj",
-        "/CN=test",
+        f"/CN={name}",
         "-addext",
         "subjectAltName=IP:127.0.0.1,DNS:inside",
     ]

@@ -194,6 +194,19 @@ async def test_kinds_are_found_once_and_looked_for_again_after_a_while(server: F
     assert server.requests[-1][1] == "/api/v1"
 
 
+async def test_what_is_not_served_is_not_remembered_for_ever(server: FakeServer) -> None:
+    """People write any apiVersion that they like into what is looked up."""
+    now = 0.0
+    found = discovery.Discovery(kube_client.Client(server), clock=lambda: now)
+    for n in range(100):
+        server.answers.append(answer(404, refusal(404, "NotFound")))
+        with pytest.raises(errors.NotFound):
+            await found.resource(f"x{n}.io/v1", "Widget")
+        now += 1
+
+    assert len(found._known) == len(found._asked) <= 11
+
+
 async def test_capabilities_of_an_aggregated_and_of_an_older_server(server: FakeServer) -> None:
     found = discovery.Discovery(kube_client.Client(server))
     scale = {"subresource": "scale", "responseKind": {"kind": "Scale"}}

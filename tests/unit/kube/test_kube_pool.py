@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
+import json
 import pathlib
 import ssl
 import subprocess
@@ -244,6 +245,87 @@ async def test_an_unknown_authority_is_not_trusted(secure: Server) -> None:
     await wire.close()
 
     assert not caught.value.sent
+
+
+@pytest.fixture
+def account(tmp_path: pathlib.Path, other_certificate: tuple[str, str]) -> pathlib.Path:
+    """A service account that knows an authority, which is not the server's."""
+    folder = tmp_path / "account"
+    folder.mkdir()
+    (folder / "token").write_text("t")
+    (folder / "ca.crt").write_text(other_certificate[0])
+    return folder
+
+
+async def test_a_rotated_authority_is_taken_up_by_the_next_connection(
+    secure: Server, account: pathlib.Path, certificate: tuple[str, str]
+) -> None:
+    """A pod's ca.crt is renewed in place; a process that never read it again would be cut off until it is restarted."""
+    known = credentials.InCluster(f"https://127.0.0.1:{secure.port}", folder=account)
+    wire = transport.HttpTransport(known)
+    with pytest.raises(errors.TransportError, match="self-signed"):
+        await wire.request("GET", "/x", timeout=5)
+    (account / "ca.crt").write_text(certificate[0])
+    known._distrusted_at = -1e9  # else it has just been read for that
+
+    assert b"ok" == (await wire.request("GET", "/x", timeout=5)).body
+    await wire.close()
+
+
+async def test_so_is_that_of_a_kubeconfig(
+    secure: Server, account: pathlib.Path, certificate: tuple[str, str], tmp_path: pathlib.Path
+) -> None:
+    """A file that it names, too."""
+    cluster = {"server": f"https://127.0.0.1:{secure.port}", "certificate-authority": str(account / "ca.crt")}
+    config = {
+        "current-context": "c",
+        "contexts": [{"name": "c", "context": {"cluster": "c"}}],
+        "clusters": [{"name": "c", "cluster": cluster}],
+    }
+    (tmp_path / "config").write_text(json.dumps(config))
+    known = await credentials.from_kubeconfig(tmp_path / "config")
+    assert known.tls() is not None
+    wire = transport.HttpTransport(known)
+    (account / "ca.crt").write_text(certificate[0])
+
+    assert b"ok" == (await wire.request("GET", "/x", timeout=5)).body
+    await wire.close()
+
+
+async def test_who_is_not_trusted_has_the_files_read_once_in_a_while(
+    secure: Server, account: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An impostor costs no more than that."""
+    known = credentials.InCluster(f"https://127.0.0.1:{secure.port}", folder=account)
+    readings: list[int] = []
+    monkeypatch.setattr(known, "_read", lambda: readings.append(1))
+    wire = transport.HttpTransport(known)
+    for _ in range(3):
+        with pytest.raises(errors.TransportError, match="self-signed"):
+            await wire.request("GET", "/x", timeout=5)
+    await wire.close()
+
+    assert [1] == readings
+
+
+async def test_an_authority_that_is_no_longer_trusted_is_found_out_within_a_minute(
+    secure: Server, account: pathlib.Path, certificate: tuple[str, str], other_certificate: tuple[str, str]
+) -> None:
+    """New connections know only the new one; one that can't be used changes nothing."""
+    now = [0.0]
+    (account / "ca.crt").write_text(certificate[0])
+    known = credentials.InCluster(f"https://127.0.0.1:{secure.port}", folder=account, clock=lambda: now[0])
+    wire = transport.HttpTransport(known)
+    for text in ("", "half of it", certificate[0]):
+        (account / "ca.crt").write_text(text) if now[0] else None
+        now[0] += credentials.REREAD
+        assert b"ok" == (await wire.request("GET", "/x", timeout=5)).body
+    (account / "ca.crt").write_text(other_certificate[0])
+    now[0] += credentials.REREAD
+
+    with pytest.raises(errors.TransportError, match="self-signed"):
+        await wire.request("GET", "/x", timeout=5)
+    await wire.close()
 
 
 async def test_over_tls_as_without(secure: Server, certificate: tuple[str, str]) -> None:

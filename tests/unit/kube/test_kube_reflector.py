@@ -239,6 +239,23 @@ async def test_no_hot_loop_while_listing_fails(cache: Cache, server: FakeServer,
         await cache.wait_synced(0.01)
 
 
+async def test_rights_that_stay_away_are_asked_for_ever_more_seldom(
+    cache: Cache, server: FakeServer, clock: Clock
+) -> None:
+    """Only people give them back: once a minute is enough, and that is when it is seen."""
+    server.always = Fault(status=403, status_body=refusal(403))
+    cache.start()
+    await until(lambda: clock.now >= 3600, turns=100_000)
+    tries = server.calls["watch"]
+    assert 55 <= tries <= 75
+    assert (60.0, False) == (clock.slept[-1], cache.healthy)
+
+    server.always = None
+    given, clock.slept[:] = clock.now, []
+    await until(lambda: cache.healthy)
+    assert clock.now - given <= 60
+
+
 async def test_a_watch_that_lived_is_followed_at_once(cache: Cache, server: FakeServer, clock: Clock) -> None:
     """The server ends each watch after some minutes; that is no reason to wait."""
     server.lifetime = lambda: setattr(clock, "now", clock.now + 290)

@@ -492,10 +492,8 @@ def test_the_lease_is_there_beforehand_and_nobodys(render: Any) -> None:
 def test_each_shard_has_a_lease_and_the_rights_to_it(render: Any) -> None:
     objects = render("moorage", {"leaderElection": {"shards": 3}})
     names = {"moorage", "moorage-0", "moorage-1", "moorage-2"}
-    (deployment,) = of_kind(objects, "Deployment")
 
     assert names == {lease["metadata"]["name"] for lease in of_kind(objects, "Lease")}
-    assert "3" == deployment["metadata"]["annotations"]["moorage.dev/shards"]
     allowed = [
         rule["resourceNames"]
         for role in of_kind(objects, "Role")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import bisect
 import contextlib
 import itertools
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
@@ -226,12 +227,13 @@ class FakeApi:
 
     async def _follow(self, scope: Place, query: transport.Query) -> AsyncGenerator[bytes, None]:
         since = int(str(query["resourceVersion"]))
+        position = bisect.bisect_right(self._log, since, key=lambda entry: entry[0])
         while True:
-            for version, kind, at, content in list(self._log):
-                if version > since:
-                    since = version
-                    if scope.covers(at) and _chosen(query, at):
-                        yield msgspec.json.encode({"type": kind, "object": content}) + b"\n"
+            while position < len(self._log):
+                since, kind, at, content = self._log[position]
+                position += 1
+                if scope.covers(at) and _chosen(query, at):
+                    yield msgspec.json.encode({"type": kind, "object": content}) + b"\n"
             async with self._news:
                 while self.version <= since:
                     await self._news.wait()
@@ -286,7 +288,7 @@ def _merge(old: Any, patch: Any) -> Any:
 def _json_patch(live: Object, ops: list[Object]) -> Object:
     made: Object = msgspec.json.decode(msgspec.json.encode(live))
     for op in ops:
-        *parents, last = op["path"].strip("/").split("/")
+        *parents, last = (part.replace("~1", "/") for part in op["path"].strip("/").split("/"))
         holder = made
         for name in parents:
             holder = holder[name]

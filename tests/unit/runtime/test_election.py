@@ -77,6 +77,26 @@ class Candidate:
         await asyncio.gather(self.task, return_exceptions=True)
 
 
+async def test_who_takes_over_from_one_that_was_lost_knows_that_its_work_may_go_on(api: FakeApi) -> None:
+    """For a full duration more; nothing is under way of one that gave its lease back, which is after its drain."""
+    clock = Clock()
+    first = Candidate(api, clock, "first")
+    await api.put("leases", "lease", {"spec": {}})
+    await clock.run(3)
+    assert (True, 0.0) == (first.gate.is_open, first.gate.settles_in)
+    second = Candidate(api, clock, "second")
+    await clock.run(1)
+    await first.stop()
+    await clock.run(20, lambda: second.gate.is_open and second.task.cancel())
+    assert 0 < second.gate.settles_in <= TIMING.duration
+    await second.stop()
+    await second.election.release()
+    third = Candidate(api, clock, "third")
+    await clock.run(TIMING.duration)
+    assert (True, 0.0) == (third.gate.is_open, third.gate.settles_in)
+    await third.stop()
+
+
 class Wire:
     """One candidate's way to the server: it may be cut, or lose answers."""
 
@@ -291,11 +311,13 @@ async def test_who_may_not_watch_finds_a_release_at_the_next_look(api: FakeApi, 
     api.before = refuse
     second = Candidate(api, clock, "b")
     await clock.run(5)
+    assert second.election.is_deaf, "which the metrics tell"
     first.task.cancel()
     await first.election.release()
     await clock.run(TIMING.retry * 1.2)
     assert second.gate.is_open
     await second.stop()
+    assert not second.election.is_deaf
 
 
 async def test_a_lease_that_cannot_be_read_by_the_watch_wakes_nobody(api: FakeApi, clock: Clock) -> None:

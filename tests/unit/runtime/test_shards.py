@@ -203,7 +203,7 @@ async def test_what_one_gives_back_is_taken_without_waiting_for_the_next_round(a
     async with fleet(api, 2) as it:
         if both:  # p1 is what the second is called: it has been there before
             spec = {"holderIdentity": "p1", "leaseDurationSeconds": 400}
-            await api.put("leases", "moorage-1", {"metadata": {"annotations": {election.SHARDS: "2"}}, "spec": spec})
+            await api.put("leases", "moorage-1", {"spec": spec})
         first = it.start(timing=seldom)
         await until(lambda: first.shards == ({0} if both else {0, 1}))
         second = it.start(timing=seldom)
@@ -235,20 +235,56 @@ async def test_a_lost_shard_ends_its_process_and_its_other_shards_run_out(api: F
         assert "p0" == api.one("leases", "moorage-0")["spec"]["holderIdentity"]
 
 
-async def test_while_one_divides_otherwise_nothing_is_taken(api: FakeApi) -> None:
-    held = {"spec": {"holderIdentity": "old", "leaseDurationSeconds": 600}}
+@pytest.mark.parametrize("holder", ["old", "3 shards"])
+async def test_while_one_divides_otherwise_nothing_is_taken(api: FakeApi, holder: str) -> None:
+    """Whether into fewer or more parts: the lease of a single process is that of the division too."""
     async with fleet(api, 2) as it:
-        await api.put("leases", "moorage", held)
+        await api.put("leases", "moorage", {"spec": {"holderIdentity": holder, "leaseDurationSeconds": 600}})
         first = it.start()
-        await until(lambda: sum(r.at.name == "moorage" for r in api.requests) > 3)
+        looks = sum(r.at.name == "moorage" for r in api.requests)
+        await until(lambda: sum(r.at.name == "moorage" for r in api.requests) > looks + 3)
         assert set() == first.shards
-        await api.put("leases", "moorage-1", {**held, "metadata": {"annotations": {election.SHARDS: "3"}}})
         await api.put("leases", "moorage", {"spec": {"holderIdentity": None}})
-        looks = sum(r.at.name == "moorage-0" for r in api.requests)
-        await until(lambda: sum(r.at.name == "moorage-0" for r in api.requests) > looks + 3)
-        assert set() == first.shards
-        await api.put("leases", "moorage-1", {"spec": {"holderIdentity": None}})
         await until(lambda: first.shards == {0, 1})
+        assert await first.end() is True
+
+
+async def test_a_single_one_waits_for_the_last_of_a_division_and_then_they_for_it(api: FakeApi) -> None:
+    """By the leases alone, whoever installs them: a rollout starts the new before it stops the old."""
+    quick = election.Timing(duration=3, renew=2, retry=0.1)
+    async with fleet(api, 2) as it:
+        one, two = it.start(timing=quick), it.start(timing=quick)
+        await until(it.is_even)
+        single = it.start(timing=quick, shards=1)
+        await until(lambda: single.manager._synced)
+        assert await one.end() is True
+        await until(lambda: two.shards == {0, 1})
+        renewed = len(api.writes("leases"))
+        await until(lambda: len(api.writes("leases")) > renewed + 10)
+        assert not single.manager._gate.is_open
+        assert "2 shards" == api.one("leases", "moorage")["spec"]["holderIdentity"]
+        assert await two.end() is True
+        await until(lambda: single.manager._gate.is_open)
+
+        three = it.start(timing=quick)
+        await until(lambda: three.manager._synced)
+        renewed = len(api.writes("leases"))
+        await until(lambda: len(api.writes("leases")) > renewed + 10)
+        assert set() == three.shards
+        assert await single.end() is True
+        await until(lambda: three.shards == {0, 1})
+
+
+async def test_whose_division_has_ended_writes_nothing_more(api: FakeApi) -> None:
+    """Its shards' own leases are no help: somebody has all of the objects."""
+    async with fleet(api, 2) as it:
+        first = it.start()
+        await until(lambda: first.shards == {0, 1})
+        await api.put("leases", "moorage", {"spec": {"holderIdentity": "other", "leaseDurationSeconds": 600}})
+        async with asyncio.timeout(30):
+            assert await first.task is False
+        assert set() == first.shards
+        assert "other" == api.one("leases", "moorage")["spec"]["holderIdentity"]
 
 
 async def test_a_shard_that_does_not_get_quiet_stays_and_loses_nothing(api: FakeApi) -> None:

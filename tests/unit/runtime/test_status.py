@@ -95,6 +95,16 @@ def test_progress_keeps_its_time_while_the_step_stays_and_becomes_overdue() -> N
     assert status.progress(status.Standing(), elsewhere, NOW) == api_status.Progress()
 
 
+def test_the_time_begins_anew_when_the_clock_was_set_back() -> None:
+    """Else the wait would not be overdue before the clock is there again."""
+    stands = status.standing(made(WAIT), ())
+    ahead = status.progress(stands, api_status.Progress(), NOW + 86400)
+    first = status.progress(stands, ahead, NOW)
+
+    assert (conditions.timestamp(NOW), False) == (first.since, first.overdue)
+    assert status.progress(stands, first, NOW + 60).overdue
+
+
 def test_the_time_goes_on_when_only_the_reason_changes() -> None:
     """What is said once a wait was too long must not begin the wait anew."""
     first = status.progress(status.standing(made(WAIT), ()), api_status.Progress(), NOW)

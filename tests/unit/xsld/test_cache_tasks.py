@@ -82,6 +82,14 @@ for _command in REASONS:
             acts("TaskCancelled", f"cancel c-{_at} 7"),
             f"cancelled, as it is at 30 % after {WITHIN[_command] + 1:.0f} s",
         ),
+        f"{_command}: asked for by a clock that was set back since": row(
+            before(_command, started_at=ago(-86400)).runs(_at, task()),
+            acts("TaskCancelled", f"cancel c-{_at} 7"),
+            "cancelled, as it is at 30 %",
+        ),
+        f"{_command}: asked for by a clock that is a little ahead": row(
+            before(_command, started_at=ago(-5)).runs(_at, task()), running(_command)
+        ),
         f"{_command}: was refused": row(
             before(_command, id=0, refused="secret key"), acts(_failure, REMEMBERED), "secret key"
         ),

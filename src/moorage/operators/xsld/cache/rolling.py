@@ -152,7 +152,7 @@ def _held_back(seen: Seen, pod: PodSeen) -> Wait | None:
 def _back_since(seen: Seen, pod: PodSeen) -> float:
     """Since when its member works (epoch seconds): a pod is ready before the group has its member Online."""
     online = seen.online_since(pod.name)
-    return max(pod.ready_since, conditions.epoch(online) if online else 0.0)
+    return max(pod.ready_since, seen.now - conditions.age(online, seen.now) if online else 0.0)
 
 
 def template_is_known(seen: Seen) -> Verdict:

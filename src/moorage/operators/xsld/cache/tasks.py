@@ -7,6 +7,7 @@ whatever becomes of the answer, the task is recognised, and nothing is asked twi
 from __future__ import annotations
 
 import hashlib
+import math
 from typing import Any
 
 import msgspec
@@ -84,7 +85,7 @@ def held_back(seen: Seen, command: str, target: str) -> Verdict | None:
     said = f"{_SAYS[command].format(target)}: failed {trouble.attempts} times, last with: {trouble.message}"
     if given_up is not None and trouble.attempts >= seen.limits.attempts:
         return Blocked(given_up, said, "set the annotation moorage.dev/reconcile-at to any new value to try again")
-    left = conditions.epoch(trouble.at) + seen.limits.after(trouble.attempts) - seen.now
+    left = seen.limits.after(trouble.attempts) - conditions.age(trouble.at, seen.now)
     if left <= 0:
         return None
     return Wait(failed, said, on="back-off", within=2 * seen.limits.cap_seconds, again=left)
@@ -120,7 +121,7 @@ def _without_task(seen: Seen, current: types.CurrentTask, *, answered: bool, sai
     """The task is nowhere: never sent, forgotten by its member, or its member does not answer."""
     if _shows(seen, current):
         return _success(seen, current, said)
-    age = seen.now - conditions.epoch(current.started_at)
+    age = conditions.age(current.started_at, seen.now)
     if answered and not current.id:
         return _unanswered(seen, current, age, said)
     if answered:
@@ -153,10 +154,10 @@ def _unanswered(seen: Seen, current: types.CurrentTask, age: float, said: str) -
 
 
 def _running(seen: Seen, current: types.CurrentTask, task: answers.Task, said: str) -> Verdict:
-    age = seen.now - conditions.epoch(current.started_at)
+    age = conditions.age(current.started_at, seen.now)
     limit = _limit(seen, current.command)
     if age > limit or (current.command == REPLICATE and _still(seen, current, task) > STUCK):
-        why = f"it is at {task.progress} % after {age:.0f} s"
+        why = f"it is at {task.progress} %" + (f" after {age:.0f} s" if age < math.inf else "")
         args = {"endpoint": current.endpoint, "id": task.id}
         cancel = decision.Call(why=why, operation="cancel", args=args)
         return Act(Reason.TASK_CANCELLED, f"{said}: cancelled, as {why}", (cancel,))
@@ -185,7 +186,7 @@ def _still(seen: Seen, current: types.CurrentTask, task: answers.Task) -> float:
     before = seen.status.task_progress
     if before is None or before.intent != current.intent or before.percent != task.progress:
         return 0.0
-    return seen.now - conditions.epoch(before.at)
+    return conditions.age(before.at, seen.now)
 
 
 def _success(seen: Seen, current: types.CurrentTask, said: str) -> Verdict:

@@ -110,7 +110,7 @@ def what_was_asked_shows(seen: Seen) -> Verdict:
     failed = task.message or "the task failed" if task and task.phase is answers.Phase.FAILED else ""
     if grid is not None and grid.status == seen.said.grid_error and settled:
         failed = "the grid is in Error"
-    late = seen.now - conditions.epoch(seen.status.asked_at) > TASK_LIMIT
+    late = conditions.age(seen.status.asked_at, seen.now) > TASK_LIMIT
     lost = task is None and not shows and (asked != CREATE or grid is None)
     unbegun = not seen.status.task_id and (seen.unsent or _unanswered(seen))
     if failed or late or unbegun or (lost and _old(seen) and seen.status.task_id):
@@ -124,7 +124,7 @@ def what_was_asked_shows(seen: Seen) -> Verdict:
 
 def _unanswered(seen: Seen) -> bool:
     """What got no answer may still be carried out for a while, and is not asked again in that."""
-    return seen.now - conditions.epoch(seen.status.asked_at) > seen.limits.unanswered_seconds
+    return conditions.age(seen.status.asked_at, seen.now) > seen.limits.unanswered_seconds
 
 
 def _superseded(seen: Seen) -> bool:
@@ -133,7 +133,7 @@ def _superseded(seen: Seen) -> bool:
 
 def _old(seen: Seen) -> bool:
     """A task may end, and leave the list, a moment before its effect is listed."""
-    return seen.now - conditions.epoch(seen.status.asked_at) > 2 * seen.busy
+    return conditions.age(seen.status.asked_at, seen.now) > 2 * seen.busy
 
 
 def _task(told: answers.Polled, number: int) -> answers.Task | None:
@@ -181,7 +181,7 @@ def failures_are_spaced(seen: Seen) -> Verdict:
             f"grid {seen.grid_name} failed {attempts} times",
             "correct the spec, or set the annotation moorage.dev/reconcile-at to any new value to try again",
         )
-    left = conditions.epoch(seen.status.failed_at) + seen.limits.after(attempts) - seen.now
+    left = seen.limits.after(attempts) - conditions.age(seen.status.failed_at, seen.now)
     if left <= 0:
         return DONE
     said = f"grid {seen.grid_name} failed {attempts} times; it is tried again in {left:.0f} s"
