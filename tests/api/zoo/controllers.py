@@ -1,8 +1,8 @@
 """What goes on around a release: Jobs end, Deployments come up, autoscalers scale.
 
 Where no controller manager runs, this says what its controllers would; where one runs, it says of pods what a kubelet
-would. A pod that is meant has the nodeSelector `zoo: nowhere`, so that no real node takes it; the label `zoo` of the pod,
-or of the template that it would be made from, is `fails` or `hangs` if it is not to go well.
+would. A pod that is meant has the nodeSelector `zoo: nowhere`, so that no real node takes it; the label `zoo` of the
+pod, or of the template that it would be made from, is `fails` or `hangs` if it is not to go well.
 """
 
 from __future__ import annotations
@@ -54,7 +54,9 @@ class Controllers:
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    async def _act(self, act: Callable[[meta.Resource, Body], Awaitable[None]], resource: meta.Resource, body: Body) -> None:
+    async def _act(
+        self, act: Callable[[meta.Resource, Body], Awaitable[None]], resource: meta.Resource, body: Body
+    ) -> None:
         with contextlib.suppress(errors.NotFound, errors.Conflict):  # it is gone, or there is news of it
             await act(resource, body)
 

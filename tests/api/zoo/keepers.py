@@ -106,7 +106,12 @@ class Moorage:
             "tenant": {"reference": namespace, "instance": RELEASES_OF},
             "policy": {"onFailure": "Keep", **odd.told.policy},
         }
-        body = {"apiVersion": types.COLLECTOR.api_version, "kind": "Collector", "metadata": {"name": odd.name}, "spec": spec}
+        body = {
+            "apiVersion": types.COLLECTOR.api_version,
+            "kind": "Collector",
+            "metadata": {"name": odd.name},
+            "spec": spec,
+        }
         await self._client.apply(types.COLLECTOR, self._namespace, odd.name, body, field_manager="user")
 
     async def settled(self, odd: charts.Odd, reason: str) -> str:
@@ -117,7 +122,7 @@ class Moorage:
         return await self._ended(odd, lambda now: now.ready or now.stalled or now.says(reason))
 
     async def removed(self, odd: charts.Odd) -> str:
-        """Delete the Collector and return when it is gone with "", or, if it is to stay, Stalled with `REASON: message`."""
+        """Delete the Collector and return "" when it is gone, or, if it is to stay and Stalled, `REASON: message`."""
         await self._client.delete(types.COLLECTOR, self._namespace, odd.name, propagation="Background")
         return await self._ended(odd, lambda now: bool(odd.told.stays) and now.stalled)
 
