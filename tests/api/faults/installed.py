@@ -81,9 +81,7 @@ class Operator(operate.Operator):
     def make(self, namespace: str, **more: Any) -> list[kind.Kind[Any, Any]]:
         """See `operate.Operator`."""
         loaded, around = more["loaded"], more["around"]
-        return [
-            kind for name in loaded.systems for kind in operators.SYSTEMS[name].kinds(loaded.section(name), around)
-        ]
+        return [kind for name in loaded.systems for kind in operators.SYSTEMS[name].kinds(loaded.section(name), around)]
 
     def ends(self, reason: str) -> int:
         """How many passes ended so."""
@@ -119,7 +117,7 @@ async def installed(
         wire = transport.HttpTransport(reached)
         text = (await client.get(kinds.CONFIG_MAP, name, name))["data"]["config.yaml"]
         it = Installed(name, wire, reached, token, msgspec.convert(yaml.safe_load(text), config.Config))
-        await _in_force(kube_client.Client(wire))
+        await _in_force(kube_client.Client(wire), name)
         yield it
         await wire.close()
     finally:
@@ -135,15 +133,24 @@ def _with_token(admin: Path, token: Path, into: Path) -> str:
     return str(into)
 
 
-async def _in_force(operator: kube_client.Client) -> None:
-    """The API server learns of a new policy within seconds."""
-    body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kube-nobodys"}}
+async def _in_force(operator: kube_client.Client, name: str) -> None:
+    """The API server learns of a new policy within seconds; of one it shows: that bindings are named as moorage's."""
+    role = {"apiGroup": kinds.ROLE_BINDING.group, "kind": "ClusterRole"}
+    body = {
+        "apiVersion": kinds.ROLE_BINDING.api_version,
+        "kind": "RoleBinding",
+        "metadata": {"name": "another"},
+        "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": name}],
+    }
 
     async def refused() -> bool:
-        try:
-            await operator.create(kinds.NAMESPACE, "", body, field_manager="test", dry_run=True)
-        except errors.ApiError as error:
-            return "ValidatingAdmissionPolicy" in str(error)
+        for which in (f"{name}-collector-tenant", f"{name}-xsld-namespace"):
+            asked = {**body, "roleRef": {**role, "name": which}}
+            try:
+                await operator.create(kinds.ROLE_BINDING, "default", asked, field_manager="test", dry_run=True)
+            except errors.ApiError as error:
+                if "ValidatingAdmissionPolicy" in str(error):
+                    return True
         return False
 
     await waiting.until(refused)

@@ -1,8 +1,8 @@
 """Tenants who alter at random whatever they may write, beside one who has nothing to do with it.
 
 The operator has the rights that its chart gives it, and no others. While tenants harm their namespaces, and when they
-have stopped: no object outside of these has changed, it has written nothing elsewhere, no pass has broken off; the other
-tenant's Collector is Ready, without a write. When what they own is put right, their Collectors are Ready again.
+have stopped: no object outside of these has changed, it has written nothing elsewhere, no pass has broken off, its
+lease was kept; what the other tenant has is well, without a write. When what they own is put right, theirs is well.
 
     MOORAGE_TEST_SEED=7 pytest tests/api/faults/test_hostile.py -m campaign
 """
@@ -18,15 +18,17 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+from moorage import operators
 from moorage.api import kinds, meta
 from moorage.kube import client as kube_client
 from moorage.kube import errors
-from moorage.operators import collector
 from moorage.operators.collector import types
+from moorage.operators.xsld import names
 
-from . import everything, installed, proxy, report, run, tenant, waiting
+from . import everything, installed, observer, proxy, report, run, tenant, tenant_caches, tenant_releases, waiting
 
 CHARTS = Path(__file__).parents[2] / "e2e" / "charts" / "zoo"
 DAILY = (3, 12)
@@ -34,14 +36,79 @@ WHOLE = (6, 60)
 """Hostile tenants, and alterations by each."""
 
 RUNS = 6
-HEALS = 60.0
+HEALS = 30.0
 """Seconds within which a Collector is Ready again once all is put right."""
 
 QUIET = 2.0
 """Seconds without a write of the operator after which it is done."""
 
-GOOD = base64.b64encode(b"word: one\n").decode()
 FOREIGN = ("kube-root-ca.crt", "default")
+
+
+class Sort(msgspec.Struct, frozen=True):
+    """What each tenant has."""
+
+    system: str
+    section: dict[str, Any]
+    resource: meta.Resource
+    """One object of it, of that name."""
+
+    name: str
+    spec: dict[str, Any]
+    tenant: type[tenant.Tenant]
+    dependents: tuple[meta.Resource, ...]
+    """Kinds of what else the tenant may have made, with finalizers of the operator's."""
+
+    product: meta.Resource
+    product_name: str
+    whole: dict[str, Any]
+    """Part of what is made for it, which is there when all is well."""
+
+    ready: bool
+    """Whether it is Ready then; nothing runs pods here."""
+
+
+RELEASES = Sort(
+    system="collector",
+    section={"charts": {"default": {"folder": str(CHARTS)}}},
+    resource=types.COLLECTOR,
+    name=tenant_releases.NAME,
+    spec={
+        "collector": {
+            "name": "anything",
+            "version": "",
+            "configuration": base64.b64encode(b"word: one\n").decode(),
+        },
+        "policy": {"drift": "Enforce", "onFailure": "Rollback"},
+    },
+    tenant=tenant_releases.ReleaseTenant,
+    dependents=(),
+    product=kinds.CONFIG_MAP,
+    product_name=tenant_releases.RELEASE,
+    whole={"data": {"word": '"one"'}},
+    ready=True,
+)
+CACHES = Sort(
+    system="xsld",
+    section={"poll": {"taskSeconds": 1, "busySeconds": 1, "idleSeconds": 1}},
+    resource=names.CACHE,
+    name=tenant_caches.NAME,
+    spec={
+        "license": "accept",
+        "size": 1,
+        "adminPwd": "Xs-Admin-2020",
+        "secretKey": "Xs-Secret-2020",
+        "image": tenant_caches.IMAGE,
+        "storage": {"storageClassName": "none"},
+        "pod": {"nodeSelector": {"zoo": "nowhere"}},
+    },
+    tenant=tenant_caches.CacheTenant,
+    dependents=(names.GRID, names.TEMPLATE),
+    product=kinds.STATEFUL_SET,
+    product_name=tenant_caches.NAME,
+    whole={"metadata": {"labels": {names.APP: tenant_caches.NAME}}, "spec": {"replicas": 1}},
+    ready=False,
+)
 
 
 class Place:
@@ -52,10 +119,11 @@ class Place:
         client: kube_client.Client,
         it: installed.Installed,
         operator: installed.Operator,
+        sort: Sort,
         bob: str,
         hostile: list[str],
     ) -> None:
-        self.client, self.operator = client, operator
+        self.client, self.operator, self._sort = client, operator, sort
         self.bob, self.hostile = bob, hostile
         self.others = [bob, *it.namespaces, "default", "kube-system"]
 
@@ -66,9 +134,9 @@ class Place:
             body = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
             await self.client.create(kinds.NAMESPACE, "", body, field_manager="test")
             await self.admit(name)
-            await self.collector(name)
+            await self.order(name)
         for name in (self.bob, *self.hostile):
-            await self.ready(name)
+            await self.well(name)
 
     async def admit(self, name: str) -> None:
         """Its tenant may do everything there, and nothing elsewhere."""
@@ -81,43 +149,48 @@ class Place:
         }
         await self.client.create(kinds.ROLE_BINDING, name, body, field_manager="test")
 
-    async def collector(self, name: str) -> None:
-        """The Collector as it should be."""
-        spec = {
-            "collector": {"name": "anything", "version": "", "configuration": GOOD},
-            "tenant": {"reference": name, "instance": "main"},
-            "policy": {"drift": "Enforce", "onFailure": "Rollback"},
-        }
-        body = {"apiVersion": types.COLLECTOR.api_version, "kind": "Collector", "metadata": {"name": "main"}, "spec": spec}
-        await self.client.apply(types.COLLECTOR, name, "main", body, field_manager="people")
+    async def order(self, name: str) -> None:
+        """Its object as it should be."""
+        sort = self._sort
+        spec = dict(sort.spec)
+        if sort is RELEASES:
+            spec["tenant"] = {"reference": name, "instance": "main"}
+        body = {"apiVersion": sort.resource.api_version, "kind": sort.resource.kind, "metadata": {"name": sort.name}}
+        await self.client.apply(sort.resource, name, sort.name, {**body, "spec": spec}, field_manager="people")
 
-    async def find(self, name: str) -> types.Collector | None:
-        """Its Collector as it is."""
+    async def find(self, name: str) -> dict[str, Any] | None:
+        """Its object as it is."""
         try:
-            return await self.client.get(types.COLLECTOR, name, "main", as_=types.Collector)
+            return await self.client.get(self._sort.resource, name, self._sort.name)
         except errors.NotFound:
             return None
 
-    async def ready(self, name: str) -> None:
-        """Return when its Collector is Ready and makes what it should. Raises Deviation."""
-        said = ""
+    async def well(self, name: str) -> None:
+        """Return when its object is looked after and makes what it should. Raises Deviation."""
+        sort, said = self._sort, ""
 
-        async def is_ready() -> bool:
+        async def is_well() -> bool:
             nonlocal said
             found = await self.find(name)
-            if found is None or found.status.observed_generation != found.metadata.generation:
+            status = (found or {}).get("status", {})
+            if found is None or status.get("observedGeneration") != found["metadata"]["generation"]:
                 return False
-            condition = next(it for it in found.status.conditions if it.type == "Ready")
-            said = f"{condition.reason}: {condition.message}"
-            with contextlib.suppress(errors.NotFound):
-                made = await self.client.get(kinds.CONFIG_MAP, name, "anything-main")
-                return condition.status == "True" and made["data"] == {"word": '"one"'}
-            return False
+            condition = next(it for it in status["conditions"] if it["type"] == "Ready")
+            said = f"{condition['reason']}: {condition['message']}"
+            try:
+                made = await self.client.get(sort.product, name, sort.product_name)
+            except errors.NotFound:
+                said += f"; {sort.product.kind} {sort.product_name} is not there"
+                return False
+            if not observer.holds(sort.whole, made):
+                said += f"; {sort.product.kind} {sort.product_name} is not as it should be: {made}"
+                return False
+            return condition["status"] == "True" or not sort.ready
 
         try:
-            await waiting.until(is_ready, within=HEALS)
+            await waiting.until(is_well, within=HEALS)
         except TimeoutError:
-            raise run.Deviation(f"{name} is not Ready again: {said}") from None
+            raise run.Deviation(f"{name} is not well again: {said}") from None
 
     async def quiet(self) -> None:
         """Return when the operator has nothing more to do, or goes on for ever."""
@@ -143,23 +216,32 @@ class Place:
         )
 
     async def put_right(self, name: str) -> None:
-        """All that the tenant has there goes, and its Collector is as it should be."""
-        for resource in (kinds.SECRET, kinds.CONFIG_MAP, kinds.SERVICE, tenant.ACCOUNT):
+        """Its object is as it should be, and all else that the tenant has there goes."""
+        sort = self._sort
+        notes: dict[str, Any] = dict.fromkeys(f"moorage.dev/{word}" for word in ("adopt", "paused", "on-delete"))
+        body = {"metadata": {"annotations": {**notes, "moorage.dev/reconcile-at": uuid.uuid4().hex}}}
+        with contextlib.suppress(errors.NotFound):
+            await self.client.patch_merge(sort.resource, name, sort.name, body, field_manager="people")
+        found = await self.find(name)
+        leaves = found is not None and "deletionTimestamp" in found["metadata"]
+        if not leaves:
+            await self.order(name)
+        for resource in (*sort.dependents, *sort.tenant.owned):
             for it in (await self.client.list(resource, name, as_=meta.Partial, metadata_only=True)).items:
                 if it.metadata.name not in FOREIGN:
                     await self._remove(resource, name, it.metadata.name)
-        await self._remove(kinds.ROLE_BINDING, name, "moorage-collector")
-        notes = dict.fromkeys((f"moorage.dev/{word}" for word in ("adopt", "paused", "on-delete")))
-        body = {"metadata": {"annotations": {**notes, "moorage.dev/reconcile-at": uuid.uuid4().hex}}}
-        with contextlib.suppress(errors.NotFound):
-            await self.client.patch_merge(types.COLLECTOR, name, "main", body, field_manager="people")
-        if (found := await self.find(name)) is not None and found.metadata.deleting:
-            try:
-                await waiting.until(lambda: self._gone(name), within=HEALS)
-            except TimeoutError:
-                still = await self.find(name)
-                raise run.Deviation(f"{name} is never deleted: {still and still.status.conditions}") from None
-        await self.collector(name)
+        await self._remove(kinds.ROLE_BINDING, name, sort.tenant.binding)
+        if leaves:
+            await self._left(name)
+            await self.order(name)
+
+    async def _left(self, name: str) -> None:
+        """Return when its object, which is being deleted, is gone. Raises Deviation."""
+        try:
+            await waiting.until(lambda: self._gone(name), within=HEALS)
+        except TimeoutError:
+            still = await self.find(name) or {}
+            raise run.Deviation(f"{name} is never deleted: {still.get('status')}") from None
 
     async def _gone(self, name: str) -> bool:
         return await self.find(name) is None
@@ -173,20 +255,22 @@ class Place:
     async def leave(self) -> None:
         """Leave nothing that keeps the namespaces."""
         for name in (self.bob, *self.hostile):
-            await self._remove(types.COLLECTOR, name, "main")
+            for resource in (*self._sort.dependents, self._sort.resource):
+                for it in (await self.client.list(resource, name, as_=meta.Partial)).items:
+                    await self._remove(resource, name, it.metadata.name)
             await self.client.delete(kinds.NAMESPACE, "", name, propagation="Background")
 
 
 @contextlib.asynccontextmanager
-async def _place(stage: run.Stage, kubeconfig: str, count: int) -> AsyncIterator[Place]:
-    for body in collector.SYSTEM.definitions():
+async def _place(stage: run.Stage, kubeconfig: str, sort: Sort, count: int) -> AsyncIterator[Place]:
+    for body in operators.SYSTEMS[sort.system].definitions():
         await stage.client.apply(kinds.CRD, "", str(body["metadata"]["name"]), body, field_manager="test")  # type: ignore[index]
     name = f"hostile-{uuid.uuid4().hex[:6]}"
     bob, hostile = f"{name}-bob", [f"{name}-eve-{number}" for number in range(count)]
     folder = stage.folder / name
     folder.mkdir()
-    section = {"namespaces": [bob, *hostile], "charts": {"default": {"folder": str(CHARTS)}}}
-    systems: dict[str, Any] = {"collector": section, "xsld": {"enabled": False}}
+    systems: dict[str, Any] = {system: {"enabled": False} for system in operators.SYSTEMS}
+    systems[sort.system] = {"namespaces": [bob, *hostile], **sort.section}
     helm = Path(stage.helm)
     kept = installed.installed(stage.client, kubeconfig, helm, folder, f"moorage-{name}", systems)
     async with contextlib.AsyncExitStack() as stack:
@@ -195,29 +279,21 @@ async def _place(stage: run.Stage, kubeconfig: str, count: int) -> AsyncIterator
         await through.start()
         stack.push_async_callback(through.close)
         operator = installed.Operator(it, helm, folder, through)
-        place = Place(stage.client, it, operator, bob, hostile)
+        place = Place(stage.client, it, operator, sort, bob, hostile)
         stack.push_async_callback(place.leave)
         stack.push_async_callback(operator.stop)
         await place.begin()
         yield place
 
 
-async def _one(stage: run.Stage, kubeconfig: str, seed: int, count: int, each: int) -> tuple[Any, ...]:
+async def _one(stage: run.Stage, kubeconfig: str, sort: Sort, seed: int, count: int, each: int) -> tuple[Any, ...]:
     """One run: seed, alterations, those that the server refused, writes of the operator, and what came of it."""
-    async with _place(stage, kubeconfig, count) as place:
+    async with _place(stage, kubeconfig, sort, count) as place:
         await place.quiet()
         before = await place.scene()
         already = place.written_elsewhere()
         tenants = [
-            tenant.Tenant(
-                stage.client.as_(name),
-                name,
-                types.COLLECTOR,
-                name="main",
-                release="anything-main",
-                others=place.others,
-                draw=random.Random(seed * 1000 + number),
-            )
+            sort.tenant(stage.client.as_(name), name, place.others, random.Random(seed * 1000 + number))
             for number, name in enumerate(place.hostile)
         ]
 
@@ -252,26 +328,33 @@ async def _healed(place: Place) -> list[str]:
         try:
             if name != place.bob:
                 await place.put_right(name)
-            await place.ready(name)
+            await place.well(name)
         except run.Deviation as error:
             said.append(str(error))
     return said
 
 
-async def _campaign(stage: run.Stage, kubeconfig: str, runs: int, size: tuple[int, int], told: report.Report) -> None:
+async def _campaign(
+    stage: run.Stage, kubeconfig: str, sort: Sort, runs: int, size: tuple[int, int], told: report.Report
+) -> None:
     header = "seed", "alterations", "refused", "writes", "outcome"
     rows, bad = await told.collect(
-        header, (_one(stage, kubeconfig, report.SEED + number, *size) for number in range(runs)), together=1
+        header, (_one(stage, kubeconfig, sort, report.SEED + number, *size) for number in range(runs)), together=1
     )
     told.say(f"{sum(row[1] for row in rows)} alterations in {len(rows)} runs, {len(bad)} deviations")
 
     assert [] == bad
 
 
-async def test_some_hostile_tenants(stage: run.Stage, cluster: str, told: report.Report) -> None:
-    await _campaign(stage, cluster, 1, DAILY, told)
+SORTS = pytest.mark.parametrize("sort", [RELEASES, CACHES], ids=lambda sort: sort.system)
+
+
+@SORTS
+async def test_some_hostile_tenants(stage: run.Stage, cluster: str, sort: Sort, told: report.Report) -> None:
+    await _campaign(stage, cluster, sort, 1, DAILY, told)
 
 
 @pytest.mark.campaign
-async def test_many_hostile_tenants(stage: run.Stage, cluster: str, told: report.Report) -> None:
-    await _campaign(stage, cluster, RUNS, WHOLE, told)
+@SORTS
+async def test_many_hostile_tenants(stage: run.Stage, cluster: str, sort: Sort, told: report.Report) -> None:
+    await _campaign(stage, cluster, sort, RUNS, WHOLE, told)

@@ -51,8 +51,8 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The revision that helm is told to go back to after its failure, as moorage does by itself."""
 
     reason: str = ""
-    """A pattern of the reason of `Ready` that moorage comes to, where that is neither ready after helm's success nor stalled after
-    its failure.
+    """A pattern of the reason of `Ready` that moorage comes to, where that is neither ready after helm's success nor
+    stalled after its failure.
     """
 
 

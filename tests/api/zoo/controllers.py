@@ -1,8 +1,8 @@
 """What goes on around a release: Jobs end, Deployments come up, autoscalers scale.
 
 Where no controller manager runs, this says what its controllers would; where one runs, it says of pods what a kubelet
-would. A pod that is meant has the nodeSelector `zoo: nowhere`, so that no real node takes it; the label `zoo` of the pod,
-or of the template that it would be made from, is `fails` or `hangs` if it is not to go well.
+would. A pod that is meant has the nodeSelector `zoo: nowhere`, so that no real node takes it; the label `zoo` of the
+pod, or of the template that it would be made from, is `fails` or `hangs` if it is not to go well.
 """
 
 from __future__ import annotations

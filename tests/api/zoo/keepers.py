@@ -122,7 +122,7 @@ class Moorage:
         return await self._ended(odd, lambda now: now.ready or now.stalled or now.says(reason))
 
     async def removed(self, odd: charts.Odd) -> str:
-        """Delete the Collector and return when it is gone with "", or, if it is to stay, Stalled with `REASON: message`."""
+        """Delete the Collector and return "" when it is gone, or, if it is to stay and Stalled, `REASON: message`."""
         await self._client.delete(types.COLLECTOR, self._namespace, odd.name, propagation="Background")
         return await self._ended(odd, lambda now: bool(odd.told.stays) and now.stalled)
 

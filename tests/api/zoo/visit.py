@@ -1,4 +1,4 @@
-"""A visit to the zoo: each chart is kept by plain helm in one namespace and by moorage in another, and both compared."""
+"""A visit to the zoo: each chart is kept by plain helm in one namespace and by moorage in another, and compared."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ async def _visit(kubeconfig: str, helm: str, folder: Path, chosen: Sequence[char
                 began = time.monotonic()
                 try:
                     differences = await keeper.keep(odd)
-                except Exception:  # noqa: BLE001 - one chart's trouble must not end the others
+                except Exception:
                     differences = [traceback.format_exc()]
                 return Seen(differences, time.monotonic() - began)
 

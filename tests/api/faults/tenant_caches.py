@@ -1,0 +1,176 @@
+"""A tenant with an XSLD cache: the cache and its grids, their status, and objects with or without the cache's label."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from moorage.api import kinds, meta
+from moorage.operators.xsld import names
+
+from . import tenant
+from .tenant import Body
+
+NAME = "cache"
+IMAGE = "ibmcom/xsld:8613"
+
+
+class CacheTenant(tenant.Tenant):
+    """Its cache is called NAME."""
+
+    binding = "moorage-xsld"
+    owned = (
+        kinds.STATEFUL_SET,
+        kinds.SERVICE,
+        kinds.CONFIG_MAP,
+        kinds.SECRET,
+        kinds.DISRUPTION_BUDGET,
+        kinds.VOLUME_CLAIM,
+        kinds.POD,
+    )
+
+    def alterations(self) -> tuple[tuple[int, tenant.Alteration], ...]:
+        """See `tenant.Tenant`."""
+        return (
+            (8, self._object),
+            (4, self._workload),
+            (5, self._foreign),
+            (3, self._pod),
+            (3, self._cache_spec),
+            (3, self._cache_status),
+            (2, self._cache_notes),
+            (2, self._dependent),
+            (2, self._binding),
+            (1, self._event),
+        )
+
+    def _labels(self) -> Body:
+        return self._draw.choice([{names.APP: NAME}, {names.APP: ""}, {names.APP: "another"}, {}])
+
+    def _member(self) -> str:
+        numbers = ["0", "1", "7", "-1", "00", "99999999999999999999", "x", ""]
+        return f"{NAME}-{self._draw.choice(numbers)}".rstrip("-")
+
+    async def _workload(self) -> str:
+        """The StatefulSet, whose pods and claims are the members'."""
+        draw = self._draw
+        template: Body = {"metadata": {"labels": draw.choice([{names.APP: NAME, "x": "y"}, {names.APP: NAME}])}}
+        changes: list[Body] = [
+            {"spec": {"replicas": draw.choice([0, 1, 7, 2**31 - 1])}},
+            {"spec": {"template": template}},
+            {"spec": {"template": {"spec": {"serviceAccountName": draw.choice(["default", "x"])}}}},
+            {"spec": {"template": {"spec": {"hostNetwork": True, "nodeName": "x"}}}},
+            {"metadata": {"labels": {names.APP: draw.choice(["another", None])}}},
+            {"metadata": {"annotations": {"moorage.dev/applied": draw.choice(["x", None])}}},
+        ]
+        change = draw.choice(changes)
+        await self._patch(kinds.STATEFUL_SET, NAME, change)
+        return f"StatefulSet: {change}"
+
+    async def _foreign(self) -> str:
+        """Something that bears the cache's label, or its members' names, and is none of its objects."""
+        draw = self._draw
+        resource = draw.choice([kinds.CONFIG_MAP, kinds.SECRET, kinds.SERVICE, kinds.VOLUME_CLAIM, kinds.POD])
+        claims = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Mi"}}}
+        specs: dict[meta.Resource, Body] = {
+            kinds.SERVICE: {"spec": {"ports": [{"port": 80}], "selector": {names.APP: NAME}}},
+            kinds.VOLUME_CLAIM: {"spec": {**claims, "storageClassName": "none"}},
+            kinds.POD: {
+                "spec": {"containers": [{"name": "main", "image": "none"}], "nodeSelector": {"zoo": "nowhere"}}
+            },
+        }
+        name = draw.choice([self._member(), f"{names.VOLUME}-{self._member()}", f"foreign-{draw.randrange(10**6)}"])
+        owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": NAME, "uid": "no-uid", "controller": True}
+        metadata: Body = {"name": name, "labels": self._labels()}
+        if draw.random() < 0.3:
+            metadata["ownerReferences"] = [owner]
+        body = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata}
+        await self._client.create(resource, self.namespace, body | specs.get(resource, {}), field_manager="tenant")
+        return f"foreign {resource.kind} {name}: {metadata['labels']}"
+
+    async def _pod(self) -> str:
+        """What a pod says of itself."""
+        draw = self._draw
+        pods = (await self._client.list(kinds.POD, self.namespace)).items
+        if not pods:
+            return "pod: none"
+        name = draw.choice(pods)["metadata"]["name"]
+        ready = {"type": draw.choice(["Ready", "x"]), "status": draw.choice(["True", "x"])}
+        status: Body = draw.choice(
+            [
+                {"podIP": draw.choice(["127.0.0.1", "169.254.169.254", "0.0.0.0", "::1"])},
+                {"phase": draw.choice(["Running", "Failed", "Succeeded"]), "conditions": [ready]},
+                {
+                    "containerStatuses": [
+                        {"name": "main", "ready": True, "restartCount": 2**31 - 1, "image": "", "imageID": ""}
+                    ]
+                },
+            ]
+        )
+        if "podIP" in status:
+            status["podIPs"] = [{"ip": status["podIP"]}]
+        await self._patch(kinds.POD, name, {"status": status}, subresource="status")
+        return f"pod {name}: {status}"
+
+    async def _cache_spec(self) -> str:
+        draw = self._draw
+        spec: Body = draw.choice(
+            [
+                {"size": draw.choice([1, 2, 100])},
+                {"image": draw.choice([IMAGE, "x", "a/b:c"])},
+                {"entrypointConfigMap": draw.choice(["kube-root-ca.crt", "x", "../x", ""])},
+                {"adminPwd": draw.choice(["another-password", "é" * 20, "line\nbreak-\r"])},
+                {"adminPwd": None, "secretKey": None, "credentialsSecretRef": {"name": draw.choice(["x", "cache"])}},
+                {"pod": {"nodeSelector": {"a": "b"}, "labels": {names.APP: "another"}}},
+                {"debugNodePorts": draw.choice([True, False])},
+                {draw.choice(["storage", "timeouts", "tls", "service"]): self._strange()},
+            ]
+        )
+        await self._patch(names.CACHE, NAME, {"spec": spec})
+        return f"spec: {spec}"
+
+    async def _cache_status(self) -> str:
+        draw = self._draw
+        word = draw.choice(["Join", "Leave", "Replicate", "Failover", "x"])
+        task = {"intent": "x", "command": word, "target": self._member(), "endpoint": "127.0.0.1", "startedAt": "x"}
+        status: Body = draw.choice(
+            [
+                {"currentTask": task},
+                {"currentTask": {**task, "startedAt": "9999-01-01T00:00:00Z"}},
+                {
+                    "memberStatuses": [
+                        {"name": self._member(), "ordinal": draw.choice([-1, 0, 9]), "podIP": "127.0.0.1"}
+                    ]
+                },
+                {"left": [{"member": self._member(), "claim": self._member(), "at": "x"}]},
+                {"troubles": [{"command": word, "target": self._member(), "attempts": 9, "at": "x", "message": "x"}]},
+                {"replication": {"master": self._member(), "slave": self._member(), "state": "Running"}},
+                {"observedGeneration": 10**6, "conditions": []},
+                {"progress": {"step": "x", "reason": "x", "since": draw.choice(["", "x"])}, "reconciledAt": "x"},
+                {draw.choice(["primary", "members", "pendingTasks", "goodImage", "size"]): self._strange()},
+            ]
+        )
+        await self._patch(names.CACHE, NAME, {"status": status}, subresource="status")
+        return f"status: {status}"
+
+    async def _cache_notes(self) -> str:
+        draw = self._draw
+        notes = {
+            "moorage.dev/reconcile-at": draw.choice([str(draw.random()), "x" * 2000, None]),
+            "moorage.dev/paused": draw.choice(["true", None, None]),
+            "moorage.dev/on-delete": draw.choice(["Orphan", "x", None]),
+        }
+        await self._patch(names.CACHE, NAME, {"metadata": {"annotations": notes}})
+        if draw.random() < 0.3:
+            await self._client.delete(names.CACHE, self.namespace, NAME, propagation="Background")
+            return f"notes: {notes}, and deleted"
+        return f"notes: {notes}"
+
+    async def _dependent(self) -> str:
+        """A grid or a template that wants something odd."""
+        draw = self._draw
+        resource = draw.choice([names.GRID, names.TEMPLATE])
+        spec: Any = {"cacheRef": {"name": draw.choice([NAME, "another", self._others[0]])}}
+        metadata = {"name": f"odd-{draw.randrange(10**6)}", "labels": self._labels()}
+        body = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata, "spec": spec}
+        await self._client.create(resource, self.namespace, body, field_manager="tenant")
+        return f"{resource.kind}: {spec}"
