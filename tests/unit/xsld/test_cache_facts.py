@@ -117,6 +117,12 @@ TABLE: dict[str, dict[str, True_]] = {
         "one joins": row(cache().member(2, online=False, status="Joining"), False, "Stands"),
         "one leaves": row(cache().member(2, online=False, status="Leaving"), False, "Stands"),
         "one that is wanted and no member yet": row(fresh(), False, "Stands"),
+        "one joins, and its pod is still to notice": row(
+            cache().pod(2, ready=False).asked("Join", 2, 2), False, "Stands"
+        ),
+        "one has joined half-way": row(cache().off(2).failed("Join", 2), False, "Stands"),
+        "one leaves, and is off": row(cache().off(2).asked("Leave", 2, 0), False, "Stands"),
+        "one is off while another joins": row(cache().off(1).asked("Join", 2, 2), True, "GroupDegraded", "c-1"),
         "the primary is away": row(cache().mute(0), True, "PrimaryUnavailable"),
         "nobody answers": row(cache().mute(0, 1, 2), True, "GroupUnreachable", "nobody answers"),
         "nobody answers yet": row(fresh().mute(0, 1, 2), False, "Idle"),
@@ -136,7 +142,9 @@ TABLE: dict[str, dict[str, True_]] = {
         "the password is refused": row(
             cache().mute(0, 1, 2, fault=answers.Fault.UNAUTHORIZED), False, "CredentialsRejected"
         ),
-        "by some": row(cache().mute(1, fault=answers.Fault.UNAUTHORIZED), True, "Watching"),
+        "by some": row(cache().mute(1, fault=answers.Fault.UNAUTHORIZED), True, "MemberSilent", "c-1: Unauthorized"),
+        "one that is Online does not answer": row(cache().mute(1), True, "MemberSilent", "c-1: Unreachable"),
+        "of one that is off nothing else is to be expected": row(cache().off(1), True, "Watching"),
         "asked anew": row(cache().fact(polled=observed.Stale(cache().polled, 0.0, "x")), True, "Watching"),
     },
     "Joining": {
@@ -313,6 +321,8 @@ PHASES: dict[str, tuple[states.It, str]] = {
         cache().left(2).says(member_statuses=(types.MemberStatus("c-0", 0),)),
         "Creating",
     ),
+    "all have come while nobody was looking": (cache().says(member_statuses=()), "Running"),
+    "a single member answers for the first time": (fresh(1), "Running"),
     "the second joins": (fresh().says(member_statuses=JOINED_ONCE), "Creating"),
     "not available yet": (fresh().says(member_statuses=JOINED_ONCE, conditions=was("False")), "Creating"),
     "all are there": (cache(), "Running"),
@@ -358,6 +368,7 @@ def test_the_report_of_a_healthy_cache() -> None:
         "targetImage": "ibmcom/xsld:latest",
         "goodImage": "ibmcom/xsld:latest",
         "failedImage": "",
+        "growsAfter": "",
         "currentImage": "ibmcom/xsld:latest",
         "selector": "app=c,xsld.ibm.com/cache=c",
         "online": 3,
@@ -379,6 +390,7 @@ def test_the_report_of_a_healthy_cache() -> None:
                 "catalog": True,
                 "image": "ibmcom/xsld:latest",
                 "onlineSince": ago(1000),
+                "startedAt": ago(700),
             }
             for n in range(3)
         ],
@@ -452,6 +464,13 @@ def test_members_are_told_by_number_with_what_their_pods_are() -> None:
     )
     assert ("10.0.0.3", "10.9.9.9") == (found[3]["podIP"], found[3]["registeredIP"])
     assert ["c-0", "c-1", "c-2", "c-3"] == told(it)["catalogMembers"]
+
+
+def test_in_which_run_a_member_was_online_last_is_remembered_while_it_is_off() -> None:
+    before = tuple(types.MemberStatus(f"c-{n}", n, started_at=ago(800)) for n in range(3))
+    found = told(cache().off(2).says(member_statuses=before))["memberStatuses"]
+
+    assert [ago(700), ago(700), ago(800)] == [member["startedAt"] for member in found]
 
 
 def test_while_the_primary_is_away_the_former_one_stands() -> None:

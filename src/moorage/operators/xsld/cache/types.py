@@ -310,6 +310,9 @@ class MemberStatus(msgspec.Struct, frozen=True, rename="camel"):
     catalog: bool = False
     image: str = ""
     online_since: Annotated[str, msgspec.Meta(description="Since when it is Online; empty while it is not.")] = ""
+    started_at: Annotated[
+        str, msgspec.Meta(description="When the container was started in which it was Online last.")
+    ] = ""
 
 
 class Replication(msgspec.Struct, frozen=True):
@@ -399,6 +402,9 @@ class XsldCacheStatus(api_status.Status, frozen=True, kw_only=True, rename="came
     good_image: Annotated[str, msgspec.Meta(description="The image of all members when all was well last.")] = ""
     failed_image: Annotated[
         str, msgspec.Meta(description="The image that was rolled back; not tried again while the spec names it.")
+    ] = ""
+    grows_after: Annotated[
+        str, msgspec.Meta(description="The template's revision that members get before pods without a place are made.")
     ] = ""
     selector: Annotated[str, msgspec.Meta(description="Of the pods, for the scale subresource.")] = ""
 
