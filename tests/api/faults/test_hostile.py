@@ -36,7 +36,7 @@ WHOLE = (6, 60)
 """Hostile tenants, and alterations by each."""
 
 RUNS = 6
-HEALS = 30.0
+HEALS = 60.0
 """Seconds within which a Collector is Ready again once all is put right."""
 
 QUIET = 2.0
@@ -56,6 +56,9 @@ class Sort(msgspec.Struct, frozen=True):
     name: str
     spec: dict[str, Any]
     tenant: type[tenant.Tenant]
+    remembered: tuple[str, ...]
+    """Fields of its status that are believed for what they say of the past."""
+
     dependents: tuple[meta.Resource, ...]
     """Kinds of what else the tenant may have made, with finalizers of the operator's."""
 
@@ -82,6 +85,7 @@ RELEASES = Sort(
         "policy": {"drift": "Enforce", "onFailure": "Rollback"},
     },
     tenant=tenant_releases.ReleaseTenant,
+    remembered=(),
     dependents=(),
     product=kinds.CONFIG_MAP,
     product_name=tenant_releases.RELEASE,
@@ -103,6 +107,7 @@ CACHES = Sort(
         "pod": {"nodeSelector": {"zoo": "nowhere"}},
     },
     tenant=tenant_caches.CacheTenant,
+    remembered=("currentTask", "memberStatuses", "left", "troubles", "replication", "goodImage", "targetImage"),
     dependents=(names.GRID, names.TEMPLATE),
     product=kinds.STATEFUL_SET,
     product_name=tenant_caches.NAME,
@@ -222,6 +227,9 @@ class Place:
         body = {"metadata": {"annotations": {**notes, "moorage.dev/reconcile-at": uuid.uuid4().hex}}}
         with contextlib.suppress(errors.NotFound):
             await self.client.patch_merge(sort.resource, name, sort.name, body, field_manager="people")
+            status = {"status": dict.fromkeys(sort.remembered)}
+            where = (sort.resource, name, sort.name)
+            await self.client.patch_merge(*where, status, field_manager="people", subresource="status")
         found = await self.find(name)
         leaves = found is not None and "deletionTimestamp" in found["metadata"]
         if not leaves:

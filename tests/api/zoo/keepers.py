@@ -29,6 +29,9 @@ from . import charts
 RELEASES_OF = "zoo"
 """tenant.instance of all Collectors, so that a release is `CHART-zoo` with both."""
 
+ENDLESS = "without end"
+"""How words begin of what has not come to an end."""
+
 ACCOUNTS = "test-moorage-accounts"
 """Where the accounts are by which moorage reaches namespaces; it needs not be there."""
 
@@ -142,7 +145,7 @@ class Moorage:
         try:
             await waiting.until(ended, within=odd.told.patience)
         except TimeoutError:
-            return f"without end after {odd.told.patience:g} s: {now.words}"
+            return f"{ENDLESS} after {odd.told.patience:g} s: {now.words}"
         return "" if now.ready else now.words
 
 

@@ -124,7 +124,7 @@ class Keeper:
             wrong.append(f"plain helm {'said: ' + said if said else 'did not fail'}")
         if step.reason and not re.match(f"({step.reason}):", told):
             wrong.append(f"moorage is not {step.reason}: {told or 'Ready'}")
-        if not step.reason and bool(told) != step.fails:
+        if not step.reason and (bool(told) != step.fails or told.startswith(keepers.ENDLESS)):
             wrong.append(f"moorage is {told or 'Ready'}")
         return wrong + await self._compared(odd, theirs, mine)
 
