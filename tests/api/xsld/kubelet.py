@@ -69,6 +69,12 @@ class Node:
         self._network = Network()
         self.image_fails: set[str] = set()
         """Images that can't be pulled."""
+        self.image_crashes: set[str] = set()
+        """Images whose container ends each time it is started."""
+        self.no_room: set[str] = set()
+        """Names of pods that no node has room for."""
+        self.lingering: set[str] = set()
+        """Names of pods that don't end although they were deleted, as on a node that is gone."""
 
     async def start(self) -> None:
         """Register the node, and look at pods from now on."""
@@ -133,11 +139,26 @@ class Node:
             return
         uid = pod["metadata"]["uid"]
         wanted = (pod["spec"].get("nodeSelector") or {}).get("members") == self.name
-        if wanted and uid not in self._running:
+        if wanted and pod["metadata"]["name"] in self.no_room:
+            self._spawn(self._refuse(pod))
+        elif wanted and uid not in self._running:
             self._running[uid] = Container(self, pod, self._network.address())
             self._spawn(self._running[uid].live())
         elif uid in self._running and "deletionTimestamp" in pod["metadata"]:
             self._running[uid].deleted.set()
+
+    async def _refuse(self, pod: dict[str, Any]) -> None:
+        """As a scheduler does."""
+        unplaced = {
+            "type": "PodScheduled",
+            "status": "False",
+            "reason": "Unschedulable",
+            "message": "0/1 nodes: no room",
+        }
+        if "deletionTimestamp" in pod["metadata"]:
+            await self.gone(pod)
+        elif not any(c["type"] == "PodScheduled" for c in (pod.get("status") or {}).get("conditions") or ()):
+            await self.tell(pod, {"conditions": [unplaced]})
 
     # --- what a container needs ------------------------------------------------------------------------------------
 
@@ -193,6 +214,8 @@ class Node:
 
     async def gone(self, pod: dict[str, Any]) -> None:
         """The pod has ended; take it from the API server."""
+        while pod["metadata"]["name"] in self.lingering:
+            await asyncio.sleep(0.02)
         with contextlib.suppress(errors.NotFound, errors.Conflict):
             await self._client.delete(
                 kinds.POD,
@@ -239,6 +262,7 @@ class Container:
         """While true, what has ended is not started again."""
         self.log = Path()
         self.environment: dict[str, str] = {}
+        self._stated: dict[str, tuple[str, str]] = {}  # condition -> its status, and since when
 
     async def live(self) -> None:
         """From binding to the pod's end."""
@@ -247,6 +271,12 @@ class Container:
         if image in self._node.image_fails:
             waiting = {"reason": "ImagePullBackOff", "message": f"Back-off pulling image {image}"}
             await self._tell("Pending", {"waiting": waiting}, ready=False)
+            await self.deleted.wait()
+            await self._node.gone(self.pod)
+            return
+        if image in self._node.image_crashes:
+            self.restarts = 3
+            await self._tell("Running", {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off"}}, ready=False)
             await self.deleted.wait()
             await self._node.gone(self.pod)
             return
@@ -320,11 +350,20 @@ class Container:
                 "podIPs": [{"ip": self.address}],
                 "containerStatuses": [status],
                 "conditions": [
-                    {"type": kind, "status": word, "lastTransitionTime": conditions.timestamp(time.time())}
-                    for kind in ("Ready", "ContainersReady")
+                    self._condition("Initialized", "True"),
+                    self._condition("Ready", word),
+                    self._condition("ContainersReady", word),
                 ],
             },
         )
+
+    def _condition(self, type_: str, status: str) -> dict[str, str]:
+        """Its time moves with its status alone; all of them are stated at once in the beginning."""
+        if self._stated.get(type_, ("", ""))[0] != status:
+            first = min((since for _, since in self._stated.values()), default="")
+            now = conditions.timestamp(time.time())
+            self._stated[type_] = (status, now if type_ in self._stated or not first else first)
+        return {"type": type_, "status": status, "lastTransitionTime": self._stated[type_][1]}
 
     async def crash(self) -> None:
         """The container's process dies at once; it is started again, with the same address."""

@@ -55,9 +55,11 @@ def pod(ordinal: int) -> seen.PodSeen:
         address=f"10.0.0.{ordinal}",
         image="ibmcom/xsld:latest",
         revision="new",
-        started=True,
+        came_up=True,
         running=True,
         ready=True,
+        since=NOW - 600.0,
+        started_at=NOW - 700.0,
     )
 
 

@@ -117,6 +117,12 @@ TABLE: dict[str, dict[str, True_]] = {
         "one joins": row(cache().member(2, online=False, status="Joining"), False, "Stands"),
         "one leaves": row(cache().member(2, online=False, status="Leaving"), False, "Stands"),
         "one that is wanted and no member yet": row(fresh(), False, "Stands"),
+        "one joins, and its pod is still to notice": row(
+            cache().pod(2, ready=False).asked("Join", 2, 2), False, "Stands"
+        ),
+        "one has joined half-way": row(cache().off(2).failed("Join", 2), False, "Stands"),
+        "one leaves, and is off": row(cache().off(2).asked("Leave", 2, 0), False, "Stands"),
+        "one is off while another joins": row(cache().off(1).asked("Join", 2, 2), True, "GroupDegraded", "c-1"),
         "the primary is away": row(cache().mute(0), True, "PrimaryUnavailable"),
         "nobody answers": row(cache().mute(0, 1, 2), True, "GroupUnreachable", "nobody answers"),
         "nobody answers yet": row(fresh().mute(0, 1, 2), False, "Idle"),
@@ -136,7 +142,9 @@ TABLE: dict[str, dict[str, True_]] = {
         "the password is refused": row(
             cache().mute(0, 1, 2, fault=answers.Fault.UNAUTHORIZED), False, "CredentialsRejected"
         ),
-        "by some": row(cache().mute(1, fault=answers.Fault.UNAUTHORIZED), True, "Watching"),
+        "by some": row(cache().mute(1, fault=answers.Fault.UNAUTHORIZED), True, "MemberSilent", "c-1: Unauthorized"),
+        "one that is Online does not answer": row(cache().mute(1), True, "MemberSilent", "c-1: Unreachable"),
+        "of one that is off nothing else is to be expected": row(cache().off(1), True, "Watching"),
         "asked anew": row(cache().fact(polled=observed.Stale(cache().polled, 0.0, "x")), True, "Watching"),
     },
     "Joining": {
@@ -313,6 +321,8 @@ PHASES: dict[str, tuple[states.It, str]] = {
         cache().left(2).says(member_statuses=(types.MemberStatus("c-0", 0),)),
         "Creating",
     ),
+    "all have come while nobody was looking": (cache().says(member_statuses=()), "Running"),
+    "a single member answers for the first time": (fresh(1), "Running"),
     "the second joins": (fresh().says(member_statuses=JOINED_ONCE), "Creating"),
     "not available yet": (fresh().says(member_statuses=JOINED_ONCE, conditions=was("False")), "Creating"),
     "all are there": (cache(), "Running"),
@@ -358,6 +368,7 @@ def test_the_report_of_a_healthy_cache() -> None:
         "targetImage": "ibmcom/xsld:latest",
         "goodImage": "ibmcom/xsld:latest",
         "failedImage": "",
+        "growsAfter": "",
         "currentImage": "ibmcom/xsld:latest",
         "selector": "app=c,xsld.ibm.com/cache=c",
         "online": 3,

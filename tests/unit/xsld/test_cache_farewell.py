@@ -96,7 +96,7 @@ ROWS: dict[str, Row] = {
         acts("Removing", "delete StatefulSet/c sts-uid"),
     ),
     "nor to have started": row(
-        leaving(fresh()).pod(0, running=False, started=False, trouble="the image can't be pulled"),
+        leaving(fresh()).pod(0, running=False, came_up=False, trouble="the image can't be pulled"),
         "workload_is_gone",
         acts("Removing", "delete StatefulSet/c sts-uid"),
     ),
@@ -109,10 +109,26 @@ ROWS: dict[str, Row] = {
         leaving(cache()).set_of(child=apply.Child("sts-uid", deleting=True)),
         "workload_is_gone",
         Waits("Removing", "pod", 900.0),
-        "c-0, c-1, c-2 is ending",
+        "StatefulSet c is ending, with c-0, c-1, c-2",
     ),
     "pods outlive it": row(
-        leaving(cache()).but(workload=None).no_pod(0), "workload_is_gone", Waits("Removing", "pod", 900.0), "c-1, c-2"
+        leaving(cache()).but(workload=None).no_pod(0).no_volume(0),
+        "pods_are_gone",
+        Waits("Removing", "pod", 900.0),
+        "c-1, c-2 is ending",
+    ),
+    "a volume goes once its own pod is gone, whatever another does": row(
+        leaving(cache()).but(workload=None).no_pod(0, 2).pod(1, deleting=True, trouble="its node is away"),
+        "volumes_go",
+        acts(
+            "ClearingVolume", "delete PersistentVolumeClaim/vol-c-0 pvc-0", "delete PersistentVolumeClaim/vol-c-2 pvc-2"
+        ),
+    ),
+    "a pod that does not end is told with its cause": row(
+        leaving(cache(2)).but(workload=None).no_pod(0).no_volume(0).pod(1, deleting=True, trouble="its node is away"),
+        "pods_are_gone",
+        Waits("Removing", "pod", 900.0),
+        "c-1 (its node is away) is ending",
     ),
     "it outlives its pods": row(
         leaving(cache()).set_of(child=apply.Child("sts-uid", deleting=True)).no_pod(0, 1, 2),
@@ -123,7 +139,7 @@ ROWS: dict[str, Row] = {
     # the volumes
     "then the volumes": row(
         leaving(cache(2)).but(workload=None, pods={}),
-        "volumes_are_gone",
+        "volumes_go",
         acts(
             "ClearingVolume", "delete PersistentVolumeClaim/vol-c-0 pvc-0", "delete PersistentVolumeClaim/vol-c-1 pvc-1"
         ),
@@ -131,7 +147,7 @@ ROWS: dict[str, Row] = {
     ),
     "those that are left": row(
         leaving(cache(2)).but(workload=None, pods={}).volume(0, deleting=True),
-        "volumes_are_gone",
+        "volumes_go",
         acts("ClearingVolume", "delete PersistentVolumeClaim/vol-c-1 pvc-1"),
     ),
     "they are being deleted": row(
@@ -193,7 +209,7 @@ def test_a_deletion_ends_as_the_world_follows() -> None:
     assert [
         ("workload_is_gone", "Acts"),
         ("workload_is_gone", "Waits"),
-        ("volumes_are_gone", "Acts"),
+        ("volumes_go", "Acts"),
         ("volumes_are_gone", "Waits"),
         ("cache_may_go", "Acts"),
     ] == told

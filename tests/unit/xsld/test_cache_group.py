@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from moorage.operators.xsld.cache import control, replication, rolling, seen, tasks
+from moorage.operators.xsld.cache import control, renewal, replication, rolling, seen, tasks
 from moorage.operators.xsld.group import answers
 from moorage.runtime import decision, observed
 from tests.unit.xsld import states
@@ -16,9 +16,17 @@ DOWN = observed.Failed("Down", "the server is down")
 UNAUTHORIZED = answers.Fault.UNAUTHORIZED
 SILENT = Waits("GroupUnreachable", "group", 1800.0, again=BUSY)
 STARTING = Waits("MemberStarting", "group", 1800.0, again=BUSY)
+JOINED, LEFT = "members_have_joined", "surplus_has_left"
+NO_COPY = {"derbyReplication": {"mode": "Disabled"}}
 DEGRADED = Waits("GroupDegraded", "group", 3600.0, again=BUSY)
 OFFLINE = Waits("MembersNotOnline", "group", 1800.0, again=BUSY)
 STALE_ADDRESS = Waits("AddressStale", "group", 600.0, again=BUSY)
+
+
+def leaves_dead(ordinal: int, size: int = 2) -> states.Acts:
+    """A member that is off is asked to leave, if the first `size` are well right then."""
+    note = f"remember currentTask if those_who_stay_are_online {size}"
+    return acts("Disjoining", note, f"submit Leave c-{ordinal} at c-0")
 
 
 def row(it: states.It, step: str, shape: states.Shape, says: str = "") -> Row:
@@ -69,21 +77,26 @@ ROWS: dict[str, Row] = {
     "the lowest that answers joins": row(fresh().mute(1), "members_join", submits("Joining", "Join c-2 at c-2")),
     "one that is still a member of the list does not join again": row(cache(), "", SETTLED),
     "a gap is filled": row(cache(4).left(2), "members_join", submits("Joining", "Join c-2 at c-2")),
-    "pods start": row(fresh().mute(1, 2), "members_join", STARTING, "c-1, c-2 is to join, and does not answer yet"),
+    "pods start": row(
+        fresh().mute(1, 2),
+        JOINED,
+        STARTING,
+        "c-1 (its admin API: Unreachable), c-2 (its admin API: Unreachable) is to join, and does not answer yet",
+    ),
     "a pod has trouble to start, another is missing": row(
         fresh().mute(1).pod(1, trouble="no node fits").no_pod(2),
-        "members_join",
+        JOINED,
         STARTING,
-        "c-1 (no node fits), c-2 (it has no pod yet) is to join",
+        "c-1 (no node fits), c-2 (it has no pod) is to join",
     ),
     "a pod that was replaced since it answered does not join by that": row(
-        fresh(2).pod(1, uid="another").fact(polled=observed.Fresh(fresh(2).polled)), "members_join", STARTING
+        fresh(2).pod(1, uid="another").fact(polled=observed.Fresh(fresh(2).polled)), JOINED, STARTING
     ),
     "nobody joins while half of the group is away": row(
-        cache(2).grown(3).wants(size=3).off(1),
-        "members_join",
+        cache(2, **NO_COPY).grown(3).wants(size=3).off(1),
+        JOINED,
         DEGRADED,
-        "only 1 of 2 members are Online by the group's word (c-1 not); nobody joins until most are",
+        "only 1 of 2 members are Online by the group's word (not c-1 (its admin API: Unreachable)); nobody joins until",
     ),
     "most of it is enough": row(
         cache(3).grown(4).wants(size=4).off(2), "members_join", submits("Joining", "Join c-3 at c-3")
@@ -105,13 +118,21 @@ ROWS: dict[str, Row] = {
         cache(2).wants(size=3).pod(2).volume(2).blank(2).seen, "", SETTLED, steps=(control.members_join,)
     ),
     "a join that failed lately waits": row(
-        fresh().failed("Join", 1, age=4.0),
-        "members_join",
+        fresh(2).failed("Join", 1, age=4.0),
+        JOINED,
         Waits("JoinFailed", "back-off", states.CAP, again=6.0),
         "c-1 joins the group: failed 1 times, last with: no room",
     ),
+    "another joins meanwhile": row(
+        fresh().failed("Join", 1, age=4.0), "members_join", submits("Joining", "Join c-2 at c-2")
+    ),
+    "of one that was given up and one that waits the latter is looked at again": row(
+        fresh().failed("Join", 1, attempts=5).failed("Join", 2, age=4.0),
+        JOINED,
+        Waits("JoinFailed", "back-off", states.CAP, again=6.0),
+    ),
     "a join that failed too often": row(
-        fresh().failed("Join", 1, attempts=5), "members_join", Blocks("JoinGivenUp"), "failed 5 times"
+        fresh(2).failed("Join", 1, attempts=5), JOINED, Blocks("JoinGivenUp"), "failed 5 times"
     ),
     "a failed join of another is no reason to wait": row(
         fresh().failed("Join", 2, attempts=5), "members_join", submits("Joining", "Join c-1 at c-1")
@@ -129,7 +150,7 @@ ROWS: dict[str, Row] = {
         "c-2 came back without its state",
     ),
     "and then joins anew": row(cache().left(2), "members_join", submits("Joining", "Join c-2 at c-2")),
-    "one that does not answer is no stranger": row(cache().off(2), "members_are_online", OFFLINE, "c-2 not online"),
+    "one that does not answer is no stranger": row(cache().off(2), "members_are_online", OFFLINE, "c-2 (its admin"),
     "nor one that tells of the group": row(
         cache().member(2, online=False, status="Starting"), "members_are_online", OFFLINE
     ),
@@ -182,25 +203,59 @@ ROWS: dict[str, Row] = {
         cache(4).wants(size=2).volume(4, deleting=True), "surplus_leaves", submits("Disjoining", "Leave c-3 at c-0")
     ),
     "nobody leaves a degraded group": row(
-        cache(5).wants(size=2).off(1), "surplus_leaves", DEGRADED, "c-1 not online; nobody leaves a degraded group"
+        cache(5, **NO_COPY).wants(size=2).off(1),
+        LEFT,
+        DEGRADED,
+        "c-1 (its admin API: Unreachable) not online; nobody leaves before all that stay are",
     ),
     "the group is slow to notice one that is gone": row(
-        cache(5).wants(size=2).pod(1, ready=False), "surplus_leaves", DEGRADED, "c-1 not online; nobody leaves"
+        cache(5, **NO_COPY).wants(size=2).pod(1, ready=False), LEFT, DEGRADED, "c-1 not online; nobody leaves"
     ),
-    "or whose process has ended": row(cache(5).wants(size=2).pod(1, running=False), "surplus_leaves", DEGRADED, "c-1"),
-    "or is about to": row(cache(5).wants(size=2).pod(1, deleting=True), "surplus_leaves", DEGRADED, "c-1"),
-    "or that has no pod": row(cache(5).wants(size=2).no_pod(1), "surplus_leaves", DEGRADED, "c-1"),
-    "not even if another surplus one is off": row(cache(5).wants(size=2).off(3), "surplus_leaves", DEGRADED, "c-3"),
-    "the one that leaves may be off": row(
-        cache(5).wants(size=2).off(4), "surplus_leaves", submits("Disjoining", "Leave c-4 at c-0")
+    "or whose process has ended": row(cache(5, **NO_COPY).wants(size=2).pod(1, running=False), LEFT, DEGRADED, "c-1"),
+    "or is about to": row(cache(5, **NO_COPY).wants(size=2).pod(1, deleting=True), LEFT, DEGRADED, "c-1"),
+    "or that has no pod": row(cache(5, **NO_COPY).wants(size=2).no_pod(1), LEFT, DEGRADED, "c-1 (it has no pod)"),
+    "a copy that is off is replaced meanwhile": row(
+        cache(5).wants(size=3).off(1),
+        "replication_runs",
+        Waits("ReplicationMissing", "group", 960.0, again=BUSY),
+    ),
+    "one that is off leaves before one that works": row(
+        cache(5).wants(size=2).off(3), "surplus_leaves", leaves_dead(3), "c-3, which is off, leaves the group"
+    ),
+    "the one that leaves may be off": row(cache(5).wants(size=2).off(4), "surplus_leaves", leaves_dead(4)),
+    "two that are off do not block each other": row(
+        cache(5).wants(size=3).off(3, 4), "surplus_leaves", leaves_dead(4, 3)
+    ),
+    "nor does one that never comes back, in a group of two": row(
+        cache(2).wants(size=1).off(1), "surplus_leaves", leaves_dead(1, 1)
+    ),
+    "not while one that stays is off": row(
+        cache(5, **NO_COPY).wants(size=3).off(2, 3, 4),
+        LEFT,
+        DEGRADED,
+        "c-2 (its admin API: Unreachable) not online; nobody",
+    ),
+    "not while a grid is off: they may hold what is missing": row(
+        cache(4).wants(size=3).off(3).but(grids=(answers.Grid("g", "Stopped"),)),
+        LEFT,
+        DEGRADED,
+        "c-3, which is off, leaves the group, once grid g is online",
+    ),
+    "nor while nobody tells of the grids": row(
+        cache(4).wants(size=3).off(3).but(grids=None), LEFT, DEGRADED, "once somebody tells whether the grids"
+    ),
+    "a copy that is off is made anew elsewhere, before its holder leaves": row(
+        cache(4).primary(0, slave=3).wants(size=3).off(3),
+        "surplus_leaves",
+        submits("Replicating", "Replicate c-1 at c-0"),
     ),
     "a failed disjoin waits, longer each time": row(
         cache(3).wants(size=2).failed("Leave", 2, attempts=3, age=15.0),
-        "surplus_leaves",
+        LEFT,
         Waits("DisjoinFailed", "back-off", states.CAP, again=25.0),
     ),
     "and is given up": row(
-        cache(3).wants(size=2).failed("Leave", 2, attempts=5, age=10_000.0), "surplus_leaves", Blocks("DisjoinGivenUp")
+        cache(3).wants(size=2).failed("Leave", 2, attempts=5, age=10_000.0), LEFT, Blocks("DisjoinGivenUp")
     ),
     "one short of that it is tried": row(
         cache(3).wants(size=2).failed("Leave", 2, attempts=4, age=10_000.0),
@@ -245,7 +300,7 @@ ROWS: dict[str, Row] = {
     ),
     "a primary that must leave, and no copy is wanted": row(
         cache(3, derbyReplication={"mode": "Disabled"}).primary(2).wants(size=2),
-        "surplus_leaves",
+        LEFT,
         Blocks("PrimaryIsSurplus"),
         "c-2 is the primary and should leave",
     ),
@@ -253,6 +308,9 @@ ROWS: dict[str, Row] = {
         cache(2).primary(1, slave=0).wants(size=1), "surplus_leaves", submits("FailingOver", "Failover c-0 at c-0")
     ),
     # catalog servers
+    "one after the other: not while somebody is to join": row(
+        cache(4, catalogs=4, **NO_COPY).left(1).member(2, catalog=False).mute(1), "members_have_joined", STARTING
+    ),
     "one more catalog server": row(
         cache(3).member(2, catalog=False),
         "catalogs_match",
@@ -278,10 +336,16 @@ ROWS: dict[str, Row] = {
     "never the first member": row(cache(3).member(0, catalog=False), "", SETTLED),
     "more than members": row(cache(2, catalogs=3), "", SETTLED),
     "nor in one that is slow to notice": row(
-        cache(3).wants(catalogs=2).pod(2, ready=False), "catalogs_match", DEGRADED, "c-2 not online; no member changes"
+        cache(3).wants(catalogs=2).pod(2, ready=False),
+        "catalogs_are_right",
+        DEGRADED,
+        "c-2 not online; no member changes",
     ),
     "not in a degraded group": row(
-        cache(3).wants(catalogs=2).off(1), "catalogs_match", DEGRADED, "c-1 not online; no member changes its role"
+        cache(3, **NO_COPY).wants(catalogs=2).off(1),
+        "catalogs_are_right",
+        DEGRADED,
+        "not online; no member changes its",
     ),
     "the holder of the copy hands it over": row(
         cache(3).wants(catalogs=1).off(), "catalogs_match", submits("Replicating", "Replicate c-2 at c-0")
@@ -309,10 +373,20 @@ ROWS: dict[str, Row] = {
         cache(derbyReplication={"mode": "Disabled"}).off(1, 2).pod(2, trouble="it crashes").pod(1, trouble="no node"),
         "members_are_online",
         OFFLINE,
-        "c-1, c-2 not online (c-1: no node; c-2: it crashes)",
+        "c-1 (no node), c-2 (it crashes) not online",
     ),
     "a member starts": row(
         cache().member(2, online=False, status="Starting"), "members_are_online", OFFLINE, "c-2 not online"
+    ),
+    # who is Online answers
+    "one that is Online does not answer": row(
+        cache().mute(2, fault=answers.Fault.UNAVAILABLE),
+        "members_answer",
+        Waits("MemberSilent", "group", 900.0, again=BUSY),
+        "Online, and not to be asked: c-2: Unavailable",
+    ),
+    "one refuses the password that others take": row(
+        cache().mute(2, fault=UNAUTHORIZED), "members_answer", Blocks("CredentialsRejected"), "c-2 refuses"
     ),
     # the end
     "what failed on the way is forgotten": row(
@@ -330,6 +404,8 @@ GROUP_STEPS: tuple[Callable[[seen.Seen], decision.Verdict], ...] = (
     control.catalogs_match,
     control.addresses_are_right,
     control.members_are_online,
+    control.members_answer,
+    renewal.pods_have_the_credentials,
     replication.primary_leads,
     replication.replication_runs,
     rolling.template_rolls,
@@ -363,9 +439,11 @@ MESSAGES = {
     ),
     "pods without trouble": (cache(1).mute(0), "nobody answers: c-0: Unreachable"),
     "a pod with trouble": (cache(1).pod(0, trouble="x").mute(0), "nobody answers: c-0: Unreachable (c-0: x)"),
-    "members without trouble": (cache().off(2), "c-2 not online"),
-    "a member with trouble": (cache().off(2).pod(2, trouble="x"), "c-2 not online (c-2: x)"),
-    "another with trouble": (cache().off(2).pod(1, trouble="x"), "c-2 not online"),
+    "members without trouble": (cache().member(2, online=False), "c-2 not online"),
+    "a member that does not answer": (cache().off(2), "c-2 (its admin API: Unreachable) not online"),
+    "a member with trouble": (cache().off(2).pod(2, trouble="x"), "c-2 (x) not online"),
+    "a member without a pod": (cache().off(2).no_pod(2), "c-2 (it has no pod) not online"),
+    "another with trouble": (cache().member(2, online=False).pod(1, trouble="x"), "c-2 not online"),
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import msgspec
@@ -13,8 +13,9 @@ from moorage.api import conditions
 from moorage.kube import cache as kube_cache
 from moorage.kube import client as kube_client
 from moorage.operators import access
-from moorage.operators.xsld import config, names
+from moorage.operators.xsld import config, hub, names
 from moorage.operators.xsld.cache import build, control, kind, seen, types
+from moorage.operators.xsld.group import answers
 from moorage.runtime import gate, observed
 from moorage.runtime import kind as runtime_kind
 from tests.unit.runtime import fake_api
@@ -250,7 +251,219 @@ async def test_since_when_a_pod_works_is_seen() -> None:
 
     objects = observed.value_of((await observation(api, PLAIN)).objects)
     assert objects is not None
-    assert 1767225600 == objects.pods[0].ready_since
+    assert 1767225600 == objects.pods[0].since
+
+
+# --- what a pod is, and what is asked right before it goes --------------------------------------------------------
+
+
+def stated(ready: str, *, at: int, first: int = 0) -> list[dict[str, str]]:
+    """Conditions as a kubelet has them: made together at second `first`, readiness as it is since second `at`."""
+    times = {"Initialized": ("True", first), "ContainersReady": (ready, at), "Ready": (ready, at)}
+    return [
+        {"type": type_, "status": status, "lastTransitionTime": f"2026-01-01T00:00:{second:02}Z"}
+        for type_, (status, second) in times.items()
+    ]
+
+
+def container(*, ready: bool = False, **state: Any) -> list[dict[str, Any]]:
+    return [{"name": "xsld", "ready": ready, "state": state}]
+
+
+RUNNING = {"running": {"startedAt": "2026-01-01T00:00:05Z"}}
+CRASHING = {"waiting": {"reason": "CrashLoopBackOff"}}
+ENDED = {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}
+UNPLACED = [{"type": "PodScheduled", "status": "False", "lastTransitionTime": "2026-01-01T00:00:00Z"}]
+PODS: dict[str, tuple[dict[str, Any], tuple[bool, bool, bool]]] = {
+    # id: (its status, (it has been ready, it is held, nothing is lost with it))
+    "nobody has looked at it": ({}, (False, False, True)),
+    "it can't be placed": ({"conditions": UNPLACED}, (False, False, True)),
+    "it starts": (
+        {"conditions": stated("False", at=0), "containerStatuses": container(**RUNNING)},
+        (False, False, True),
+    ),
+    "it works": (
+        {"conditions": stated("True", at=9), "containerStatuses": container(ready=True, **RUNNING)},
+        (True, False, False),
+    ),
+    "it worked, and runs": (
+        {"conditions": stated("False", at=9), "containerStatuses": container(**RUNNING)},
+        (True, False, False),
+    ),
+    "it worked, and has ended once": (
+        {"conditions": stated("False", at=9), "containerStatuses": container(**ENDED)},
+        (True, False, False),
+    ),
+    "it worked, and ends again and again": (
+        {"conditions": stated("False", at=9), "containerStatuses": container(**CRASHING)},
+        (True, True, True),
+    ),
+    "it never worked, and ends again and again": (
+        {"conditions": stated("False", at=0), "containerStatuses": container(**CRASHING)},
+        (False, True, True),
+    ),
+    "its image can't be had": (
+        {
+            "conditions": stated("False", at=0),
+            "containerStatuses": container(waiting={"reason": "ImagePullBackOff"}),
+        },
+        (False, True, True),
+    ),
+    "its container is made": (
+        {
+            "conditions": stated("False", at=0),
+            "containerStatuses": container(waiting={"reason": "ContainerCreating"}),
+        },
+        (False, False, True),
+    ),
+}
+
+
+@pytest.mark.parametrize(("status", "expected"), PODS.values(), ids=PODS)
+async def test_what_would_be_lost_with_a_pod(status: dict[str, Any], expected: tuple[bool, bool, bool]) -> None:
+    api = fake_api.FakeApi()
+    await api.put("pods", "c-0", {"metadata": MINE, "status": status})
+
+    objects = observed.value_of((await observation(api, PLAIN)).objects)
+    assert objects is not None
+    (pod,) = objects.pods
+    assert expected == (pod.came_up, pod.held, pod.expendable)
+
+
+async def test_since_when_a_pod_has_no_node_is_seen() -> None:
+    api = fake_api.FakeApi()
+    await api.put("pods", "c-0", {"metadata": MINE, "status": {"conditions": UNPLACED}})
+    await api.put("pods", "c-1", {"metadata": MINE, "status": {"conditions": [UNPLACED[0] | {"status": "True"}]}})
+
+    objects = observed.value_of((await observation(api, PLAIN)).objects)
+    assert objects is not None
+    assert [1767225600, 0] == [pod.unplaced_since for pod in objects.pods]
+
+
+ENDING = {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["x/y"]}
+ENDS: dict[str, tuple[dict[str, Any], bool, str]] = {
+    # id: (its metadata, it should have ended a while ago, what is said)
+    "somebody's finalizer": (ENDING, True, "waits for whoever set its finalizers: x/y"),
+    "its grace lasts": (
+        ENDING | {"deletionTimestamp": conditions.timestamp(states.NOW)},
+        False,
+        "pod c-0 is ending",
+    ),
+}
+
+
+@pytest.mark.parametrize(("metadata", "overdue", "says"), ENDS.values(), ids=ENDS)
+async def test_a_pod_that_does_not_end_says_what_holds_it(metadata: dict[str, Any], overdue: bool, says: str) -> None:
+    api = fake_api.FakeApi()
+    await api.put("pods", "c-0", {"metadata": {**MINE, **metadata}, "spec": {"nodeName": "n"}})
+
+    objects = observed.value_of((await observation(api, PLAIN)).objects)
+    assert objects is not None
+    (pod,) = objects.pods
+    assert overdue == pod.overdue
+    assert says in pod.trouble
+
+
+WELL = states.cache(3)
+DOING = states.task()
+LIVE: dict[str, tuple[str, dict[str, Any], states.It, str]] = {
+    # id: (the guard, the pod c-2 as it is now, what the group says now, why it is not done)
+    "it came up": ("pod_is_expendable", PODS["it works"][0], WELL.off(2), "c-2 has come up meanwhile"),
+    "it crashes": ("pod_is_expendable", PODS["it worked, and ends again and again"][0], WELL, ""),
+    "it starts, and is off": ("pod_is_expendable", PODS["it starts"][0], WELL.off(2), ""),
+    "it starts, and nobody answers": ("pod_is_expendable", PODS["it starts"][0], WELL.off(0, 1, 2), ""),
+    "it is Online by now": ("pod_is_expendable", PODS["it starts"][0], WELL, "the group counts c-2 as Online"),
+    "it joins": ("pod_is_expendable", PODS["it starts"][0], WELL.left(2).runs(2, DOING), "c-2 has a task"),
+    "it is off": ("pod_is_off", PODS["it worked, and runs"][0], WELL.off(2), ""),
+    "it is no member": ("pod_is_off", PODS["it worked, and runs"][0], WELL.left(2), ""),
+    "it came Online": ("pod_is_off", PODS["it works"][0], WELL, "the group counts c-2 as Online"),
+    "it has a task": ("pod_is_off", PODS["it works"][0], WELL.left(2).runs(2, DOING), "c-2 has a task"),
+    "nobody answers": ("pod_is_off", PODS["it works"][0], WELL.off(0, 1, 2), "nobody tells of the group"),
+    "only itself": ("pod_is_off", PODS["it works"][0], WELL.mute(0, 1), "nobody but c-2 tells of the group"),
+}
+
+
+@pytest.mark.parametrize(("guard", "status", "it", "says"), LIVE.values(), ids=LIVE)
+async def test_a_pod_goes_only_if_nobody_is_served_by_it_right_then(
+    guard: str, status: dict[str, Any], it: states.It, says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api = fake_api.FakeApi()
+    await api.put("pods", "c-2", {"metadata": {**MINE, "uid": "uid-2"}, "status": status})
+    async with asked(api, it, monkeypatch) as made:
+        assert says == await made(guard, {"name": "c-2", "uid": "uid-2"})
+
+
+GRID = answers.Grid("g", "Online")
+STAY: dict[str, tuple[states.It, str]] = {
+    # id: (what the group says now, why nobody is asked to leave)
+    "all that stay are well": (WELL.off(2).but(grids=(GRID,)), ""),
+    "one is off": (WELL.off(1, 2), "c-1 is not online"),
+    "one is no member": (WELL.left(1).off(2), "c-1 is not online"),
+    "a grid is off": (WELL.off(2).but(grids=(answers.Grid("g", "Stopped"),)), "grid g is not online"),
+    "nobody tells of the grids": (WELL.off(2).but(grids=None), "nobody tells of the grids"),
+    "nobody answers": (WELL.off(0, 1, 2), "nobody tells of the group"),
+    "a task runs": (WELL.off(2).runs(0, DOING), "c-0 has a task"),
+}
+
+
+@pytest.mark.parametrize(("it", "says"), STAY.values(), ids=STAY)
+async def test_who_is_off_leaves_only_if_all_that_stay_are_well_right_then(
+    it: states.It, says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api = fake_api.FakeApi()
+    for number in range(3):
+        await api.put("pods", f"c-{number}", {"metadata": MINE, "status": PODS["it works"][0]})
+    async with asked(api, it, monkeypatch) as made:
+        assert says == await made("those_who_stay_are_online", {"size": 2})
+
+
+@contextlib.asynccontextmanager
+async def asked(
+    api: fake_api.FakeApi, it: states.It, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Callable[[str, dict[str, Any]], Awaitable[str]]]:
+    """A guard of a cache whose group answers like this now."""
+
+    async def poll(_: hub.Place) -> answers.Polled:
+        return it.polled
+
+    async with started(api, PLAIN) as made:
+        found = made.find("ns", "c")
+        assert found is not None
+        await fake_api.until(lambda: not isinstance(made.observe(found, states.NOW).objects, observed.Failed))
+        monkeypatch.setattr(made.hub, "poll", poll)
+        obj = msgspec.structs.replace(found, status=it.status)
+        yield lambda guard, args: made.guards[guard](obj, args)
+
+
+# --- since when the credentials are what they are ------------------------------------------------------------------
+
+
+def noted(*times: str, field: str = "f:data") -> list[dict[str, Any]]:
+    return [{"manager": time, "time": time, "fieldsV1": {field: {}}} for time in times]
+
+
+MADE = "2026-01-01T00:00:00Z"
+SECRETS: dict[str, tuple[dict[str, Any], float]] = {
+    # id: (metadata of the Secret, since when it holds what it holds)
+    "as it was made": ({"creationTimestamp": MADE, "managedFields": noted(MADE)}, 1767225600.0),
+    "its data was changed: a kubelet may lag": (
+        {"creationTimestamp": MADE, "managedFields": noted(MADE, "2026-01-01T00:01:00Z")},
+        1767225670.0,
+    ),
+    "something else was": (
+        {"creationTimestamp": MADE, "managedFields": noted("2026-01-01T00:01:00Z", field="f:metadata")},
+        1767225600.0,
+    ),
+    "nothing is noted": ({"creationTimestamp": MADE}, 1767225600.0),
+}
+
+
+@pytest.mark.parametrize(("metadata", "expected"), SECRETS.values(), ids=SECRETS)
+async def test_since_when_a_container_gets_these_credentials(metadata: dict[str, Any], expected: float) -> None:
+    api = fake_api.FakeApi()
+    await api.put("secrets", "given", {"metadata": metadata, "data": dict.fromkeys(PLAIN, "QWJjZGVmZzEteA==")})
+
+    assert expected == (await observation(api, NAMED)).credentials_since
 
 
 # --- how often a group is asked ----------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from moorage.api import kinds, meta
@@ -15,8 +16,16 @@ from tests.unit.xsld.states import SETTLED, Acts, Blocks, Row, Waits, acts, cach
 DOWN = observed.Failed("Down", "the server is down")
 NOT_YET = observed.not_yet("it")
 DEBUG = seen.SurplusSeen(kinds.SERVICE, "c-7-debug", "svc-uid")
-DEAD = {"revision": "old", "started": False, "running": False}
+DEAD = {"revision": "old", "came_up": False, "running": False}
 FIXED = ("spec.volumeClaimTemplates",)
+
+
+STAYS = Waits("SurplusStays", "surplus", 600.0)
+
+
+def replaces(*ordinals: int) -> Acts:
+    """These pods are deleted, if they serve nobody right then."""
+    return acts("ReplacingDeadPod", *(f"delete Pod/c-{n} uid-{n} if pod_is_expendable c-{n} uid-{n}" for n in ordinals))
 
 
 def row(it: states.It, step: str, shape: states.Shape, says: str = "") -> Row:
@@ -157,10 +166,17 @@ ROWS: dict[str, Row] = {
         ),
     ),
     "an object that is being deleted": row(
+        cache().child("Service/c", deleting=True), "children_stay", Waits("ChildEnding", "child", 600.0), "Service/c is"
+    ),
+    "others are made meanwhile": row(
         cache().child("Service/c", deleting=True).child("Service/c-client", uid=""),
         "children_exist",
-        Waits("ChildEnding", "child", 600.0),
-        "Service/c is being deleted",
+        acts("Applying", "apply Service/c-client new if name_is_free Service c-client"),
+    ),
+    "and the group is seen to": row(
+        cache().child("Service/c", deleting=True).off(0).stands("primary_leads", age=60),
+        "primary_leads",
+        states.submits("FailingOver", "Failover c-1 at c-1"),
     ),
     # leftover volumes
     "a leftover volume is in the way of a new pod": row(
@@ -298,45 +314,76 @@ ROWS: dict[str, Row] = {
         .volume(0, size="1Gi")
         .volume(1, size="1Gi")
         .volume(7, deleting=True),
-        "",
-        SETTLED,
+        "surplus_is_gone",
+        STAYS,
     ),
     # pods that never started
     "a pod of an old template that never started": row(
         cache().pod(2, **DEAD),
-        "dead_on_arrival_is_replaced",
-        acts("ReplacingDeadPod", "delete Pod/c-2 uid-2 if pod_never_started c-2 uid-2"),
-        "c-2 never started",
+        "failing_pods_are_replaced",
+        acts("ReplacingDeadPod", "delete Pod/c-2 uid-2 if pod_is_expendable c-2 uid-2"),
+        "c-2 does not come up",
     ),
     "before anything that waits for the group": row(
         cache().pod(2, **DEAD).fact(polled=DOWN),
-        "dead_on_arrival_is_replaced",
-        acts("ReplacingDeadPod", "delete Pod/c-2 uid-2 if pod_never_started c-2 uid-2"),
+        "failing_pods_are_replaced",
+        acts("ReplacingDeadPod", "delete Pod/c-2 uid-2 if pod_is_expendable c-2 uid-2"),
     ),
     "all of them": row(
         states.fresh(2).pod(0, **DEAD).pod(1, **DEAD),
-        "dead_on_arrival_is_replaced",
+        "failing_pods_are_replaced",
         acts(
             "ReplacingDeadPod",
-            "delete Pod/c-0 uid-0 if pod_never_started c-0 uid-0",
-            "delete Pod/c-1 uid-1 if pod_never_started c-1 uid-1",
+            "delete Pod/c-0 uid-0 if pod_is_expendable c-0 uid-0",
+            "delete Pod/c-1 uid-1 if pod_is_expendable c-1 uid-1",
         ),
     ),
-    "one that has started once is no such": row(
+    "one that crashes again and again": row(
+        cache().pod(2, revision="old", running=False, held=True).off(2),
+        "failing_pods_are_replaced",
+        replaces(2),
+    ),
+    "though others are off as well": row(
+        cache().off(0, 1, 2).old(0, 1, 2).pod(1, running=False, held=True).pod(2, **DEAD),
+        "failing_pods_are_replaced",
+        replaces(1, 2),
+    ),
+    "a single member": row(cache(1).pod(0, **DEAD).mute(0), "failing_pods_are_replaced", replaces(0)),
+    "while a wanted one has no place": row(
+        cache().wants(size=4).set_of(replicas=4).pod(2, **DEAD), "failing_pods_are_replaced", replaces(2)
+    ),
+    "while a task runs": row(cache().pod(2, **DEAD).runs(0, states.task()), "failing_pods_are_replaced", replaces(2)),
+    "one that runs, and was never ready": row(
+        cache().pod(2, revision="old", came_up=False, ready=False).off(2), "failing_pods_are_replaced", replaces(2)
+    ),
+    "and has not joined": row(
+        cache().left(2).pod(2, revision="old", came_up=False, ready=False), "failing_pods_are_replaced", replaces(2)
+    ),
+    "one that joins is let join": row(
+        cache().left(2).pod(2, revision="old", came_up=False, ready=False).asked("Join", 2, 2).runs(2, states.task()),
+        "own_task_is_followed",
+        Waits("Joining", "group", 900.0, again=states.BUSY),
+    ),
+    "one that the group counts as Online may hold data": row(
+        cache().pod(2, revision="old", came_up=False, ready=False),
+        "template_rolls",
+        acts("Updating", "evict c-2 uid-2 if others_are_online c-2"),
+    ),
+    "one that is down once may come back": row(
         cache().pod(2, revision="old", running=False).off(2),
         "template_rolls",
         acts("Updating", "evict c-2 uid-2 if others_are_online c-2"),
     ),
     "one of the current template is no such": row(
-        cache().pod(2, started=False, running=False).off(2),
+        cache().pod(2, came_up=False, running=False).off(2),
         "members_are_online",
         Waits("MembersNotOnline", "group", 1800.0, again=states.BUSY),
     ),
     "one that is being deleted is no such": Row(
-        cache().pod(2, deleting=True, **DEAD).seen, "", SETTLED, steps=(objects.dead_on_arrival_is_replaced,)
+        cache().pod(2, deleting=True, **DEAD).seen, "", SETTLED, steps=(objects.failing_pods_are_replaced,)
     ),
     "without a StatefulSet there is no template": Row(
-        cache().pod(2, **DEAD).but(workload=None).seen, "", SETTLED, steps=(objects.dead_on_arrival_is_replaced,)
+        cache().pod(2, **DEAD).but(workload=None).seen, "", SETTLED, steps=(objects.failing_pods_are_replaced,)
     ),
     "while the current template is not known none is": row(
         cache().set_of(revision="").pod(2, **DEAD).off(2),
@@ -344,7 +391,7 @@ ROWS: dict[str, Row] = {
         Waits("MembersNotOnline", "group", 1800.0, again=states.BUSY),
     ),
     "a pod of unknown template is none": row(
-        cache().pod(2, revision="", started=False, running=False).off(2),
+        cache().pod(2, revision="", came_up=False, running=False).off(2),
         "template_rolls",
         acts("Updating", "evict c-2 uid-2 if others_are_online c-2"),
     ),
@@ -354,6 +401,30 @@ ROWS: dict[str, Row] = {
         "surplus_objects_go",
         acts("SurplusObject", "delete Service/c-7-debug svc-uid"),
         "Service/c-7-debug",
+    ),
+    "it does not go": row(
+        cache().but(surplus=(msgspec.structs.replace(DEBUG, deleting=True),)),
+        "surplus_is_gone",
+        STAYS,
+        "should be gone, and is there still: Service/c-7-debug",
+    ),
+    "a pod and a volume of one that has left do not go": row(
+        cache().pod(3, deleting=True, trouble="its node is away").volume(3, deleting=True),
+        "surplus_is_gone",
+        STAYS,
+        "c-3 (its node is away), PersistentVolumeClaim/vol-c-3",
+    ),
+    "a volume that is kept may stay": row(cache(storage={"reclaimOnScaleDown": "Retain"}).volume(3), "", SETTLED),
+    "a volume that does not go is told with what holds it": row(
+        cache(2).wants(size=3).pod(2, deleting=True, trouble="its node is away").volume(2, deleting=True),
+        "leftover_volumes_are_cleared",
+        Waits("ClearingVolume", "volume", 600.0),
+        "vol-c-2 is being deleted, and held by pod c-2 (its node is away)",
+    ),
+    "a volume that does not go keeps nobody from being replaced": row(
+        cache(2).wants(size=3).old(1).pod(2, deleting=True).volume(2, deleting=True),
+        "template_rolls",
+        acts("Updating", "evict c-1 uid-1 if others_are_online c-1"),
     ),
 }
 

@@ -12,7 +12,8 @@ from moorage.runtime import decision, observed
 from tests.unit.xsld import states
 from tests.unit.xsld.states import Blocks, Row, Waits, acts, cache, submits
 
-STEP = "left_members_are_renewed"
+STEP, RENEWED, CREDENTIALS = "left_members_are_renewed", "left_members_are_new", "pods_have_the_credentials"
+CHANGED = cache(3).fact(credentials_since=states.NOW - 20.0)
 
 
 def row(it: states.It, step: str, shape: states.Shape, says: str = "") -> Row:
@@ -42,7 +43,7 @@ ROWS: dict[str, Row] = {
     ),
     "it has yet to notice": row(
         cache(3).removed(2).but(stories={}),
-        NOTICED,
+        "removals_are_known",
         Waits("Rejoining", "group", 600.0, again=states.BUSY),
         "has c-2 no more, and it is still to notice",
     ),
@@ -55,7 +56,7 @@ ROWS: dict[str, Row] = {
     ),
     "nothing of it is there": row(
         cache(3).removed(2).no_pod(2).no_volume(2),
-        "members_join",
+        "members_have_joined",
         Waits("MemberStarting", "group", 1800.0, again=states.BUSY),
     ),
     "that was noticed": row(
@@ -71,11 +72,11 @@ ROWS: dict[str, Row] = {
         cache(4).removed(2, 3), "members_join", submits("Joining", "Join c-2 at c-2")
     ),
     "one that does not answer may be one still": row(
-        cache(3).removed(2).mute(2), "members_join", Waits("MemberStarting", "group", 1800.0, again=states.BUSY)
+        cache(3).removed(2).mute(2), "members_have_joined", Waits("MemberStarting", "group", 1800.0, again=states.BUSY)
     ),
     "one that has another pod by now": row(
         cache(3).removed(2).pod(2, uid="another").fact(polled=observed.Fresh(cache(3).removed(2).polled)),
-        "members_join",
+        "members_have_joined",
         Waits("MemberStarting", "group", 1800.0, again=states.BUSY),
     ),
     "before the primary answers nobody counts as removed": Row(
@@ -105,7 +106,7 @@ ROWS: dict[str, Row] = {
     ),
     "the volume is going": row(
         gone(pod=UID).volume(2, deleting=True).pod(2, deleting=True, running=False),
-        STEP,
+        RENEWED,
         Waits("ClearingVolume", "volume", 600.0),
         "the old volume of c-2 is going",
     ),
@@ -123,9 +124,82 @@ ROWS: dict[str, Row] = {
     ),
     "volumes are kept": row(
         gone(pod=UID, storage={"reclaimOnScaleDown": "Retain"}),
-        STEP,
+        RENEWED,
         Blocks("LeftoverVolume"),
         "in the way of its joining",
+    ),
+    "which keeps nobody else from joining": row(
+        cache(4, storage={"reclaimOnScaleDown": "Retain"}).left(2, 3).says(left=(types.Left("c-2", "pvc-2", UID),)),
+        "members_join",
+        submits("Joining", "Join c-3 at c-3"),
+    ),
+    "nor from being replaced": row(
+        gone(pod=UID, storage={"reclaimOnScaleDown": "Retain"}).old(1),
+        "template_rolls",
+        acts("Updating", "evict c-1 uid-1 if others_are_online c-1"),
+    ),
+    "while a volume goes others are replaced once its pod is there": row(
+        gone(pod=UID).volume(2, deleting=True).pod(2, deleting=True, running=False).old(1),
+        "template_rolls",
+        Waits("UpdateWaits", "group", 1800.0, again=states.BUSY),
+        "c-2 not online; c-1 is not replaced meanwhile",
+    ),
+    "if it does not end, it gives up its place": row(
+        gone(pod=UID).volume(2, deleting=True).pod(2, deleting=True, running=False, overdue=True).old(1),
+        "workload_is_right",
+        acts("Resizing", "remember growsAfter", "apply StatefulSet/c sts-uid if member_has_left 2"),
+    ),
+    "the volume of one that goes keeps no other from being renewed": row(
+        cache(4)
+        .left(2, 3)
+        .says(left=(types.Left("c-2", "pvc-2", UID), types.Left("c-3", "pvc-3", "uid-3")))
+        .volume(2, deleting=True)
+        .pod(2, deleting=True, running=False),
+        STEP,
+        acts(
+            "ClearingVolume",
+            "delete PersistentVolumeClaim/vol-c-3 pvc-3 if member_has_left 3",
+            "delete Pod/c-3 uid-3 if member_has_left 3",
+        ),
+    ),
+    "one that is surplus, below another, is not renewed": row(
+        cache(5).left(3).wants(size=2).says(left=(types.Left("c-3", "pvc-3", "uid-3"),)),
+        "surplus_leaves",
+        submits("Disjoining", "Leave c-4 at c-0"),
+    ),
+    # what a pod began with
+    "a pod that is older than the credentials, and off": row(
+        CHANGED.off(2),
+        CREDENTIALS,
+        acts("RenewingCredentials", f"delete Pod/c-2 {UID} if pod_is_off c-2 {UID}"),
+        "c-2 began with other credentials than those of now",
+    ),
+    "or no member": row(
+        CHANGED.left(2), CREDENTIALS, acts("RenewingCredentials", f"delete Pod/c-2 {UID} if pod_is_off c-2 {UID}")
+    ),
+    "what failed with others is forgotten": row(
+        CHANGED.left(2).failed("Join", 2, attempts=5),
+        CREDENTIALS,
+        acts("RenewingCredentials", "remember no-troubles", f"delete Pod/c-2 {UID} if pod_is_off c-2 {UID}"),
+    ),
+    "while it joins it is let join": row(
+        CHANGED.left(2).asked("Join", 2, 2).runs(2, states.task()),
+        "own_task_is_followed",
+        Waits("Joining", "group", 900.0, again=states.BUSY),
+    ),
+    "one that is Online is left alone": row(CHANGED, "", states.SETTLED),
+    "one that is younger too": row(
+        CHANGED.off(2).pod(2, started_at=states.NOW - 10.0),
+        "members_are_online",
+        Waits("MembersNotOnline", "group", 1800.0, again=states.BUSY),
+    ),
+    "before they are surely those that a container gets": row(
+        cache(3).off(2).fact(credentials_since=states.NOW + 1.0),
+        "members_are_online",
+        Waits("MembersNotOnline", "group", 1800.0, again=states.BUSY),
+    ),
+    "without the primary nobody": Row(
+        CHANGED.off(0, 2).seen, "", states.SETTLED, steps=(renewal.pods_have_the_credentials,)
     ),
     "volumes are kept, and the user deletes this one": row(
         gone(pod=UID, storage={"reclaimOnScaleDown": "Retain"}).volume(2, deleting=True),
@@ -169,7 +243,7 @@ ROWS: dict[str, Row] = {
     ),
     "nobody joins while most are off": row(
         cache(3).wants(size=4).grown(4).off(1, 2),
-        "members_join",
+        "members_have_joined",
         Waits("GroupDegraded", "group", 3600.0, again=states.BUSY),
     ),
     "another copy is made, before the primary is replaced": row(

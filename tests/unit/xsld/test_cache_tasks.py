@@ -220,14 +220,14 @@ ROWS: dict[str, Row] = {
         fresh().failed("Join", 1, attempts=1, age=10.0), submits("Joining", "Join c-1 at c-1"), step="members_join"
     ),
     "a second before that": row(
-        fresh().failed("Join", 1, attempts=1, age=9.0),
+        fresh(2).failed("Join", 1, attempts=1, age=9.0),
         Waits("JoinFailed", "back-off", states.CAP, again=1.0),
-        step="members_join",
+        step="members_have_joined",
     ),
     "after more failures the wait is longer": row(
-        fresh().failed("Join", 1, attempts=4, age=0.0),
+        fresh(2).failed("Join", 1, attempts=4, age=0.0),
         Waits("JoinFailed", "back-off", states.CAP, again=80.0),
-        step="members_join",
+        step="members_have_joined",
     ),
     "a copy is never given up, and the wait is capped": row(
         cache().primary(0).failed("Replicate", 1, attempts=50),

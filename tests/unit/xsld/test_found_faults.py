@@ -119,14 +119,16 @@ EXPECTED: dict[str, tuple[Any, Any, str, states.Shape | None]] = {
     ),
     "Corrections: volumes that can't grow do not keep a bad image from being replaced": (
         control.STEPS,
-        cache(2, storage={"size": "1Gi"}).volume(0, expandable=False).pod(1, revision="old", started=False),
-        "dead_on_arrival_is_replaced",
+        cache(2, storage={"size": "1Gi"})
+        .volume(0, expandable=False)
+        .pod(1, revision="old", came_up=False, running=False),
+        "failing_pods_are_replaced",
         None,
     ),
     "5.2.3: nobody joins while two members are off": (
         control.STEPS,
         cache(3).wants(size=4).grown(4).off(1, 2),
-        "members_join",
+        "members_have_joined",
         Waits("GroupDegraded", "group", 3600.0, again=BUSY),
     ),
     "6.5: a primary that is to go, size 1 and Auto: a copy is made, then it hands over": (

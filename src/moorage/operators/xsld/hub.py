@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from moorage.api import kinds, meta
+from moorage.api import conditions, kinds, meta
 from moorage.kube import cache as kube_cache
 from moorage.kube import client as kube_client
 from moorage.kube import errors
@@ -111,6 +111,7 @@ class Hub:
         self._closing: set[asyncio.Task[None]] = set()
         self._paces: dict[Place, float] = {}
         self._unsent: set[Hashable] = set()
+        self._changed: dict[Place, float] = {}  # when the Secret with the credentials did last, as read last
         self.polls = source.Source[Place, answers.Polled](
             "group",
             self.poll,
@@ -149,6 +150,7 @@ class Hub:
         self.watches.leave(reader)
         self._paces.pop(place, None)
         self._unsent.discard(place)
+        self._changed.pop(place, None)
         self._drop(place)
 
     def leave(self, reader: kind.Key) -> None:
@@ -175,7 +177,9 @@ class Hub:
             *place, obj.metadata.uid, obj.spec, self.settings.dialect
         ).credentials
         generated = obj.spec.credentials_secret_ref is None
-        found = await self._secret(place[0], secret)
+        live_secret = await self._object_of(place[0], secret)
+        self._changed[place] = _changed(live_secret)
+        found = _texts(live_secret)
         if found is None and not generated:
             return f"there is no Secret {secret}"
         live = [(found or {}).get(admin_key), (found or {}).get(secret_key)]
@@ -197,15 +201,17 @@ class Hub:
         return DIFFERS if live != wanted else ""
 
     async def _secret(self, namespace: str, name: str) -> dict[str, str] | None:
+        return _texts(await self._object_of(namespace, name))
+
+    async def _object_of(self, namespace: str, name: str) -> dict[str, Any] | None:
         try:
-            found = await self.within(namespace).get(kinds.SECRET, namespace, name)
+            return await self.within(namespace).get(kinds.SECRET, namespace, name)
         except errors.NotFound:
             return None
-        try:
-            data = found.get("data") or {}
-            return {key: base64.b64decode(value).decode() for key, value in data.items()}
-        except (binascii.Error, UnicodeDecodeError):
-            return {}
+
+    def credentials_since(self, place: Place) -> float:
+        """Since when the Secret holds what it holds (epoch seconds); 0 while that is not known."""
+        return self._changed.get(place, 0.0)
 
     def _use(self, place: Place, credentials: admin.Credentials, ca: str | None, tls: types.Tls) -> None:
         text = f"{credentials.admin_pwd}\0{credentials.secret_key}\0{ca}\0{tls.insecure_skip_verify}"
@@ -419,3 +425,31 @@ class Hub:
             return decision.Ok()
 
         return await self._attempt(send(), lambda words: decision.Refused(Reason.NOT_CANCELLED, words))
+
+
+KUBELET_LAG = 10.0
+"""Seconds for which a kubelet may give a container what a Secret held before it was changed."""
+
+
+def _texts(secret: dict[str, Any] | None) -> dict[str, str] | None:
+    if secret is None:
+        return None
+    try:
+        return {key: base64.b64decode(value).decode() for key, value in (secret.get("data") or {}).items()}
+    except (binascii.Error, UnicodeDecodeError):
+        return {}
+
+
+def _changed(secret: dict[str, Any] | None) -> float:
+    """When its data was changed last, by what the API server notes of its fields; 0 where there is nothing to tell."""
+    if secret is None:
+        return 0.0
+    metadata = secret["metadata"]
+    made = metadata.get("creationTimestamp") or ""
+    noted = [
+        it.get("time") or "" for it in metadata.get("managedFields") or () if "f:data" in (it.get("fieldsV1") or {})
+    ]
+    last = max([made, *noted])
+    if not last:
+        return 0.0
+    return conditions.epoch(last) + (KUBELET_LAG if last > made else 0.0)

@@ -107,13 +107,21 @@ class Reason(decision.Reason):
     )
     REPLACING_DEAD_POD = (
         "ReplacingDeadPod",
-        "A pod that never started is made anew from the current template; nothing is lost by it.",
+        "A pod of an old template that was never ready, or whose container can't be kept running, is made anew from "
+        "the current template, whatever else is to be done; nothing is lost by it.",
         "the new pod is awaited, of the StatefulSet's controller",
     )
     SURPLUS_OBJECT = (
         "SurplusObject",
         "An object that the spec no longer asks for is deleted.",
         "the objects go at once",
+    )
+
+    SURPLUS_STAYS = (
+        "SurplusStays",
+        "A pod, volume or other object that should be gone is there still; the message says what holds it.",
+        "its end is awaited, of Kubernetes; a finalizer is its owner's to take away, and a pod on a node that is gone "
+        "ends when the administrator deletes the node, or the pod by force",
     )
 
     # --- the group ---
@@ -195,7 +203,7 @@ class Reason(decision.Reason):
     )
     GROUP_DEGRADED = (
         "GroupDegraded",
-        "A member is not Online; nobody leaves or is replaced meanwhile.",
+        "A member is not Online; nobody joins, leaves or changes its role meanwhile, as far as that hangs on it.",
         "the members that the message names are awaited, of their pods; if one stays away, look at its pod and log",
     )
     PRIMARY_IS_SURPLUS = (
@@ -239,6 +247,17 @@ class Reason(decision.Reason):
         "AddressStale",
         "The group knows a member under an address that its pod no longer has.",
         "the group is awaited, which takes up a new address within minutes; if it stays, restart that member's pod",
+    )
+    MEMBER_SILENT = (
+        "MemberSilent",
+        "A member is Online, and its admin API does not answer, or answers with an error. Clients are served; but it "
+        "can't be asked to take over, to join anew, or what it knows.",
+        "the member is awaited; if it stays so, look at its log, and at NetworkPolicies between moorage and it",
+    )
+    RENEWING_CREDENTIALS = (
+        "RenewingCredentials",
+        "A pod that is older than the last change of the credentials, and is off, is started anew, with those of now.",
+        "the new pod is awaited, of the StatefulSet's controller; then it comes Online, or joins",
     )
 
     # --- replication ---

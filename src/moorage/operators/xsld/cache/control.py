@@ -2,11 +2,13 @@
 
 First the objects in the cluster (`objects`), which need nobody's answer, so that a repair is never behind what it
 repairs. Then the group: one task at a time (`tasks`), the primary (`replication`), who joins and who leaves (here), and
-only then updates (`rolling`).
+only then updates (`rolling`). Where one of these can't go on, what does not hang on it goes on: such a step is listed
+twice, first as far as it acts, and in the end for what it waits for.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 from moorage.api import kinds
@@ -17,7 +19,7 @@ from moorage.operators.xsld.reasons import Reason
 from moorage.runtime import decision, observed
 from moorage.runtime.decision import DONE, Act, Blocked, Verdict, Wait
 
-from . import build, farewell, objects, renewal, replication, rolling, tasks
+from . import build, causes, farewell, objects, renewal, replication, rolling, tasks
 from .seen import Seen
 
 
@@ -42,10 +44,10 @@ def group_answers(seen: Seen) -> Verdict:
             "put the password that the group was made with into the Secret",
         )
     why = "; ".join(f"{a.pod}: {a.words}" for a in polled.value.answers if a.fault) or "no pod has an address yet"
-    troubles = "; ".join(f"{pod.name}: {pod.trouble}" for pod in seen.there.pods if pod.trouble)
+    troubles = [f"{pod.name}: {pod.trouble}" for pod in seen.there.pods if pod.trouble] or [seen.there.unmade]
     return Wait(
         Reason.GROUP_UNREACHABLE,
-        f"nobody answers: {why}" + (f" ({troubles})" if troubles else ""),
+        f"nobody answers: {why}" + (f" ({'; '.join(troubles)})" if any(troubles) else ""),
         on="group",
         within=1800.0,
         again=seen.busy,
@@ -79,53 +81,59 @@ def members_join(seen: Seen) -> Verdict:
     group, chief = seen.group, seen.primary
     if group is None or chief is None:
         return DONE
-    missing = [
-        name
-        for ordinal in range(min(seen.spec.size, seen.replicas))
-        if (name := names.pod(seen.name, ordinal)) not in group.names
-    ]
+    missing = seen.missing
     if not missing:
         return DONE
     # by the group's own word: one whose pod is not ready may be ready only once it has company
     if seen.listed and 2 * len(seen.listed.online) <= len(group.members):
-        weak = ", ".join(m.name for m in seen.listed.members if not m.online)
+        weak = [m.name for m in seen.listed.members if not m.online]
         count = f"{len(seen.listed.online)} of {len(group.members)}"
+        said = f"only {count} members are Online by the group's word (not {causes.of_all(seen, weak)})"
         return Wait(
             Reason.GROUP_DEGRADED,
-            f"only {count} members are Online by the group's word ({weak} not); nobody joins until most are",
+            f"{said}; nobody joins until most are",
             on="group",
             within=3600.0,
             again=seen.busy,
         )
-    ready = [name for name in missing if seen.answer(name) is not None]
-    if not ready:
-        return Wait(Reason.MEMBER_STARTING, _starting(seen, missing), on="group", within=1800.0, again=seen.busy)
-    message = f"{ready[0]} joins the group"
-    return tasks.submit(seen, tasks.JOIN, ready[0], ready[0], reason=Reason.JOINING, message=message)
-
-
-def _starting(seen: Seen, missing: list[str]) -> str:
-    said = []
-    for name in missing:
-        pod = seen.there.pod(name)
-        why = pod.trouble if pod and pod.trouble else "" if pod else "it has no pod yet"
-        said.append(f"{name} ({why})" if why else name)
-    return f"{', '.join(said)} is to join, and does not answer yet"
+    old = renewal.with_old_volumes(seen)
+    ready = [name for name in missing if seen.answer(name) is not None and name not in old]
+    held = {name: verdict for name in ready if (verdict := tasks.held_back(seen, tasks.JOIN, name))}
+    if joining := next((name for name in ready if name not in held), None):
+        return tasks.submit(
+            seen, tasks.JOIN, joining, joining, reason=Reason.JOINING, message=f"{joining} joins the group"
+        )
+    if held:
+        return min(held.values(), key=lambda verdict: isinstance(verdict, Blocked))  # who waits is looked at again
+    said = f"{causes.of_all(seen, missing)} is to join, and does not answer yet"
+    return Wait(Reason.MEMBER_STARTING, said, on="group", within=1800.0, again=seen.busy)
 
 
 def surplus_leaves(seen: Seen) -> Verdict:
-    """Members beyond the wanted size leave the group one at a time, highest ordinal first, and never the first."""
+    """Members beyond the wanted size leave the group one at a time, and never the first.
+
+    Those that are off leave first, once all that stay are Online, and all grids: then nothing is held by them alone.
+    Else the highest ordinal first, from a group that is whole.
+    """
     group, chief = seen.group, seen.primary
     if group is None or chief is None:
         return DONE
-    surplus = [m for m in group.members if names.ordinal(seen.name, m.name) >= max(1, seen.spec.size)]
+    size = max(1, seen.spec.size)
+    surplus = [m for m in group.members if names.ordinal(seen.name, m.name) >= size]
     if not surplus:
         return DONE
-    leaving = max(surplus, key=lambda m: names.ordinal(seen.name, m.name))
-    if weak := [m.name for m in group.members if not m.online and m.name != leaving.name]:
-        said = f"{', '.join(weak)} not online; nobody leaves a degraded group"
+    if weak := [m.name for m in group.members if not m.online and m not in surplus]:
+        said = f"{causes.of_all(seen, weak)} not online; nobody leaves before all that stay are"
         return Wait(Reason.GROUP_DEGRADED, said, on="group", within=3600.0, again=seen.busy)
-    return _leaves(seen, leaving, chief, Reason.DISJOINING, f"{leaving.name} leaves the group")
+    off = [m for m in surplus if not m.online]
+    leaving = max(off or surplus, key=lambda m: names.ordinal(seen.name, m.name))
+    if not off:
+        return _leaves(seen, leaving, chief, Reason.DISJOINING, f"{leaving.name} leaves the group")
+    said = f"{leaving.name}, which is off, leaves the group"
+    if bad := rolling.grids_that_are_off(seen):
+        return Wait(Reason.GROUP_DEGRADED, f"{said}, once {bad}", on="group", within=3600.0, again=seen.busy)
+    stays = decision.Guard("those_who_stay_are_online", {"size": size})
+    return _leaves(seen, leaving, chief, Reason.DISJOINING, said, stays)
 
 
 def catalogs_match(seen: Seen) -> Verdict:
@@ -140,8 +148,8 @@ def catalogs_match(seen: Seen) -> Verdict:
     ]
     if not wrong:
         return DONE
-    if weak := [m.name for m in group.members if not m.online]:
-        said = f"{', '.join(weak)} not online; no member changes its role in a degraded group"
+    if weak := [*(m.name for m in group.members if not m.online), *seen.missing]:
+        said = f"{causes.of_all(seen, weak)} not online; no member changes its role in a degraded group"
         return Wait(Reason.GROUP_DEGRADED, said, on="group", within=3600.0, again=seen.busy)
     # a catalog server that is missing first: the group is never left with fewer than it must have
     changing = min(wrong, key=lambda m: (m.catalog, names.ordinal(seen.name, m.name)))
@@ -150,14 +158,16 @@ def catalogs_match(seen: Seen) -> Verdict:
     return _leaves(seen, changing, chief, Reason.CATALOGS_CHANGING, message)
 
 
-def _leaves(seen: Seen, member: answers.Member, chief: answers.Member, reason: Reason, message: str) -> Verdict:
+def _leaves(
+    seen: Seen, member: answers.Member, chief: answers.Member, reason: Reason, message: str, *require: decision.Guard
+) -> Verdict:
     """Whoever holds the database, or its copy, hands it over first."""
     slave = replication.slave_of(seen)
     if member.role == "slave" and replication.wanted(seen):
         if heir := replication.candidate(seen, without=member.name):
             return replication.replicate(seen, heir, f"{heir} becomes the copy, before {member.name} leaves")
     if not member.primary:
-        return tasks.submit(seen, tasks.LEAVE, member.name, chief.name, reason=reason, message=message)
+        return tasks.submit(seen, tasks.LEAVE, member.name, chief.name, reason=reason, message=message, require=require)
     if slave is not None and slave.online:
         said = f"{slave.name} becomes the primary, before {member.name} leaves"
         return tasks.submit(seen, tasks.FAILOVER, slave.name, slave.name, reason=Reason.FAILING_OVER, message=said)
@@ -214,6 +224,24 @@ def gates_are_set(seen: Seen) -> Verdict:
     return Act(Reason.GATING, f"serve clients: {said}", actions, go_on=True)
 
 
+def members_answer(seen: Seen) -> Verdict:
+    """Who is Online answers on its admin API too: else nothing can be asked of it when that is needed."""
+    if seen.group is None:
+        return DONE
+    silent = [fault for m in seen.group.online if (fault := seen.fault(m.name))]
+    if not silent:
+        return DONE
+    said = "; ".join(f"{it.pod}: {it.words}" for it in silent)
+    if refuse := [it.pod for it in silent if it.fault is answers.Fault.UNAUTHORIZED]:
+        return Blocked(
+            Reason.CREDENTIALS_REJECTED,
+            f"{', '.join(refuse)} refuses the administrator's password, which others take ({said})",
+            f"look at the volume of {refuse[0]}, which keeps the password of its first start; if it is that of another "
+            "group, delete the claim and the pod, and the member joins anew",
+        )
+    return Wait(Reason.MEMBER_SILENT, f"Online, and not to be asked: {said}", on="group", within=900.0, again=seen.busy)
+
+
 def members_are_online(seen: Seen) -> Verdict:
     """In the end every wanted member is Online."""
     if seen.group is None:
@@ -225,12 +253,36 @@ def members_are_online(seen: Seen) -> Verdict:
     ]
     if not off:
         return DONE
-    troubles = [f"{name}: {pod.trouble}" for name in off if (pod := seen.there.pod(name)) and pod.trouble]
-    said = f"{', '.join(off)} not online" + (f" ({'; '.join(troubles)})" if troubles else "")
+    said = f"{causes.of_all(seen, off)} not online"
     return Wait(Reason.MEMBERS_NOT_ONLINE, said, on="group", within=1800.0, again=seen.busy)
 
 
-STEPS: tuple[Callable[[Seen], Verdict], ...] = (
+Step = Callable[[Seen], Verdict]
+
+
+def acts(step: Step) -> Step:
+    """The step as far as it acts. What it waits for, and what blocks it, must not hold up what comes after it."""
+
+    @functools.wraps(step)
+    def first(seen: Seen) -> Verdict:
+        verdict = step(seen)
+        return verdict if isinstance(verdict, Act) else DONE
+
+    return first
+
+
+def rest(step: Step, name: str) -> Step:
+    """The same step where everything else is done, under the name of what it waits for."""
+
+    @functools.wraps(step)
+    def whole(seen: Seen) -> Verdict:
+        return step(seen)
+
+    whole.__name__ = name
+    return whole
+
+
+STEPS: tuple[Step, ...] = (
     objects.namespace_is_allowed,
     objects.finalizer_is_set,
     objects.rights_are_bound,
@@ -240,30 +292,40 @@ STEPS: tuple[Callable[[Seen], Verdict], ...] = (
     objects.cluster_is_known,
     objects.children_exist,
     objects.workload_is_right,
-    objects.dead_on_arrival_is_replaced,
+    objects.failing_pods_are_replaced,
     group_answers,
     gates_are_set,
     replication.primary_leads,
     tasks.own_task_is_followed,
     tasks.foreign_tasks_end,
-    strangers_leave,
-    renewal.removals_are_noticed,
+    acts(strangers_leave),
+    acts(renewal.removals_are_noticed),
     objects.volumes_are_reclaimed,
-    renewal.left_members_are_renewed,
-    surplus_leaves,
-    objects.leftover_volumes_are_cleared,
-    members_join,
-    catalogs_match,
+    acts(renewal.left_members_are_renewed),
+    renewal.pods_have_the_credentials,
+    acts(surplus_leaves),
+    acts(members_join),
+    acts(catalogs_match),
     rolling.new_members_are_back,
     rolling.template_rolls,
     addresses_are_right,
     replication.replication_runs,
+    rest(strangers_leave, "strangers_have_left"),
+    rest(renewal.removals_are_noticed, "removals_are_known"),
+    rest(renewal.left_members_are_renewed, "left_members_are_new"),
+    rest(surplus_leaves, "surplus_has_left"),
+    objects.leftover_volumes_are_cleared,
+    rest(members_join, "members_have_joined"),
+    rest(catalogs_match, "catalogs_are_right"),
     members_are_online,
+    members_answer,
     rolling.template_is_known,
     objects.volumes_grow,
     objects.surplus_objects_go,
+    objects.children_stay,
+    objects.surplus_is_gone,
     tasks.troubles_are_forgotten,
     rolling.image_is_as_asked,
 )
 
-FAREWELL: tuple[Callable[[Seen], Verdict], ...] = farewell.FAREWELL
+FAREWELL: tuple[Step, ...] = farewell.FAREWELL

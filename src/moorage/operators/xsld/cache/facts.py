@@ -15,7 +15,7 @@ from moorage.operators.xsld.reasons import Reason
 from moorage.runtime import decision, observed
 from moorage.runtime.decision import Fact
 
-from . import renewal, replication, rolling, tasks, types
+from . import causes, renewal, replication, rolling, tasks, types
 from .seen import PodSeen, Seen
 
 
@@ -35,8 +35,9 @@ def _joined(seen: Seen) -> list[answers.Member]:
     """Who has joined for good: not who is about to join or to leave, by the group's word or by what we asked for."""
     task, moving = seen.status.current_task, _moving(seen)
     about = task.target if task is not None and task.command in (tasks.JOIN, tasks.LEAVE) else ""
+    half = {trouble.target for trouble in seen.status.troubles if trouble.command == tasks.JOIN}
     members = seen.group.members if seen.group else ()
-    return [m for m in members if m.name != about and m.status not in moving]
+    return [m for m in members if m.name not in half | {about} and m.status not in moving]
 
 
 def _formed(seen: Seen) -> bool:
@@ -70,7 +71,7 @@ def members_ready(seen: Seen) -> Fact:
     if seen.group is None:
         return Fact("MembersReady", None, Reason.GROUP_UNREACHABLE, "nobody tells of the group")
     if off:
-        return Fact("MembersReady", False, Reason.MEMBERS_NOT_ONLINE, f"not online: {', '.join(off)}")
+        return Fact("MembersReady", False, Reason.MEMBERS_NOT_ONLINE, f"not online: {causes.of_all(seen, off)}")
     return Fact("MembersReady", True, Reason.ALL_ONLINE, f"{seen.spec.size} members are Online")
 
 
@@ -104,6 +105,8 @@ def watching(seen: Seen) -> Fact:
         if seen.polled.value.rejected:
             return Fact("Watching", False, Reason.CREDENTIALS_REJECTED, "the members refuse the password")
         return Fact("Watching", False, Reason.GROUP_UNREACHABLE, "nobody answers")
+    if silent := [fault for m in seen.group.online if (fault := seen.fault(m.name))]:
+        return Fact("Watching", True, Reason.MEMBER_SILENT, "; ".join(f"{it.pod}: {it.words}" for it in silent))
     return Fact("Watching", True, Reason.WATCHING, "")
 
 
@@ -134,7 +137,10 @@ def scaling(seen: Seen) -> Fact:
     have = len(seen.group.members)
     if have == seen.spec.size and seen.group.names == set(_wanted(seen)):
         return Fact("Scaling", False, Reason.STANDS, "")
-    return Fact("Scaling", True, Reason.RESIZING, f"{have} members, {seen.spec.size} are wanted")
+    said = f"{have} members, {seen.spec.size} are wanted"
+    if away := [name for name in _wanted(seen) if seen.group.member(name) is None]:
+        said = f"{said}; to join: {causes.of_all(seen, away)}"
+    return Fact("Scaling", True, Reason.RESIZING, said)
 
 
 def updating(seen: Seen) -> Fact:
@@ -258,7 +264,7 @@ def report(seen: Seen, standing: decision.StepTaken | None) -> dict[str, Any]:
     if len(images) == 1:
         said["currentImage"] = images.pop()
         if standing is None:
-            said |= {"goodImage": said["currentImage"], "failedImage": ""}
+            said |= {"goodImage": said["currentImage"], "failedImage": "", "growsAfter": ""}
     said["online"] = len(_online(seen))
     if observed.value_of(seen.polled) is not None:
         said["pendingTasks"] = len(seen.told.running)

@@ -15,7 +15,7 @@ from moorage.operators.xsld.reasons import Reason
 from moorage.runtime import decision, observed
 from moorage.runtime.decision import DONE, Act, Verdict, Wait
 
-from . import objects
+from . import causes, objects
 from .seen import Seen
 
 PODS_GONE = 900.0
@@ -60,7 +60,7 @@ def namespace_ends(seen: Seen) -> Verdict:
 
 
 def workload_is_gone(seen: Seen) -> Verdict:
-    """The StatefulSet, then its pods."""
+    """The StatefulSet; its pods end with it."""
     workload = seen.there.workload
     if workload is not None and not workload.child.deleting:
         remove = decision.Delete(
@@ -70,32 +70,45 @@ def workload_is_gone(seen: Seen) -> Verdict:
             propagation="Background",
         )
         return Act(Reason.REMOVING, f"StatefulSet {seen.name} is deleted with its pods", (remove,))
-    left = [pod.name for pod in seen.there.pods]
-    if workload is not None or left:
-        said = f"{', '.join(left)} is ending" if left else f"StatefulSet {seen.name} is ending"
+    if workload is not None:
+        said = ", ".join(pod.name for pod in seen.there.pods)
+        said = f"StatefulSet {seen.name} is ending" + (f", with {said}" if said else "")
         return Wait(Reason.REMOVING, said, on="pod", within=PODS_GONE)
     return DONE
 
 
-def volumes_are_gone(seen: Seen) -> Verdict:
-    """By the policy of the spec; pods hold them until they are gone, so they come after the pods."""
+def volumes_go(seen: Seen) -> Verdict:
+    """By the policy of the spec, each once its own pod is gone: nobody's volume waits for another's pod."""
     if seen.spec.storage.reclaim_on_delete == "Retain":
         return DONE
-    left = [volume for volume in seen.there.volumes if not volume.deleting]
-    if left:
-        actions = tuple(
-            decision.Delete(
-                why="the cache is deleted, and storage.reclaimOnDelete is Delete",
-                resource=kinds.VOLUME_CLAIM,
-                ref=kinds.VOLUME_CLAIM.ref(seen.meta.namespace, volume.name, volume.uid),
-            )
-            for volume in left
+    free = [v for v in seen.there.volumes if not v.deleting and not seen.there.pod(names.pod(seen.name, v.ordinal))]
+    if not free:
+        return DONE
+    actions = tuple(
+        decision.Delete(
+            why="the cache is deleted, and storage.reclaimOnDelete is Delete",
+            resource=kinds.VOLUME_CLAIM,
+            ref=kinds.VOLUME_CLAIM.ref(seen.meta.namespace, volume.name, volume.uid),
         )
-        return Act(Reason.CLEARING_VOLUME, f"{', '.join(v.name for v in left)} is deleted", actions)
-    if seen.there.volumes:
-        said = ", ".join(volume.name for volume in seen.there.volumes)
-        return Wait(Reason.CLEARING_VOLUME, f"{said} is being deleted", on="volume", within=objects.VOLUMES_GONE)
-    return DONE
+        for volume in free
+    )
+    return Act(Reason.CLEARING_VOLUME, f"{', '.join(v.name for v in free)} is deleted", actions)
+
+
+def pods_are_gone(seen: Seen) -> Verdict:
+    """They end with the StatefulSet, each in its time."""
+    if not seen.there.pods:
+        return DONE
+    said = f"{causes.of_all(seen, (pod.name for pod in seen.there.pods))} is ending"
+    return Wait(Reason.REMOVING, said, on="pod", within=PODS_GONE)
+
+
+def volumes_are_gone(seen: Seen) -> Verdict:
+    """Whatever holds one of them is told of by the claim itself."""
+    if seen.spec.storage.reclaim_on_delete == "Retain" or not seen.there.volumes:
+        return DONE
+    said = ", ".join(volume.name for volume in seen.there.volumes)
+    return Wait(Reason.CLEARING_VOLUME, f"{said} is being deleted", on="volume", within=objects.VOLUMES_GONE)
 
 
 def cache_may_go(seen: Seen) -> Verdict:
@@ -118,6 +131,8 @@ FAREWELL: tuple[Callable[[Seen], Verdict], ...] = (
     objects.cluster_is_known,
     orphaning_is_honoured,
     workload_is_gone,
+    volumes_go,
+    pods_are_gone,
     volumes_are_gone,
     cache_may_go,
 )

@@ -20,6 +20,7 @@ from moorage.kube import errors
 from moorage.operators import access, tenancy
 from moorage.operators.xsld import config, names, owners, shared
 from moorage.operators.xsld import hub as hubs
+from moorage.operators.xsld.group import answers
 from moorage.runtime import apply, decision, kind, observed
 
 from . import behind, build, control, facts, metrics, types
@@ -62,7 +63,9 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
         self.guards = {
             "member_has_left": self._member_has_left,
             "others_are_online": self._others_are_online,
-            "pod_never_started": self._pod_never_started,
+            "those_who_stay_are_online": self._those_who_stay_are_online,
+            "pod_is_expendable": self._pod_is_expendable,
+            "pod_is_off": self._pod_is_off,
             "name_is_free": self._name_is_free,
             "others_stay": self._neighbours.stay,
         }
@@ -129,6 +132,7 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
             neighbours=self._neighbours.count(obj),
             # a Secret of ours that differs is no fault of the user's: it is written anew
             credentials=observed.Fresh("") if observed.value_of(told) == hubs.DIFFERS else told,
+            credentials_since=self.hub.credentials_since(place),
             entrypoint=_fault_of(entrypoint),
             unsent=self.hub.unsent(place),
             wanted=wanted,
@@ -188,7 +192,7 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
         if unsynced := view.unsynced:
             return observed.unsynced(unsynced[0].error, "objects")
         namespace, name = seen.meta.key
-        pods = _pods(view, name)
+        pods = _pods(view, name, seen.now)
         volumes = tuple(each for it in view.of(view.claims, name) if (each := self._volume(it, seen, key)).ordinal >= 0)
         live = _mine(view.workloads.get(namespace, name), seen.meta)
         workload = _workload(live) if live else None
@@ -232,6 +236,7 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
             ordinal=names.ordinal(f"{names.VOLUME}-{seen.name}", metadata["name"]),
             uid=metadata["uid"],
             size=size,
+            made_at=_epoch(metadata.get("creationTimestamp")),
             deleting="deletionTimestamp" in metadata,
             expandable=expandable,
         )
@@ -252,17 +257,37 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
         return f"{name} has a task" if any(answer.pod == name for answer, _ in polled.running) else ""
 
     async def _others_are_online(self, obj: types.XsldCache, args: dict[str, Any]) -> str:
-        polled = await self.hub.look(obj.metadata.key)
-        group = seen_.group_of(observed.Fresh(polled), obj.status, obj.metadata.name)
+        """Every member but that of one pod, and no task runs."""
+        polled, group = await self._asked_now(obj)
         if group is None:
             return "nobody tells of the group"
-        view = self.hub.watches.enter(obj.metadata.namespace, self.key(*obj.metadata.key))
-        group = group.among(seen_.Objects((), None, _pods(view, obj.metadata.name)).up)
         weak = [m.name for m in group.members if not m.online and m.name != args["pod"]]
         if weak:
             return f"{', '.join(weak)} is not online"
         running = [answer.pod for answer, _ in polled.running]
         return f"{', '.join(running)} has a task" if running else ""
+
+    async def _those_who_stay_are_online(self, obj: types.XsldCache, args: dict[str, Any]) -> str:
+        """All of the first so many members, and all grids: so nothing is held by others alone. No task runs."""
+        polled, group = await self._asked_now(obj)
+        if group is None:
+            return "nobody tells of the group"
+        stay = [names.pod(obj.metadata.name, ordinal) for ordinal in range(int(args["size"]))]
+        if weak := [name for name in stay if not ((member := group.member(name)) and member.online)]:
+            return f"{', '.join(weak)} is not online"
+        if polled.grids is None:
+            return "nobody tells of the grids"
+        if bad := [grid.name for grid in polled.grids if grid.status != self._settings.dialect.grid_online]:
+            return f"grid {', '.join(bad)} is not online"
+        running = [answer.pod for answer, _ in polled.running]
+        return f"{', '.join(running)} has a task" if running else ""
+
+    async def _asked_now(self, obj: types.XsldCache) -> tuple[answers.Polled, answers.Group | None]:
+        """The group as it is told right now; whose pod is not well is not Online."""
+        polled = await self.hub.poll(obj.metadata.key)
+        group = seen_.group_of(observed.Fresh(polled), obj.status, obj.metadata.name)
+        view = self.hub.watches.enter(obj.metadata.namespace, self.key(*obj.metadata.key))
+        return polled, group.among(seen_.Objects((), None, _pods(view, obj.metadata.name)).up) if group else None
 
     async def _name_is_free(self, obj: types.XsldCache, args: dict[str, Any]) -> str:
         """What somebody else made under the name of an object of ours is never taken over."""
@@ -279,7 +304,8 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
         whose = f"belongs to {', '.join(strangers)}" if strangers else "is not this cache's"
         return f"{args['kind']} {args['name']} is there already and {whose}; delete it, or name the cache otherwise"
 
-    async def _pod_never_started(self, obj: types.XsldCache, args: dict[str, Any]) -> str:
+    async def _pod_is_expendable(self, obj: types.XsldCache, args: dict[str, Any]) -> str:
+        """It serves nobody still; and where its container runs, nobody counts it as Online, and it has no task."""
         try:
             live = await self.hub.within(obj.metadata.namespace).get(
                 kinds.POD, obj.metadata.namespace, str(args["name"])
@@ -287,7 +313,28 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
         except errors.NotFound:
             return ""
         pod = _pod(live, obj.metadata.name)
-        return f"{pod.name} has started meanwhile" if pod.started and pod.uid == args["uid"] else ""
+        if pod.uid != args["uid"]:
+            return ""
+        if not pod.expendable:
+            return f"{pod.name} has come up meanwhile"
+        return await self._is_at_work(obj, pod.name) if pod.running else ""
+
+    async def _pod_is_off(self, obj: types.XsldCache, args: dict[str, Any]) -> str:
+        """The group, asked now, does not count it as Online, and it has no task. Its own word of itself is none."""
+        polled = await self.hub.poll(obj.metadata.key)
+        group = seen_.group_of(observed.Fresh(polled), obj.status, obj.metadata.name)
+        if group is None or group.teller == args["name"]:
+            return f"nobody but {args['name']} tells of the group" if group else "nobody tells of the group"
+        return await self._is_at_work(obj, str(args["name"]))
+
+    async def _is_at_work(self, obj: types.XsldCache, name: str) -> str:
+        """Whether the group, asked now, counts that member as Online, or it has a task; silence says nothing."""
+        polled = await self.hub.poll(obj.metadata.key)
+        group = seen_.group_of(observed.Fresh(polled), obj.status, obj.metadata.name)
+        member = group.member(name) if group else None
+        if member is not None and member.online:
+            return f"the group counts {name} as Online"
+        return f"{name} has a task" if any(answer.pod == name for answer, _ in polled.running) else ""
 
     async def _credentials(self, obj: types.XsldCache, body: dict[str, Any]) -> dict[str, Any]:
         given = {"adminPwd": obj.spec.admin_pwd or "", "secretKey": obj.spec.secret_key or ""}
@@ -338,16 +385,21 @@ def _disruptions(budget: dict[str, Any] | None) -> int | None:
     return int(status.get("disruptionsAllowed") or 0)
 
 
-def _pods(view: hubs.View, cache: str) -> tuple[seen_.PodSeen, ...]:
-    return tuple(_pod(it, cache) for it in view.pods_of(cache))
+LINGERS = 60.0
+"""Seconds after its grace for which a pod that ends is not called overdue."""
 
 
-def _pod(it: dict[str, Any], cache: str) -> seen_.PodSeen:
+def _pods(view: hubs.View, cache: str, now: float = 0.0) -> tuple[seen_.PodSeen, ...]:
+    return tuple(_pod(it, cache, now) for it in view.pods_of(cache))
+
+
+def _pod(it: dict[str, Any], cache: str, now: float = 0.0) -> seen_.PodSeen:
     metadata, spec, status = it["metadata"], it.get("spec") or {}, it.get("status") or {}
     inside: dict[str, Any] = next(iter(status.get("containerStatuses") or ()), {})
-    state, last = inside.get("state") or {}, inside.get("lastState") or {}
+    state = inside.get("state") or {}
     deleting = "deletionTimestamp" in metadata
     trouble = helm_pods.trouble(it)
+    ready = bool(inside.get("ready"))
     return seen_.PodSeen(
         name=metadata["name"],
         ordinal=names.ordinal(cache, metadata["name"]),
@@ -355,23 +407,49 @@ def _pod(it: dict[str, Any], cache: str) -> seen_.PodSeen:
         address=status.get("podIP", ""),
         image=next((c.get("image", "") for c in spec.get("containers") or ()), ""),
         revision=(metadata.get("labels") or {}).get("controller-revision-hash", ""),
-        created=conditions.epoch(metadata.get("creationTimestamp") or "1970-01-01T00:00:00Z"),
-        started="running" in state or "terminated" in state or bool(last) or bool(inside.get("restartCount")),
+        came_up=ready or _changed(status, "ContainersReady") > _changed(status, "Initialized"),
+        held=((state.get("waiting") or {}).get("reason") or "") not in _STARTING,
+        unplaced_since=_changed(status, "PodScheduled", "False"),
         running="running" in state and not deleting,
-        ready=bool(inside.get("ready")),
-        ready_since=_since(status, "ContainersReady"),
+        ready=ready,
+        started_at=_epoch((state.get("running") or {}).get("startedAt")),
+        since=_changed(status, "ContainersReady") or _epoch(metadata.get("creationTimestamp")),
         gate=next(
             (c.get("status") == "True" for c in status.get("conditions") or () if c.get("type") == build.GATE), None
         ),
         deleting=deleting,
-        trouble=trouble.message if trouble else "",
+        overdue=(overdue := deleting and now > _epoch(metadata["deletionTimestamp"]) + LINGERS),
+        trouble=_ending(it, overdue=overdue) if deleting else trouble.message if trouble else "",
         cause=trouble.reason if trouble else "",
     )
 
 
-def _since(status: dict[str, Any], type_: str) -> float:
-    found = (c.get("lastTransitionTime") for c in status.get("conditions") or () if c.get("type") == type_)
-    return conditions.epoch(next(found, None) or "1970-01-01T00:00:00Z")
+def _ending(pod: dict[str, Any], *, overdue: bool) -> str:
+    """That a pod ends; and where it should have by now, what may hold it."""
+    metadata = pod["metadata"]
+    if not overdue:
+        return f"pod {metadata['name']} is ending"
+    said = f"pod {metadata['name']} is to be gone since {metadata['deletionTimestamp']}"
+    if finalizers := metadata.get("finalizers"):
+        return f"{said}, and waits for whoever set its finalizers: {', '.join(finalizers)}"
+    return f"{said}; its node {(pod.get('spec') or {}).get('nodeName', '')} has not ended it"
+
+
+_STARTING = frozenset(["", "ContainerCreating", "PodInitializing"])
+"""Why a container waits, where nothing is wrong."""
+
+
+def _changed(status: dict[str, Any], type_: str, is_: str = "") -> float:
+    """When that condition became what it is, in epoch seconds; 0 where it is not stated, or is not `is_`.
+
+    The kubelet states all of a pod's together when it first looks at it. So one that is stated later has changed since.
+    """
+    stated = (c for c in status.get("conditions") or () if c.get("type") == type_ and is_ in ("", c.get("status")))
+    return _epoch(next((c.get("lastTransitionTime") for c in stated), None))
+
+
+def _epoch(text: str | None) -> float:
+    return conditions.epoch(text) if text else 0.0
 
 
 def _workload(live: dict[str, Any]) -> seen_.WorkloadSeen:
@@ -412,8 +490,9 @@ def _surplus(
             owned = any(ref.get("uid") == seen.meta.uid for ref in metadata.get("ownerReferences") or ())
             asked_for = f"{resource.kind}/{metadata['name']}" in wanted
             named = resource == kinds.SECRET and metadata["name"] == seen.wanted.credentials[0]  # by the user
-            if owned and not asked_for and not named and "deletionTimestamp" not in metadata:
-                found.append(seen_.SurplusSeen(resource, metadata["name"], metadata["uid"]))
+            if owned and not asked_for and not named:
+                going = "deletionTimestamp" in metadata
+                found.append(seen_.SurplusSeen(resource, metadata["name"], metadata["uid"], going))
     return tuple(found)
 
 

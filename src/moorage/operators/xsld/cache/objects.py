@@ -9,8 +9,8 @@ from moorage.operators.xsld.reasons import Reason
 from moorage.runtime import apply, decision, observed
 from moorage.runtime.decision import DONE, Act, Blocked, Verdict, Wait
 
-from . import build, types
-from .seen import Seen, VolumeSeen, WorkloadSeen
+from . import build, causes, types
+from .seen import PodSeen, Seen, VolumeSeen, WorkloadSeen
 
 MINUTE = 60.0
 VOLUMES_GONE = 10 * MINUTE
@@ -70,10 +70,7 @@ def cluster_is_known(seen: Seen) -> Verdict:
 
 def children_exist(seen: Seen) -> Verdict:
     """Services, scripts, credentials and disruption budget are as they should be."""
-    ending = [child.id for child, live in seen.there.children if live.deleting]
-    if ending:
-        return Wait(Reason.CHILD_ENDING, f"{', '.join(ending)} is being deleted", on="child", within=10 * MINUTE)
-    wrong = [(child, live) for child, live in seen.there.children if not live.good]
+    wrong = [(child, live) for child, live in seen.there.children if not live.good and not live.deleting]
     if not wrong:
         return DONE
     actions = tuple(
@@ -89,6 +86,14 @@ def children_exist(seen: Seen) -> Verdict:
     )
     said = ", ".join(f"{child.id} ({_how(live)})" for child, live in wrong)
     return Act(Reason.APPLYING, f"put right: {said}", actions)
+
+
+def children_stay(seen: Seen) -> Verdict:
+    """What somebody deletes is made anew, once it is gone."""
+    ending = [child.id for child, live in seen.there.children if live.deleting]
+    if not ending:
+        return DONE
+    return Wait(Reason.CHILD_ENDING, f"{', '.join(ending)} is being deleted", on="child", within=10 * MINUTE)
 
 
 def _free(resource: meta.Resource, name: str) -> decision.Guard:
@@ -118,7 +123,9 @@ def leftover_volumes_are_cleared(seen: Seen) -> Verdict:
             f"{said} of earlier members is in the way of new ones",
             "save what you need of it and delete it",
         )
-    return Wait(Reason.CLEARING_VOLUME, f"{said} is being deleted", on="volume", within=VOLUMES_GONE)
+    holders = [pod for v in left if (pod := names.pod(seen.name, v.ordinal)) and seen.there.pod(pod)]
+    held = f", and held by pod {causes.of_all(seen, holders)}" if holders else ""
+    return Wait(Reason.CLEARING_VOLUME, f"{said} is being deleted{held}", on="volume", within=VOLUMES_GONE)
 
 
 def volumes_are_reclaimed(seen: Seen) -> Verdict:
@@ -180,6 +187,11 @@ def workload_is_right(seen: Seen) -> Verdict:
         why=f"{seen.replicas} pods, there are {workload.replicas}" if down else f"it is {_how(workload.child)}",
         require=tuple(leaving),
     )
+    if down and seen.yields and seen.status.grows_after != workload.revision:
+        why = "what a member leaves free while it is replaced is to be its own"
+        note = decision.Remember(why=why, fields={"growsAfter": workload.revision})
+        said = f"{causes.of_all(seen, sorted(seen.without_place))} waits until the members are replaced"
+        return Act(Reason.RESIZING, said, (note, action))
     if seen.replicas != workload.replicas:
         said = f"StatefulSet {seen.name} goes from {workload.replicas} to {seen.replicas} pods"
         return Act(Reason.RESIZING, said, (action,))
@@ -229,34 +241,50 @@ def volumes_grow(seen: Seen) -> Verdict:
     return Act(Reason.GROWING_VOLUMES, f"{said} grows to {seen.spec.storage.size}", actions)
 
 
-def dead_on_arrival_is_replaced(seen: Seen) -> Verdict:
-    """A pod of an old template that never started is made anew at once: a bad image must not outlive its correction."""
+def failing_pods_are_replaced(seen: Seen) -> Verdict:
+    """A pod of an old template that serves nobody is made anew at once, whatever else is waited for.
+
+    A bad image, node selector or limit must not outlive its correction. Nothing is lost: the pod has never been ready,
+    or its container can't be kept running. One that the group counts as Online, or that has a task, is left to the
+    roll: it may hold data, although its own probe says nothing good of it.
+    """
     workload = seen.there.workload
     if workload is None or not workload.revision:
         return DONE
-    dead = [
+    failing = [
         pod
         for pod in seen.there.pods
-        if pod.revision and pod.revision != workload.revision and not pod.started and not pod.deleting
+        if pod.revision and pod.revision != workload.revision and pod.expendable and not pod.deleting
     ]
-    if not dead:
+    failing = [pod for pod in failing if not _at_work(seen, pod)]
+    if not failing:
         return DONE
     actions = tuple(
         decision.Delete(
-            why="it never started, and the template has changed since",
+            why="it does not come up, and the template has changed since",
             resource=kinds.POD,
             ref=kinds.POD.ref(seen.meta.namespace, pod.name, pod.uid),
-            require=(decision.Guard("pod_never_started", {"name": pod.name, "uid": pod.uid}),),
+            require=(decision.Guard("pod_is_expendable", {"name": pod.name, "uid": pod.uid}),),
         )
-        for pod in dead
+        for pod in failing
     )
-    said = ", ".join(pod.name for pod in dead)
-    return Act(Reason.REPLACING_DEAD_POD, f"{said} never started and is made anew from the current template", actions)
+    said = ", ".join(pod.name for pod in failing)
+    return Act(
+        Reason.REPLACING_DEAD_POD, f"{said} does not come up and is made anew from the current template", actions
+    )
+
+
+def _at_work(seen: Seen, pod: PodSeen) -> bool:
+    if not pod.running:
+        return False
+    member = seen.listed.member(pod.name) if seen.listed else None
+    return pod.name in seen.with_task or (member is not None and member.online)
 
 
 def surplus_objects_go(seen: Seen) -> Verdict:
     """What the spec no longer asks for leaves, once no pod needs it."""
-    if not seen.there.surplus:
+    going = [it for it in seen.there.surplus if not it.deleting]
+    if not going:
         return DONE
     actions = tuple(
         decision.Delete(
@@ -264,7 +292,20 @@ def surplus_objects_go(seen: Seen) -> Verdict:
             resource=it.resource,
             ref=it.resource.ref(seen.meta.namespace, it.name, it.uid),
         )
-        for it in seen.there.surplus
+        for it in going
     )
-    said = ", ".join(f"{it.resource.kind}/{it.name}" for it in seen.there.surplus)
+    said = ", ".join(f"{it.resource.kind}/{it.name}" for it in going)
     return Act(Reason.SURPLUS_OBJECT, f"no longer asked for: {said}", actions)
+
+
+def surplus_is_gone(seen: Seen) -> Verdict:
+    """What should be gone is gone: pods and volumes beyond the StatefulSet's, and objects that nobody asks for."""
+    workload = seen.there.workload
+    beyond = workload.replicas if workload else 0
+    pods = [pod.name for pod in seen.there.pods if pod.ordinal >= beyond]
+    volumes = [f"{kinds.VOLUME_CLAIM.kind}/{v.name}" for v in seen.there.volumes if v.ordinal >= beyond and v.deleting]
+    objects = [f"{it.resource.kind}/{it.name}" for it in seen.there.surplus]
+    if workload is None or not (pods or volumes or objects):
+        return DONE
+    said = ", ".join(filter(None, (causes.of_all(seen, pods), *volumes, *objects)))
+    return Wait(Reason.SURPLUS_STAYS, f"should be gone, and is there still: {said}", on="surplus", within=10 * MINUTE)

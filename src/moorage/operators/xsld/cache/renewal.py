@@ -17,7 +17,7 @@ from moorage.operators.xsld.reasons import Reason
 from moorage.runtime import decision
 from moorage.runtime.decision import DONE, Act, Blocked, Verdict, Wait
 
-from . import types
+from . import causes, types
 from .seen import Seen
 
 
@@ -70,36 +70,85 @@ def removals_are_noticed(seen: Seen) -> Verdict:
     return Act(Reason.REJOINING, f"{member.name} was removed from the group by somebody else", (note,))
 
 
+def with_old_volumes(seen: Seen) -> frozenset[str]:
+    """Who is no member any more, and has its volume or pod of then still: nobody joins with that."""
+    volumes, pods = {v.uid for v in seen.there.volumes}, {p.uid for p in seen.there.pods}
+    old = {left.member for left in seen.status.left if left.volume in volumes or left.pod in pods}
+    unnoticed = dropped(seen, seen.group) if seen.group and seen.primary else None
+    return frozenset(old | ({unnoticed.name} if unnoticed else set()))
+
+
 def left_members_are_renewed(seen: Seen) -> Verdict:
     """Whoever left and is wanted again gets a volume and a pod that know nothing of it."""
-    for left in seen.status.left:
-        ordinal = names.ordinal(seen.name, left.member)
-        volume = next((v for v in seen.there.volumes if v.uid == left.volume), None)
-        pod = next((p for p in seen.there.pods if p.uid == left.pod), None)
-        if (volume is None and pod is None) or left.member in seen.known:
-            return _forget(seen, left.member)
-        if ordinal >= seen.replicas:
-            continue  # its pod and volume go anyway
-        if seen.spec.storage.reclaim_on_scale_down == "Retain" and volume is not None and not volume.deleting:
-            return Blocked(
-                Reason.LEFTOVER_VOLUME,
-                f"{volume.name} is that of {left.member} when it left, and in the way of its joining anew",
-                "save what you need of it, and delete it with its pod",
-            )
-        guard = decision.Guard("member_has_left", {"ordinal": ordinal})
-        actions: list[decision.AnyAction] = []
-        if volume is not None and not volume.deleting:
-            ref = kinds.VOLUME_CLAIM.ref(seen.meta.namespace, volume.name, volume.uid)
-            why = f"{left.member} has left the group, and joins with a new volume"
-            actions.append(decision.Delete(why=why, resource=kinds.VOLUME_CLAIM, ref=ref, require=(guard,)))
-        if pod is not None and not pod.deleting:
-            ref = kinds.POD.ref(seen.meta.namespace, pod.name, pod.uid)
-            why = f"{left.member} has left the group, and its pod holds the old volume"
-            actions.append(decision.Delete(why=why, resource=kinds.POD, ref=ref, require=(guard,)))
-        if actions:
-            return Act(Reason.CLEARING_VOLUME, f"{left.member} gets a new volume, to join anew", tuple(actions))
-        return Wait(Reason.CLEARING_VOLUME, f"the old volume of {left.member} is going", on="volume", within=600.0)
-    return DONE
+    verdicts = [verdict for left in seen.status.left if (verdict := _renewed(seen, left)) != DONE]
+    verdicts.sort(
+        key=lambda verdict: not isinstance(verdict, Act)
+    )  # what can be done does not wait for another's volume
+    return verdicts[0] if verdicts else DONE
+
+
+def _renewed(seen: Seen, left: types.Left) -> Verdict:
+    ordinal = names.ordinal(seen.name, left.member)
+    volume = next((v for v in seen.there.volumes if v.uid == left.volume), None)
+    pod = next((p for p in seen.there.pods if p.uid == left.pod), None)
+    if (volume is None and pod is None) or left.member in seen.known:
+        return _forget(seen, left.member)
+    if ordinal >= min(seen.replicas, max(1, seen.spec.size)):
+        return DONE  # its pod and volume go for good, if they have not yet
+    if seen.spec.storage.reclaim_on_scale_down == "Retain" and volume is not None and not volume.deleting:
+        return Blocked(
+            Reason.LEFTOVER_VOLUME,
+            f"{volume.name} is that of {left.member} when it left, and in the way of its joining anew",
+            "save what you need of it, and delete it with its pod",
+        )
+    guard = decision.Guard("member_has_left", {"ordinal": ordinal})
+    actions: list[decision.AnyAction] = []
+    if volume is not None and not volume.deleting:
+        ref = kinds.VOLUME_CLAIM.ref(seen.meta.namespace, volume.name, volume.uid)
+        why = f"{left.member} has left the group, and joins with a new volume"
+        actions.append(decision.Delete(why=why, resource=kinds.VOLUME_CLAIM, ref=ref, require=(guard,)))
+    if pod is not None and not pod.deleting:
+        ref = kinds.POD.ref(seen.meta.namespace, pod.name, pod.uid)
+        why = f"{left.member} has left the group, and its pod holds the old volume"
+        actions.append(decision.Delete(why=why, resource=kinds.POD, ref=ref, require=(guard,)))
+    if actions:
+        return Act(Reason.CLEARING_VOLUME, f"{left.member} gets a new volume, to join anew", tuple(actions))
+    said = f"the old volume of {causes.of_all(seen, [left.member])} is going"
+    return Wait(Reason.CLEARING_VOLUME, said, on="volume", within=600.0)
+
+
+def pods_have_the_credentials(seen: Seen) -> Verdict:
+    """A pod that is older than the last change of the credentials, and is off by the group's own word, starts anew.
+
+    A container takes them when it starts. One that began with a wrong secret key would stay off for ever, although the
+    Secret is right by now. Who is Online is left alone, whatever it began with.
+    """
+    if seen.listed is None or seen.primary is None or seen.now < seen.credentials_since:
+        return DONE
+    online = {m.name for m in seen.listed.online}
+    old = [
+        pod
+        for pod in seen.there.pods
+        if pod.running and pod.started_at < seen.credentials_since and pod.ordinal < seen.spec.size
+        if pod.name not in online and pod.name not in seen.with_task
+    ]
+    if not old:
+        return DONE
+    names_ = {pod.name for pod in old}
+    kept = [msgspec.to_builtins(it) for it in seen.status.troubles if it.target not in names_]
+    why = "what failed with other credentials says nothing of these"
+    forget = [decision.Remember(why=why, fields={"troubles": kept})] if len(kept) < len(seen.status.troubles) else []
+    actions = [
+        decision.Delete(
+            why="it began with other credentials than those of now, and is off",
+            resource=kinds.POD,
+            ref=kinds.POD.ref(seen.meta.namespace, pod.name, pod.uid),
+            require=(decision.Guard("pod_is_off", {"name": pod.name, "uid": pod.uid}),),
+        )
+        for pod in old
+    ]
+    said = f"{', '.join(sorted(names_))} began with other credentials than those of now, and starts anew"
+    return Act(Reason.RENEWING_CREDENTIALS, said, (*forget, *actions))
 
 
 def _forget(seen: Seen, member: str) -> Verdict:

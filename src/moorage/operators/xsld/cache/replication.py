@@ -7,8 +7,11 @@ from moorage.operators.xsld.group import answers
 from moorage.operators.xsld.reasons import Reason
 from moorage.runtime.decision import DONE, Blocked, Verdict, Wait
 
-from . import tasks
+from . import causes, tasks
 from .seen import Seen
+
+ANSWERED = frozenset({answers.Fault.UNAUTHORIZED, answers.Fault.UNAVAILABLE, answers.Fault.MALFORMED})
+"""Faults that are an answer."""
 
 
 def slave_of(seen: Seen) -> answers.Member | None:
@@ -45,9 +48,13 @@ def primary_leads(seen: Seen) -> Verdict:
         return DONE  # it is followed
     chief = seen.group.primary
     name = chief.name if chief else seen.status.primary or names.pod(seen.name, 0)
-    slave, answer = slave_of(seen), seen.answer(name)
+    slave, answer, fault = slave_of(seen), seen.answer(name), seen.fault(name)
     patience = float(seen.spec.derby_replication.failover_seconds)
-    said, blank = f"{name}, the primary, does not answer", False
+    if fault is not None and fault.fault in ANSWERED and chief is not None and chief.online:
+        return _errs(seen, fault)
+    cause = causes.of(seen, name)
+    said = f"{name}, the primary, does not answer" + (f" ({cause})" if cause else "")
+    blank = False
     if answer is not None and chief is not None:
         said = f"{name}, the primary, has lost its state and tells of a group of its own"
         blank = all(m.name == name for m in answer.members)
@@ -75,16 +82,29 @@ def primary_leads(seen: Seen) -> Verdict:
     )
 
 
+def _errs(seen: Seen, fault: answers.Answer) -> Verdict:
+    """The primary works, by its own probe and the group's word, and answers with an error: nobody takes over."""
+    said = f"{fault.pod}, the primary, is Online, and answers with an error: {fault.words}"
+    if fault.fault is answers.Fault.UNAUTHORIZED:
+        fix = "put the password that the group was made with into the Secret"
+        return Blocked(Reason.CREDENTIALS_REJECTED, said, fix)
+    following = f"{fault.pod} is to answer; if it does not, look at its log, and delete its pod to have it started anew"
+    return Wait(Reason.PRIMARY_UNAVAILABLE, said, on="group", within=900.0, again=seen.busy, next=following)
+
+
 def replication_runs(seen: Seen) -> Verdict:
-    """Two members and more keep a copy. A slave that left or stays away is replaced by another."""
+    """Two members and more keep a copy. A slave that left or stays away is replaced by another, once there is one."""
     if not wanted(seen) or seen.primary is None:
         return DONE
     slave = slave_of(seen)
     if slave is not None and slave.online:
         return DONE
+    heir = candidate(seen)
+    if not heir:
+        return DONE  # who is off, or is to join, is waited for elsewhere
     patience = float(seen.spec.derby_replication.failover_seconds)
     if slave is not None and (waited := seen.waited_at(replication_runs.__name__)) < patience:
-        said = f"{slave.name}, which holds the copy, is not online; after {patience:g} s another gets it"
+        said = f"{slave.name}, which holds the copy, is not online; after {patience:g} s {heir} gets it"
         return Wait(
             Reason.REPLICATION_MISSING,
             said,
@@ -92,9 +112,6 @@ def replication_runs(seen: Seen) -> Verdict:
             within=patience + 900.0,
             again=min(seen.busy, patience - waited),
         )
-    heir = candidate(seen)
-    if not heir:
-        return Wait(Reason.REPLICATION_MISSING, "no other member is Online to hold the copy", on="group", within=1800.0)
     return replicate(seen, heir, f"{heir} becomes the copy of {seen.primary.name}")
 
 

@@ -11,7 +11,7 @@ from moorage.operators.xsld.reasons import Reason
 from moorage.runtime import decision
 from moorage.runtime.decision import DONE, Act, Blocked, Verdict, Wait
 
-from . import replication, tasks, types
+from . import causes, renewal, replication, tasks, types
 from .seen import PodSeen, Seen
 
 
@@ -38,24 +38,26 @@ def _registered(seen: Seen, pod: PodSeen) -> bool:
 
 
 def new_members_are_back(seen: Seen) -> Verdict:
-    """While others are still of the old template, a replaced member must come back before the next one goes."""
+    """While others are still of the old template, a member that was replaced must come back before the next one goes.
+
+    How long it is away is told by its pod alone, so that nothing else that happens starts that time anew.
+    """
     workload, old = seen.there.workload, outdated(seen)
     if workload is None or not old:
         return DONE
     late = types.seconds(seen.spec.update_strategy.member_timeout)
     for pod in seen.there.pods:
-        if pod.revision != workload.revision or pod.ordinal >= workload.replicas:
-            continue
+        if pod.revision != workload.revision or pod.ordinal >= workload.replicas or pod.name not in seen.known:
+            continue  # who was no member is nobody that is to come back
         if _works(seen, pod) and _registered(seen, pod):
             continue
-        why = f": {pod.trouble}" if pod.trouble else ""
-        # a pod that was made anew meanwhile, as of a corrected template, has time of its own
-        is_late = min(seen.waited_at(new_members_are_back.__name__), seen.now - pod.created) > late
-        if is_late and (good := _last_good_image(seen)):
+        why = f": {cause}" if (cause := causes.of(seen, pod.name)) else ""
+        left = pod.since + late - seen.now
+        if left < 0 and (good := _last_good_image(seen)):
             note = decision.Remember(why="it is not tried again", fields={"failedImage": seen.spec.image})
             said = f"{pod.name} did not come back within {late:g} s{why}; all run {good} again"
             return Act(Reason.UPDATE_ROLLED_BACK, said, (note,))
-        if is_late and seen.spec.update_strategy.pause_on_failure:
+        if left < 0 and seen.spec.update_strategy.pause_on_failure:
             return Blocked(
                 Reason.UPDATE_STALLED,
                 f"{pod.name} did not come back within {late:g} s{why}; {_said(old)} is left as it is",
@@ -66,7 +68,7 @@ def new_members_are_back(seen: Seen) -> Verdict:
             f"{pod.name} is to come back{why}; then {_said(old)} is replaced",
             on="group",
             within=late,
-            again=seen.busy,
+            again=min(seen.busy, left + 1.0) if left > 0 else seen.busy,
         )
     return DONE
 
@@ -90,26 +92,27 @@ def image_is_as_asked(seen: Seen) -> Verdict:
 
 
 def template_rolls(seen: Seen) -> Verdict:
-    """The next member of an old template is replaced, if every other is Online."""
-    old, group = outdated(seen), seen.group
-    if not old or group is None or seen.spec.update_strategy.type == "OnDelete":
+    """The next member of an old template is replaced, if every other is Online.
+
+    Who was to join, and has given up its place as there was none, keeps nobody from being replaced.
+    """
+    group = seen.group
+    if group is None or seen.spec.update_strategy.type == "OnDelete":
+        return DONE
+    old = [pod for pod in outdated(seen) if not pod.overdue or pod.name in group.names]
+    if not old:
         return DONE
     pod = old[0]
     if pod.deleting:
-        late = types.seconds(seen.spec.update_strategy.member_timeout)
-        return Wait(Reason.UPDATING, f"{pod.name} is being replaced", on="pod", within=late, again=seen.busy)
+        late, said = types.seconds(seen.spec.update_strategy.member_timeout), causes.of_all(seen, [pod.name])
+        return Wait(Reason.UPDATING, f"{said} is being replaced", on="pod", within=late, again=seen.busy)
     weak = [m.name for m in group.members if not m.online and m.name != pod.name]
-    missing = [names.pod(seen.name, n) for n in range(seen.spec.size) if not group.member(names.pod(seen.name, n))]
-    if weak or missing:
-        said = ", ".join(sorted({*weak, *missing}))
-        return Wait(
-            Reason.UPDATE_WAITS, f"{said} not online; {pod.name} is not replaced meanwhile", on="group", within=1800.0
-        )
-    if seen.told.grids is None:
-        said = f"nobody tells whether the grids are online; {pod.name} is not replaced meanwhile"
+    if away := sorted({*weak, *coming(seen)} - {pod.name}):
+        said = f"{causes.of_all(seen, away)} not online; {pod.name} is not replaced meanwhile"
         return Wait(Reason.UPDATE_WAITS, said, on="group", within=1800.0, again=seen.busy)
-    if bad := [grid.name for grid in seen.told.grids if grid.status != seen.wanted.said.grid_online]:
-        return Wait(Reason.UPDATE_WAITS, f"grid {', '.join(bad)} is not online", on="group", within=1800.0)
+    if bad := grids_that_are_off(seen):
+        said = f"{pod.name} is replaced once {bad}"
+        return Wait(Reason.UPDATE_WAITS, said, on="group", within=1800.0, again=seen.busy)
     if _works(seen, pod) and (held := _held_back(seen, pod)):
         return held
     member = group.member(pod.name)
@@ -132,6 +135,24 @@ def template_rolls(seen: Seen) -> Verdict:
     return Act(Reason.UPDATING, f"{pod.name} is replaced by one of the current template", (evict,))
 
 
+def coming(seen: Seen) -> list[str]:
+    """Who is to join: it may fail for the template that others are to get, or take the place that one leaves free.
+
+    Who has no place may have given its own up by then (`Seen.yields`). Not whom a volume keeps out that the user is to
+    delete.
+    """
+    kept = renewal.with_old_volumes(seen) if seen.spec.storage.reclaim_on_scale_down == "Retain" else ()
+    return [name for name in seen.missing if name not in kept]
+
+
+def grids_that_are_off(seen: Seen) -> str:
+    """What is to be so before anybody goes, where it is not: all grids are known, and online."""
+    if seen.told.grids is None:
+        return "somebody tells whether the grids are online"
+    bad = [grid.name for grid in seen.told.grids if grid.status != seen.wanted.said.grid_online]
+    return f"grid {', '.join(bad)} is online" if bad else ""
+
+
 def _held_back(seen: Seen, pod: PodSeen) -> Wait | None:
     """What stands against replacing a pod that works.
 
@@ -145,14 +166,14 @@ def _held_back(seen: Seen, pod: PodSeen) -> Wait | None:
         return Wait(Reason.UPDATING, said, on="group", within=1800.0, again=left)
     if seen.there.disruptions == 0:
         said = f"the disruption budget lets nobody go at the moment; {pod.name} is not replaced meanwhile"
-        return Wait(Reason.UPDATE_WAITS, said, on="budget", within=1800.0)
+        return Wait(Reason.UPDATE_WAITS, said, on="budget", within=1800.0, again=seen.busy)
     return None
 
 
 def _back_since(seen: Seen, pod: PodSeen) -> float:
     """Since when its member works (epoch seconds): a pod is ready before the group has its member Online."""
     online = seen.online_since(pod.name)
-    return max(pod.ready_since, seen.now - conditions.age(online, seen.now) if online else 0.0)
+    return max(pod.since, seen.now - conditions.age(online, seen.now) if online else 0.0)
 
 
 def template_is_known(seen: Seen) -> Verdict:

@@ -14,6 +14,9 @@ from moorage.runtime import apply, observed
 
 from . import build, types
 
+PLACED = 120.0
+"""Seconds after which a pod that has no place is not expected to get one soon."""
+
 
 class PodSeen(msgspec.Struct, frozen=True):
     """One pod of the StatefulSet."""
@@ -24,15 +27,23 @@ class PodSeen(msgspec.Struct, frozen=True):
     address: str = ""
     image: str = ""
     revision: str = ""
-    created: float = 0.0  # epoch seconds
-    started: bool = False  # its container has run, however it ended
+    came_up: bool = False  # its container is ready, or has been
+    held: bool = False  # its container can't be made, or ends again and again
+    unplaced_since: float = 0.0  # epoch seconds, since when there is no node for it; 0: it has one, or nobody looked
     running: bool = False
     ready: bool = False  # its container is, by its own probe
-    ready_since: float = 0.0  # epoch seconds
+    since: float = 0.0  # epoch seconds, since when it is ready, or is not
+    started_at: float = 0.0  # epoch seconds, of its container
     gate: bool | None = None  # what the group says of it, as its readiness gate has it
     deleting: bool = False
-    trouble: str = ""  # why it does not run, in words
+    overdue: bool = False  # it should have ended a while ago
+    trouble: str = ""  # why it does not run, or does not end, in words
     cause: str = ""  # the reason of that
+
+    @property
+    def expendable(self) -> bool:
+        """Nobody is served by it, and nothing is lost with it: it never came up, or can't be kept running."""
+        return not self.came_up or self.held
 
 
 class VolumeSeen(msgspec.Struct, frozen=True):
@@ -42,6 +53,7 @@ class VolumeSeen(msgspec.Struct, frozen=True):
     ordinal: int
     uid: str
     size: str = ""
+    made_at: float = 0.0  # epoch seconds
     deleting: bool = False
     expandable: bool | None = None  # None: not known
 
@@ -64,6 +76,7 @@ class SurplusSeen(msgspec.Struct, frozen=True):
     resource: meta.Resource
     name: str
     uid: str
+    deleting: bool = False
 
 
 class Objects(msgspec.Struct, frozen=True):
@@ -75,6 +88,7 @@ class Objects(msgspec.Struct, frozen=True):
     volumes: tuple[VolumeSeen, ...] = ()
     surplus: tuple[SurplusSeen, ...] = ()
     disruptions: int | None = None  # how many pods the budget lets go now; None where there is none, or nobody knows
+    unmade: str = ""  # why a pod that is wanted can't be made
 
     def pod(self, name: str) -> PodSeen | None:
         """The pod of that name."""
@@ -102,6 +116,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     binding: observed.Observed[access.BindingSeen | None]
     neighbours: int = 0  # other caches of the namespace
     credentials: observed.Observed[str]  # what is wrong with them
+    credentials_since: float = 0.0  # epoch seconds; a container that is older may have others
     entrypoint: observed.Observed[str]  # what is wrong with the user's script
     unsent: bool = False  # the last command was certainly not carried out
     wanted: build.Wanted
@@ -142,6 +157,12 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         found = self.told.answer(pod)
         live = self.there.pod(pod)
         return found if found and live and live.uid == found.uid else None
+
+    def fault(self, pod: str) -> answers.Answer | None:
+        """How the pod of that name failed to answer."""
+        objects = observed.value_of(self.objects)
+        live = objects.pod(pod) if objects else None
+        return next((a for a in self.told.answers if a.fault and a.pod == pod and live and a.uid == live.uid), None)
 
     @functools.cached_property
     def primary(self) -> answers.Member | None:
@@ -194,25 +215,68 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @functools.cached_property
     def replicas(self) -> int:
-        """How many pods there should be."""
+        """How many pods there should be; while others are replaced none for those who have no place."""
         objects = observed.value_of(self.objects)
         live = objects.workload.replicas if objects and objects.workload else None
         leftover = frozenset(volume.ordinal for volume in objects.volumes) if objects else frozenset[int]()
         certain = isinstance(self.polled, observed.Fresh)
         return replicas(
             self.name,
-            self.spec.size,
+            1 if self.yields else self.spec.size,
             live=live,
             group=self.group if certain else None,
-            busy=frozenset(self._busy_members()),
+            busy=self.with_task,
             remembered=frozenset(member.name for member in self.status.member_statuses),
             leftover=leftover,
         )
 
-    def _busy_members(self) -> set[str]:
-        busy = {answer.pod for answer, _ in self.told.running}
+    @functools.cached_property
+    def missing(self) -> tuple[str, ...]:
+        """Who is wanted, has its place in the StatefulSet, and is no member."""
+        objects = observed.value_of(self.objects)
+        size = min(self.spec.size, objects.workload.replicas) if objects and objects.workload else 0
+        wanted = (names.pod(self.name, ordinal) for ordinal in range(size))
+        return tuple(name for name in wanted if self.group is None or name not in self.group.names)
+
+    @functools.cached_property
+    def without_place(self) -> frozenset[str]:
+        """Of those the ones whose pod can't be made, has no node, or does not end, for so long that it may stay so."""
+        return frozenset(name for name in self.missing if self._has_no_place(name))
+
+    def _has_no_place(self, name: str) -> bool:
+        pod, late = self.there.pod(name), self.now - PLACED
+        if pod is not None:
+            return pod.overdue or 0.0 < pod.unplaced_since < late
+        # the one controller makes a pod right after its claim, if it can
+        mine = (v for v in self.there.volumes if names.pod(self.name, v.ordinal) == name)
+        return any(not volume.deleting and volume.made_at < late for volume in mine)
+
+    @functools.cached_property
+    def yields(self) -> bool:
+        """Whether those who have no place are left out until the members are of the current template.
+
+        Else they would take the place of a member that is replaced: what is free by it, of a quota or of a node, goes
+        to whoever comes first. It stays so for one template: a place that is free meanwhile is none to build on.
+        """
+        objects = observed.value_of(self.objects)
+        workload = objects.workload if objects else None
+        if workload is None or not workload.revision or self.group is None:
+            return False
+        members = [pod for pod in self.there.pods if pod.name in self.group.names]
+        if all(pod.revision == workload.revision for pod in members) or self.spec.update_strategy.type == "OnDelete":
+            return False
+        if self.status.grows_after == workload.revision:
+            return True
+        kept = self.spec.storage.reclaim_on_scale_down == "Retain" and not self.spec.storage.ephemeral
+        top = 1 + max(names.ordinal(self.name, name) for name in self.group.names | self.with_task)
+        beyond = {name for name in self.missing if names.ordinal(self.name, name) >= top}
+        return bool(beyond) and beyond <= self.without_place and not kept
+
+    @functools.cached_property
+    def with_task(self) -> frozenset[str]:
+        """Members that a task is under way at, or that ours is about."""
         task = self.status.current_task
-        return busy | ({task.target} if task else set())
+        return frozenset(answer.pod for answer, _ in self.told.running) | ({task.target} if task else set())
 
 
 def group_of(

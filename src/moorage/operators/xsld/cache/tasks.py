@@ -48,7 +48,16 @@ _FAILED = {
 }
 
 
-def submit(seen: Seen, command: str, target: str, endpoint: str, *, reason: Reason, message: str) -> Verdict:
+def submit(
+    seen: Seen,
+    command: str,
+    target: str,
+    endpoint: str,
+    *,
+    reason: Reason,
+    message: str,
+    require: tuple[decision.Guard, ...] = (),
+) -> Verdict:
     """Remember the command, then send it to the endpoint; or wait, if it failed lately."""
     held = held_back(seen, command, target)
     if held is not None:
@@ -63,7 +72,8 @@ def submit(seen: Seen, command: str, target: str, endpoint: str, *, reason: Reas
         attempts=trouble.attempts + 1 if trouble else 1,
     )
     fields: dict[str, Any] = msgspec.to_builtins(task)
-    remember = decision.Remember(why="a crash must not have it asked twice", fields={"currentTask": fields})
+    why = "a crash must not have it asked twice"
+    remember = decision.Remember(why=why, require=require, fields={"currentTask": fields})
     call = decision.Call(why=message, operation="submit", args=fields, keep=True)
     return Act(reason, message, (remember, call))
 

@@ -400,6 +400,9 @@ class XsldCacheStatus(api_status.Status, frozen=True, kw_only=True, rename="came
     failed_image: Annotated[
         str, msgspec.Meta(description="The image that was rolled back; not tried again while the spec names it.")
     ] = ""
+    grows_after: Annotated[
+        str, msgspec.Meta(description="The template's revision that members get before pods without a place are made.")
+    ] = ""
     selector: Annotated[str, msgspec.Meta(description="Of the pods, for the scale subresource.")] = ""
 
 
