@@ -154,6 +154,7 @@ class Node:
             "status": "False",
             "reason": "Unschedulable",
             "message": "0/1 nodes: no room",
+            "lastTransitionTime": conditions.timestamp(time.time()),
         }
         if "deletionTimestamp" in pod["metadata"]:
             await self.gone(pod)

@@ -390,6 +390,7 @@ def test_the_report_of_a_healthy_cache() -> None:
                 "catalog": True,
                 "image": "ibmcom/xsld:latest",
                 "onlineSince": ago(1000),
+                "startedAt": ago(700),
             }
             for n in range(3)
         ],
@@ -463,6 +464,13 @@ def test_members_are_told_by_number_with_what_their_pods_are() -> None:
     )
     assert ("10.0.0.3", "10.9.9.9") == (found[3]["podIP"], found[3]["registeredIP"])
     assert ["c-0", "c-1", "c-2", "c-3"] == told(it)["catalogMembers"]
+
+
+def test_in_which_run_a_member_was_online_last_is_remembered_while_it_is_off() -> None:
+    before = tuple(types.MemberStatus(f"c-{n}", n, started_at=ago(800)) for n in range(3))
+    found = told(cache().off(2).says(member_statuses=before))["memberStatuses"]
+
+    assert [ago(700), ago(700), ago(800)] == [member["startedAt"] for member in found]
 
 
 def test_while_the_primary_is_away_the_former_one_stands() -> None:

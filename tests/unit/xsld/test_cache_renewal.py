@@ -174,6 +174,16 @@ ROWS: dict[str, Row] = {
         acts("RenewingCredentials", f"delete Pod/c-2 {UID} if pod_is_off c-2 {UID}"),
         "c-2 began with other credentials than those of now",
     ),
+    "one that was Online since its container was started comes back by itself": row(
+        CHANGED.off(2).says(member_statuses=(types.MemberStatus("c-2", 2, started_at=states.ago(700)),)),
+        "members_are_online",
+        Waits("MembersNotOnline", "group", 1800.0, again=states.BUSY),
+    ),
+    "not one that was Online in a former one": row(
+        CHANGED.off(2).says(member_statuses=(types.MemberStatus("c-2", 2, started_at=states.ago(900)),)),
+        CREDENTIALS,
+        acts("RenewingCredentials", f"delete Pod/c-2 {UID} if pod_is_off c-2 {UID}"),
+    ),
     "or no member": row(
         CHANGED.left(2), CREDENTIALS, acts("RenewingCredentials", f"delete Pod/c-2 {UID} if pod_is_off c-2 {UID}")
     ),

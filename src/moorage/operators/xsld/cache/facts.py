@@ -297,6 +297,7 @@ def _member(seen: Seen, member: answers.Member) -> dict[str, Any]:
         "catalog": member.catalog,
         "image": pod.image,
         "onlineSince": seen.online_since(member.name),
+        "startedAt": conditions.timestamp(pod.started_at) if member.online else seen.online_run(member.name),
     }
 
 

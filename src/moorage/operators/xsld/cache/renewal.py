@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from moorage.api import kinds
+from moorage.api import conditions, kinds
 from moorage.operators.xsld import names
 from moorage.operators.xsld.group import answers
 from moorage.operators.xsld.reasons import Reason
@@ -121,7 +121,8 @@ def pods_have_the_credentials(seen: Seen) -> Verdict:
     """A pod that is older than the last change of the credentials, and is off by the group's own word, starts anew.
 
     A container takes them when it starts. One that began with a wrong secret key would stay off for ever, although the
-    Secret is right by now. Who is Online is left alone, whatever it began with.
+    Secret is right by now. Who is Online, or was since its container was started, is left alone: it works with what it
+    began with, and comes back by itself.
     """
     if seen.listed is None or seen.primary is None or seen.now < seen.credentials_since:
         return DONE
@@ -131,6 +132,7 @@ def pods_have_the_credentials(seen: Seen) -> Verdict:
         for pod in seen.there.pods
         if pod.running and pod.started_at < seen.credentials_since and pod.ordinal < seen.spec.size
         if pod.name not in online and pod.name not in seen.with_task
+        if seen.online_run(pod.name) != conditions.timestamp(pod.started_at)
     ]
     if not old:
         return DONE

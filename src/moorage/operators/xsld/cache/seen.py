@@ -187,6 +187,10 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         before = next((it.online_since for it in self.status.member_statuses if it.name == name), "")
         return before or conditions.timestamp(self.now)
 
+    def online_run(self, name: str) -> str:
+        """When the container was started in which that member was Online last, as status remembers it."""
+        return next((it.started_at for it in self.status.member_statuses if it.name == name), "")
+
     def alone(self, before: str | None) -> str:
         """Who may serve clients although it knows of nobody else: it is the whole group. Empty: nobody is.
 

@@ -310,6 +310,9 @@ class MemberStatus(msgspec.Struct, frozen=True, rename="camel"):
     catalog: bool = False
     image: str = ""
     online_since: Annotated[str, msgspec.Meta(description="Since when it is Online; empty while it is not.")] = ""
+    started_at: Annotated[
+        str, msgspec.Meta(description="When the container was started in which it was Online last.")
+    ] = ""
 
 
 class Replication(msgspec.Struct, frozen=True):
