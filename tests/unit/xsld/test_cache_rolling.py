@@ -360,7 +360,7 @@ def test_without_a_statefulset_nobody_is_old() -> None:
 
 def test_a_stalled_update_stays_stalled_until_something_changes() -> None:
     """Its new reason must not begin the time anew that it is judged by."""
-    it = cache().old(0, 1).off(2).stands(BACK, "Updating", age=901)
+    it = cache().old(0, 1).off(2).pod(2, since=NOW - 901).stands(BACK, "Updating", age=901)
     found = []
     for _ in range(3):
         made = decision.decide(it.seen, steps=(rolling.new_members_are_back,))
@@ -373,6 +373,6 @@ def test_a_stalled_update_stays_stalled_until_something_changes() -> None:
 
 def test_a_pod_that_was_made_anew_has_time_of_its_own() -> None:
     """As one of a corrected template, while the steps stand where they stood."""
-    it = cache().old(0, 1).off(2).stands(BACK, age=901).pod(2, created=NOW - 30)
+    it = cache().old(0, 1).off(2).stands(BACK, age=901).pod(2, since=NOW - 30)
 
     assert isinstance(rolling.new_members_are_back(it.seen), decision.Wait)
