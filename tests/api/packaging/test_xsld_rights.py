@@ -49,6 +49,7 @@ ACCOUNT_MAY: list[Row] = [
     ((*READ, "patch", "delete"), "persistentvolumeclaims", CACHES, ""),
     ((*READ, "delete"), "pods", CACHES, ""),
     (("create",), "pods/eviction", CACHES, ""),
+    (("get", "list"), "events", CACHES, ""),
     (("patch",), "pods/status", CACHES, ""),
 ]
 NOBODY_MAY: list[Row] = [

@@ -145,7 +145,7 @@ async def test_a_quota_keeps_no_update_from_the_others(site: bench.Site, monkeyp
     body = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "two"}, "spec": {"hard": {"pods": "2"}}}
     await site.client.create(QUOTA, site.namespace, body, field_manager="user")
     await site.change(size=3)
-    await condition(site, "Scaling", "cache-2 (")
+    await condition(site, "Scaling", "exceeded quota: two")
     await site.change(image=GOOD)
 
     async def updated() -> bool:

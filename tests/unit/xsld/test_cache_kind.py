@@ -340,14 +340,46 @@ async def test_since_when_a_pod_has_no_node_is_seen() -> None:
     assert [1767225600, 0] == [pod.unplaced_since for pod in objects.pods]
 
 
+REFUSED = {
+    "metadata": {"creationTimestamp": "2026-01-01T00:00:09Z"},
+    "type": "Warning",
+    "reason": "FailedCreate",
+    "regarding": {"kind": "StatefulSet", "name": "c"},
+    "note": "create Pod c-1 in StatefulSet c failed error: exceeded quota: two",
+    "eventTime": "2026-01-01T00:00:09.000000Z",
+}
+
+
+@pytest.mark.parametrize("may", [True, False], ids=["it may read events", "it may not"])
+async def test_why_a_pod_cant_be_made_is_told_by_the_events(*, may: bool) -> None:
+    """While a pod is missing they are asked for; where they may not be read, nothing is said."""
+    api = fake_api.FakeApi()
+    await api.put("statefulsets", "c", {"metadata": MINE | {"generation": 1}, "spec": {"replicas": 2}})
+    await api.put("pods", "c-0", {"metadata": MINE, "status": PODS["it works"][0]})
+    await api.put("events", "c.1", REFUSED)
+
+    async def forbid(asked: fake_api.Asked) -> None:
+        if asked.at.plural == "events" and not may:
+            raise fake_api.Refusal(403, "Forbidden")
+
+    api.before = forbid
+    async with started(api, {**PLAIN, "size": 2}) as made:
+        found = made.find("ns", "c")
+        assert found is not None
+        await fake_api.until(lambda: not isinstance(made.observe(found, states.NOW).objects, observed.Failed))
+        await fake_api.until(lambda: not isinstance(made.hub.warnings.peek("ns"), observed.Failed))
+        there = made.observe(found, states.NOW).there
+        assert may == ("exceeded quota: two" in there.unmade)
+
+
 ENDING = {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["x/y"]}
 ENDS: dict[str, tuple[dict[str, Any], bool, str]] = {
     # id: (its metadata, it should have ended a while ago, what is said)
-    "somebody's finalizer": (ENDING, True, "waits for whoever set its finalizers: x/y"),
+    "somebody's finalizer": (ENDING, True, "is held by x/y"),
     "its grace lasts": (
         ENDING | {"deletionTimestamp": conditions.timestamp(states.NOW)},
         False,
-        "pod c-0 is ending",
+        "pod c-0 is being deleted and is held by x/y",
     ),
 }
 

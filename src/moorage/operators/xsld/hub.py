@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
+import contextlib
 import hashlib
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Any
@@ -34,6 +35,9 @@ SECRETS_EVERY = 30.0
 """Seconds between looks at Secrets and scripts that are the user's own, and so not watched."""
 
 POLL_LIMIT = 20.0
+
+MAX_WARNINGS = 1000
+"""Of one namespace; of more, the rest is not looked at."""
 
 DIFFERS = "differs"
 """What is told of a Secret of ours that holds other values than the spec."""
@@ -130,6 +134,9 @@ class Hub:
         self.classes = source.Source[str, bool](
             "storage class", self._expandable, world.enqueue, every=SECRETS_EVERY, concurrency=4
         )
+        self.warnings = source.Source[str, tuple[dict[str, Any], ...]](
+            "events", self._warnings, world.enqueue, every=SECRETS_EVERY, concurrency=4
+        )
         self.operations: dict[str, kind.Operation[types.XsldCache]] = {"submit": self._submit, "cancel": self._cancel}
 
     def within(self, namespace: str) -> kube_client.Client:
@@ -138,14 +145,14 @@ class Hub:
 
     async def stop(self) -> None:
         """Close everything."""
-        for each in (self.polls, self.credentials, self.entrypoints, self.classes):
+        for each in (self.polls, self.credentials, self.entrypoints, self.classes, self.warnings):
             await each.stop()
         await self.watches.stop()
         await asyncio.gather(*self._closing, *(it.close() for _, it in self._admins.values()))
 
     def forget(self, place: Place, reader: kind.Key) -> None:
         """The cache is gone."""
-        for each in (self.polls, self.credentials, self.entrypoints, self.classes):
+        for each in (self.polls, self.credentials, self.entrypoints, self.classes, self.warnings):
             each.forget(reader)
         self.watches.leave(reader)
         self._paces.pop(place, None)
@@ -256,6 +263,16 @@ class Hub:
         except errors.NotFound:
             return False
         return found.get("allowVolumeExpansion") is True
+
+    async def _warnings(self, namespace: str) -> tuple[dict[str, Any], ...]:
+        """Warnings of a namespace, the first so many; none where they may not be read."""
+        found: list[dict[str, Any]] = []
+        with contextlib.suppress(errors.Forbidden):
+            async for page in self.within(namespace).pages(kinds.EVENT, namespace, fields="type=Warning", limit=100):
+                found = [*([] if page.first else found), *page.items]
+                if len(found) >= MAX_WARNINGS:
+                    break
+        return tuple(found)
 
     # --- the group -----------------------------------------------------------------------------------------------
 

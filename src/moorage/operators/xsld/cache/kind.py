@@ -14,6 +14,7 @@ import msgspec
 import prometheus_client as prometheus
 
 from moorage.api import additions, conditions, forms, kinds, meta
+from moorage.helm import diagnosis
 from moorage.helm import pods as helm_pods
 from moorage.kube import cache as kube_cache
 from moorage.kube import errors
@@ -192,7 +193,8 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
         if unsynced := view.unsynced:
             return observed.unsynced(unsynced[0].error, "objects")
         namespace, name = seen.meta.key
-        pods = _pods(view, name, seen.now)
+        events = self._warnings(view, seen, key)
+        pods = _pods(view, name, Around(seen.now, tuple(view.of(view.claims, name)), events))
         volumes = tuple(each for it in view.of(view.claims, name) if (each := self._volume(it, seen, key)).ordinal >= 0)
         live = _mine(view.workloads.get(namespace, name), seen.meta)
         workload = _workload(live) if live else None
@@ -221,8 +223,24 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
         surplus = _surplus(view, seen, {child.id for child in wanted}, pods, workload)
         budget = _mine(view.others[kinds.DISRUPTION_BUDGET].get(namespace, name), seen.meta)
         return observed.Fresh(
-            seen_.Objects(tuple(children), workload, pods, volumes, surplus, disruptions=_disruptions(budget))
+            seen_.Objects(
+                tuple(children),
+                workload,
+                pods,
+                volumes,
+                surplus,
+                disruptions=_disruptions(budget),
+                unmade=_unmade(live, view.pods_of(name), events) if live else "",
+            )
         )
+
+    def _warnings(self, view: hubs.View, seen: seen_.Seen, key: kind.Key) -> tuple[dict[str, Any], ...]:
+        """The namespace's warnings, asked for while a pod is missing or not ready, and else forgotten."""
+        live = view.pods_of(seen.name)
+        if len(live) >= seen.spec.size and all(helm_pods.ready(pod) for pod in live):
+            self.hub.warnings.forget(key)
+            return ()
+        return observed.value_of(self.hub.warnings.follow(seen.meta.namespace, key)) or ()
 
     def _volume(self, it: dict[str, Any], seen: seen_.Seen, key: kind.Key) -> seen_.VolumeSeen:
         metadata, spec = it["metadata"], it.get("spec") or {}
@@ -391,16 +409,30 @@ LINGERS = 60.0
 """Seconds after its grace for which a pod that ends is not called overdue."""
 
 
-def _pods(view: hubs.View, cache: str, now: float = 0.0) -> tuple[seen_.PodSeen, ...]:
-    return tuple(_pod(it, cache, now) for it in view.pods_of(cache))
+class Around(msgspec.Struct, frozen=True):
+    """What is around the pods, and may say what is wrong with them."""
+
+    now: float = 0.0  # epoch seconds
+    claims: tuple[dict[str, Any], ...] = ()
+    events: tuple[dict[str, Any], ...] = ()
 
 
-def _pod(it: dict[str, Any], cache: str, now: float = 0.0) -> seen_.PodSeen:
+def _pods(view: hubs.View, cache: str, around: Around = Around()) -> tuple[seen_.PodSeen, ...]:  # noqa: B008 - frozen
+    return tuple(_pod(it, cache, around) for it in view.pods_of(cache))
+
+
+def _unmade(workload: dict[str, Any], pods: list[dict[str, Any]], events: tuple[dict[str, Any], ...]) -> str:
+    """Why the StatefulSet's controller can't make a pod, by its own word."""
+    found = diagnosis.cause(workload, pods=pods, events=events)
+    return found.message if found and found.reason in ("Quota", "Denied") else ""
+
+
+def _pod(it: dict[str, Any], cache: str, around: Around = Around()) -> seen_.PodSeen:  # noqa: B008 - frozen
     metadata, spec, status = it["metadata"], it.get("spec") or {}, it.get("status") or {}
     inside: dict[str, Any] = next(iter(status.get("containerStatuses") or ()), {})
     state = inside.get("state") or {}
     deleting = "deletionTimestamp" in metadata
-    trouble = helm_pods.trouble(it)
+    trouble = diagnosis.of_pod(it, claims=around.claims, events=around.events)
     ready = bool(inside.get("ready"))
     return seen_.PodSeen(
         name=metadata["name"],
@@ -420,21 +452,10 @@ def _pod(it: dict[str, Any], cache: str, now: float = 0.0) -> seen_.PodSeen:
             (c.get("status") == "True" for c in status.get("conditions") or () if c.get("type") == build.GATE), None
         ),
         deleting=deleting,
-        overdue=(overdue := deleting and now > _epoch(metadata["deletionTimestamp"]) + LINGERS),
-        trouble=_ending(it, overdue=overdue) if deleting else trouble.message if trouble else "",
+        overdue=deleting and around.now > _epoch(metadata["deletionTimestamp"]) + LINGERS,
+        trouble=trouble.message if trouble else "",
         cause=trouble.reason if trouble else "",
     )
-
-
-def _ending(pod: dict[str, Any], *, overdue: bool) -> str:
-    """That a pod ends; and where it should have by now, what may hold it."""
-    metadata = pod["metadata"]
-    if not overdue:
-        return f"pod {metadata['name']} is ending"
-    said = f"pod {metadata['name']} is to be gone since {metadata['deletionTimestamp']}"
-    if finalizers := metadata.get("finalizers"):
-        return f"{said}, and waits for whoever set its finalizers: {', '.join(finalizers)}"
-    return f"{said}; its node {(pod.get('spec') or {}).get('nodeName', '')} has not ended it"
 
 
 _STARTING = frozenset(["", "ContainerCreating", "PodInitializing"])
