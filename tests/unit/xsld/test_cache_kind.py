@@ -346,7 +346,7 @@ REFUSED = {
     "reason": "FailedCreate",
     "regarding": {"kind": "StatefulSet", "name": "c"},
     "note": "create Pod c-1 in StatefulSet c failed error: exceeded quota: two",
-    "eventTime": "2026-01-01T00:00:09.000000Z",
+    "eventTime": "2099-01-01T00:00:09.000000Z",  # after the newest pod was made
 }
 
 
