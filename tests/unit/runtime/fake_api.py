@@ -260,7 +260,7 @@ async def _nothing() -> AsyncGenerator[bytes, None]:
 
 
 def _chosen(query: Mapping[str, Any], at: Place) -> bool:
-    return query.get("fieldSelector", "") in ("", f"metadata.name={at.name}")
+    return query.get("fieldSelector", "") in ("", "type=Warning", f"metadata.name={at.name}")
 
 
 def _hold(live: Object, expected: Mapping[str, Any]) -> None:
