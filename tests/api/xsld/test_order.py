@@ -27,6 +27,7 @@ async def test_made_with_two_members_and_a_grid(site: bench.Site) -> None:
         "PATCH poddisruptionbudgets cache",
         "PATCH statefulsets cache",
         "NewMemberJoin cache-1",
+        "PATCH configmaps cache-scripts",  # the first is the whole group no more
         "DerbyReplication cache-1",
         "POST /grid/orders",
     ] == await site.history(operator, "cache-0", "cache-1")
