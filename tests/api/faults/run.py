@@ -90,7 +90,7 @@ class Actor(operate.Operator):
     def __init__(self, stage: Stage, played: scenario.Scenario, helm: proxy.Proxy, folder: Path, **more: Any) -> None:
         access = binary.KubeAccess(kubeconfig=str(helm.kubeconfig(folder / "kubeconfig")))
         namespace = played.namespaces[0]
-        self._around = system.Environment(namespace, folder, Path(stage.helm), access, grace=1.0)
+        self._around = system.Environment("moorage-system", folder, Path(stage.helm), access, grace=1.0)
         self._played, self.helm = played, helm
         super().__init__(stage.client, namespace, pace=operate.QUICK, **more)
 
