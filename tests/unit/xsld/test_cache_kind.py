@@ -404,6 +404,12 @@ LIVE: dict[str, tuple[str, dict[str, Any], states.It, str]] = {
     "it crashes": ("pod_is_expendable", PODS["it worked, and ends again and again"][0], WELL, ""),
     "it starts, and is off": ("pod_is_expendable", PODS["it starts"][0], WELL.off(2), ""),
     "it starts, and nobody answers": ("pod_is_expendable", PODS["it starts"][0], WELL.off(0, 1, 2), ""),
+    "nobody could be asked": (
+        "pod_is_expendable",
+        PODS["it starts"][0],
+        WELL.no_pod(0, 1, 2),
+        "nobody could be asked",
+    ),
     "it is Online by now": ("pod_is_expendable", PODS["it starts"][0], WELL, "the group counts c-2 as Online"),
     "it joins": ("pod_is_expendable", PODS["it starts"][0], WELL.left(2).runs(2, DOING), "c-2 has a task"),
     "it is off": ("pod_is_off", PODS["it worked, and runs"][0], WELL.off(2), ""),

@@ -339,7 +339,7 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
 
     async def _pod_is_off(self, obj: types.XsldCache, args: dict[str, Any]) -> str:
         """The group, asked now, does not count it as Online, and it has no task. Its own word of itself is none."""
-        polled = await self.hub.poll(obj.metadata.key)
+        polled = await self.hub.look(obj.metadata.key)
         group = seen_.group_of(observed.Fresh(polled), obj.status, obj.metadata.name)
         if group is None or group.teller == args["name"]:
             return f"nobody but {args['name']} tells of the group" if group else "nobody tells of the group"
@@ -347,7 +347,9 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
 
     async def _is_at_work(self, obj: types.XsldCache, name: str) -> str:
         """Whether the group, asked now, counts that member as Online, or it has a task; silence says nothing."""
-        polled = await self.hub.poll(obj.metadata.key)
+        polled = await self.hub.look(obj.metadata.key)
+        if not polled.answers:
+            return "nobody could be asked"
         group = seen_.group_of(observed.Fresh(polled), obj.status, obj.metadata.name)
         member = group.member(name) if group else None
         if member is not None and member.online:
