@@ -28,6 +28,7 @@ MAY: list[Row] = [
     (("create", "patch"), "events", OTHER, ""),
     (("create", "patch"), "events.events.k8s.io", OTHER, ""),
     (("create",), "leases.coordination.k8s.io", HERE, ""),
+    (("get",), "leases.coordination.k8s.io", EVERYWHERE, "another"),
     (("get", "list", "watch", "update", "patch"), "leases.coordination.k8s.io", HERE, "moorage"),
     (("get",), "secrets", HERE, "registry"),
     (("impersonate",), "serviceaccounts", ACCOUNTS, "collector.somewhere"),
@@ -87,8 +88,8 @@ NOBODY_MAY: list[Row] = [
     (LIFECYCLE, "customresourcedefinitions.apiextensions.k8s.io", EVERYWHERE, ""),
     (LIFECYCLE, "validatingadmissionpolicies.admissionregistration.k8s.io", EVERYWHERE, ""),
     (LIFECYCLE, "nodes", EVERYWHERE, ""),
-    (LIFECYCLE, "leases.coordination.k8s.io", "kube-system", ""),
-    (("get", "list", "watch", "update", "patch", "delete"), "leases.coordination.k8s.io", HERE, "another"),
+    (("list", "watch", *WRITE), "leases.coordination.k8s.io", "kube-system", ""),
+    (("list", "watch", "update", "patch", "delete"), "leases.coordination.k8s.io", HERE, "another"),
     (("delete",), "leases.coordination.k8s.io", HERE, "moorage"),
 ]
 

@@ -37,6 +37,7 @@ MAY: list[Row] = [
     (("get", "list", "watch", "patch", "delete"), f"rolebindings.{RBAC}", OTHER, "moorage-xsld"),
     (("bind",), f"clusterroles.{RBAC}", EVERYWHERE, ROLE),
     (("create", "patch"), "events", OTHER, ""),
+    (("get",), "leases.coordination.k8s.io", EVERYWHERE, "another"),
     (("get", "list", "watch", "update", "patch"), "leases.coordination.k8s.io", HERE, "moorage"),
     (("impersonate",), "serviceaccounts", ACCOUNTS, "xsld.somewhere"),
 ]

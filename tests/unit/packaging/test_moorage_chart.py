@@ -209,6 +209,7 @@ def test_everywhere_nothing_but_collectors_and_the_first_step(render: Any) -> No
         *(("namespaces", verb) for verb in ("get", "list", "watch", "create")),
         ("rolebindings", "create"),
         *(("events", verb) for verb in ("create", "patch")),
+        ("leases", "get"),
     }
     assert {each for each in granted if each[2]} == {
         ("clusterroles", "bind", ("moorage-collector-tenant",)),
@@ -227,6 +228,7 @@ def test_everywhere_nothing_but_the_three_kinds_and_the_first_step(render: Any) 
         ("storageclasses", "get"),
         ("rolebindings", "create"),
         *(("events", verb) for verb in ("create", "patch")),
+        ("leases", "get"),
     }
     assert {each for each in granted if each[2]} == {
         ("clusterroles", "bind", ("moorage-xsld-namespace",)),
@@ -249,6 +251,7 @@ def test_where_caches_are_it_may_what_a_cache_is_made_of(render: Any) -> None:
         *((kind, verb) for kind in own for verb in ("get", "list", "watch", "create", "patch", "delete")),
         *(("persistentvolumeclaims", verb) for verb in ("get", "list", "watch", "patch", "delete")),
         *(("pods", verb) for verb in ("get", "list", "watch", "delete")),
+        *(("events", verb) for verb in ("get", "list")),
         ("pods/eviction", "create"),
         ("pods/status", "patch"),
     }
