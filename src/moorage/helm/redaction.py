@@ -31,7 +31,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 _TELLING = _words(
-    "password passwords passwd pwd passphrase passcode pin psk secret secrets token tokens credential "
+    "password passwords passwd pwd pw passphrase passcode pin psk secret secrets token tokens credential "
     "credentials apikey apikeys bearer jwt htpasswd dsn"
 )
 _KEYS = _words(

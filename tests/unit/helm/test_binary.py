@@ -63,7 +63,7 @@ async def test_template(helm, make_chart):
         ("{{ .Values.a.b.c }}", "{}", {}, K.RENDER, "nil pointer"),
         ("{{ nope }}", "{}", {}, K.RENDER, 'function "nope" not defined'),
         ("a: 1", '{"properties":{"n":{"type":"integer"}}}', {"n": "hunter22"}, K.SCHEMA_VIOLATION, "/n"),
-        ("a: 1", '{"properties":{"n":{"pattern":"^x$"}}}', {"n": "hunter22"}, K.SCHEMA_VIOLATION, "does not match"),
+        ("a: 1", '{"properties":{"pw":{"pattern":"^x$"}}}', {"pw": "hunter22"}, K.SCHEMA_VIOLATION, "does not match"),
     ],
 )
 async def test_failures_are_typed_and_hold_no_values(helm, make_chart, template, schema, given, kind, says):
