@@ -15,7 +15,7 @@ RECONCILE_AT = "moorage.dev/reconcile-at"
 """Annotation: any new value asks for a fresh try now, also of what failed before."""
 
 ON_DELETE = "moorage.dev/on-delete"
-"""Annotation: "Orphan" lets a deletion leave everything where it is."""
+"""Annotation: "Orphan" lets a deletion leave everything where it is; "NoHooks" removes a release without its hooks."""
 
 
 class Progress(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):

@@ -2,6 +2,8 @@
 
 Nothing here knows a resource of moorage's own. Modules, from the ground up (an upper line may import a lower one):
 
+    causes                I/O: why a run failed, as far as helm does not say it
+    preparing             I/O: what is put in order right before a run
     binary, charts        I/O: the helm process, chart folders and registries, the chart cache
     aside, child          I/O: child processes for what others may make large
     jobs                  what is done there (pure)

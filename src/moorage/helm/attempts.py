@@ -1,20 +1,42 @@
-"""Runs of helm as data: written down before they begin, judged when ended, repeated with growing delays. Pure."""
+"""Runs of helm as data: written down before they begin, judged when ended, repeated with growing delays. Pure.
+
+What comes after a failure follows from its `failures.Cure`: what time heals is repeated for ever, what only a person
+can mend is not, and what looks like that at first (rights that were bound just now) gets some tries.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import math
 
 from moorage.api import conditions
 from moorage.runtime import decision, observed, tasks
-from moorage.runtime.decision import Wait
+from moorage.runtime.decision import Blocked, Wait
 
-from . import failures, seen, status
+from . import failures, reasons, seen, status
 from .reasons import Reason
 from .seen import ReleaseSeen
 
 MINUTE = 60.0
-RUN_DEADLINE = 10 * MINUTE
 LONGEST_DELAY = 5 * MINUTE
+ASK = "ask for a fresh try with a new value of the annotation moorage.dev/reconcile-at"
+_TRIES: dict[failures.Cure, float] = {
+    failures.Cure.TIME: math.inf,
+    failures.Cure.CLUSTER: 3,
+    failures.Cure.INPUT: 1,
+    failures.Cure.UNKNOWN: 10,
+}
+"""After so many the failure is taken for a lasting one."""
+
+
+def run_deadline(policy: seen.Policy) -> float:
+    """Seconds after which a run is stopped: helm has ended before, by its own hand."""
+    return policy.run_limit + MINUTE
+
+
+def is_lasting(word: str, tries: int) -> bool:
+    """Whether trying again unchanged has no prospect."""
+    return max(1, tries) >= _TRIES[failures.cure(word)]
 
 
 def failure(r: ReleaseSeen) -> tuple[str, str] | None:
@@ -37,12 +59,10 @@ def failure(r: ReleaseSeen) -> tuple[str, str] | None:
 
 def wait_for_retry(r: ReleaseSeen, action: str) -> Wait | None:
     """The wait after a failed run, or None when it is time, or when there is something new to try."""
+    left = _left(r, action)
+    if left <= 0:
+        return None
     last = r.status.attempt
-    if last.action != action or not last.retry_at or (action == "upgrade" and last.digest != r.desired):
-        return None
-    left = conditions.epoch(last.retry_at) - r.now
-    if not 0 < left <= LONGEST_DELAY + conditions.SKEW:  # of a time that far away a clock was set back since
-        return None
     message = f"{last.message}; tried again at {last.retry_at}"
     return Wait(failures.FailureKind.of(last.reason), message, on="time", within=60 * MINUTE, again=left)
 
@@ -54,6 +74,45 @@ def wait_for_former(r: ReleaseSeen) -> Wait | None:
         return None
     message = f"revision {record.revision} was left {record.status} by a former process of moorage, which was lost"
     return Wait(Reason.INTERRUPTED, message, on="time", within=MINUTE, again=r.settles_in)
+
+
+def stuck_uninstall(r: ReleaseSeen) -> Wait | Blocked | None:
+    """As `wait_for_retry`; what time alone won't mend blocks, with the ways out, though it is tried again seldom."""
+    last = r.status.attempt
+    if last.action != "uninstall" or not is_lasting(last.reason, last.tries):
+        return wait_for_retry(r, "uninstall")
+    is_hook = last.reason == failures.FailureKind.HOOK_FAILED
+    if _left(r, "uninstall") <= 0 or (is_hook and not r.policy.delete_hooks):
+        return None
+    ways = way_out(last.reason, last.message)
+    ways = f"mend what the hook needs and {ASK}, or {NO_HOOKS}" if is_hook else ways
+    return Blocked(failures.FailureKind.of(last.reason), last.message, f"{ways}, or {LEAVE_IT}")
+
+
+NO_HOOKS = "have it removed without hooks by the annotation moorage.dev/on-delete=NoHooks"
+LEAVE_IT = "leave all that is left in place by moorage.dev/on-delete=Orphan"
+
+
+def way_out(word: str, message: str) -> str:
+    """What a person can do about a lasting failure of a run, or of a look."""
+    refusal = failures.refusal(message)
+    if word == failures.FailureKind.FORBIDDEN and refusal is not None:
+        return f"{missing(refusal.rule)}, then {ASK}"
+    why = decision.next_of(failures.FailureKind.of(word)) or decision.next_of(reasons.of_object(word))
+    return f"{why}; change the spec, or {ASK}"
+
+
+def missing(rules: str) -> str:
+    """How rights for kinds that charts seldom hold are given."""
+    return f"an administrator adds {rules} to extraTenantRules of moorage's chart"
+
+
+def _left(r: ReleaseSeen, action: str) -> float:
+    last = r.status.attempt
+    if last.action != action or not last.retry_at or (action == "upgrade" and last.digest != r.desired):
+        return 0.0
+    left = conditions.epoch(last.retry_at) - r.now
+    return left if left <= LONGEST_DELAY + conditions.SKEW else 0.0  # that far away: a clock was set back since
 
 
 def begin(r: ReleaseSeen, action: str, digest: str, revision: int) -> status.Attempt:
@@ -80,7 +139,7 @@ def run(r: ReleaseSeen, task: str, attempt: status.Attempt, args: dict[str, obje
         task=task,
         lane=r.target.lane,
         args={"attempt": attempt.id, **args},
-        deadline=RUN_DEADLINE,
+        deadline=run_deadline(r.policy),
     )
 
 

@@ -33,9 +33,9 @@ __all__ = ["Capabilities", "Done", "Helm", "HelmFailed", "KubeAccess", "Pulled"]
 
 HelmFailed = failures.HelmFailed
 MAX_ARGUMENT, MAX_NAMES = 100_000, 1_500_000  # bytes
-SETTLING = 0.9  # helm's own timeout as a share of the call's, so that it can write its record before it is stopped
 _WRITES = frozenset({"install", "upgrade", "rollback", "uninstall"})
 _OPEN = gate.Gate()  # for whoever runs helm under no lease
+RUN_LIMIT = 900.0  # seconds for a run, in which several hooks may take their time one after another
 _PASSED_ON = ("PATH", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "TZ")
 
 
@@ -104,6 +104,7 @@ class Helm:
         description: str = "",
         history_max: int = 5,
         timeout: float = 300,
+        limit: float = RUN_LIMIT,
         take_ownership: bool = False,
         crds: bool = False,
         as_user: str = "",
@@ -111,26 +112,49 @@ class Helm:
     ) -> Done:
         """Installs the release or upgrades it to exactly these values (never to merged earlier ones).
 
+        `timeout` is for each hook, `limit` for all, in seconds.
+
         Objects are applied by the server, and fields that others took are taken back, but for what is `scaled`.
         Returns when all is applied and hooks have ended, not when pods run; `health` says that. On failure nothing is
         rolled back: the record tells. CRDs of the chart are left out unless `crds`: they belong to the cluster, and
         helm never upgrades them.
         """
-        args = ["upgrade", release, str(chart), "--install", "--reset-values", "--values=-", "--hide-notes"]
-        args += ["--server-side=true", "--force-conflicts", f"--history-max={history_max}"]
-        args += [*_in(namespace), *_timeout(timeout)]
-        args += [] if crds else ["--skip-crds"]
-        args += ["--take-ownership"] if take_ownership else []
-        args += [f"--description={description}"] if description else []
-        args += (
-            ["--labels=" + ",".join(f"{k}={v}" for k, v in sorted((digest_labels or {}).items()))]
-            if digest_labels
-            else []
-        )
+        args = ["upgrade", release, str(chart), "--install", "--reset-values", f"--history-max={history_max}"]
+        args += _applied(namespace, timeout, digest_labels or {}, description, take_ownership=take_ownership, crds=crds)
         args += [f"--post-renderer={postrender.NAME}"] if scaled else []
         about = (release, namespace)
         ended = await self._run(
-            "upgrade", args, timeout, given=values, archive=chart, keep=about, as_user=as_user, scaled=scaled
+            "upgrade", args, limit, given=values, archive=chart, keep=about, as_user=as_user, scaled=scaled
+        )
+        return _done(ended)
+
+    async def install(
+        self,
+        release: str,
+        namespace: str,
+        chart: Path,
+        values: Mapping[str, Any],
+        *,
+        digest_labels: Mapping[str, str] | None = None,
+        description: str = "",
+        timeout: float = 300,
+        limit: float = RUN_LIMIT,
+        take_ownership: bool = False,
+        crds: bool = False,
+        as_user: str = "",
+        scaled: tuple[scaling.Scaled, ...] = (),
+    ) -> Done:
+        """Installs a release that is not there, or of which each revision so far has failed: with its install hooks.
+
+        Nothing is deleted for it: objects that a failed revision has made are applied anew. An upgrade of such a
+        revision, as of `upgrade_install`, would run the hooks of upgrades. History is not bounded here.
+        """
+        args = ["install", release, str(chart), "--replace"]
+        args += _applied(namespace, timeout, digest_labels or {}, description, take_ownership=take_ownership, crds=crds)
+        args += [f"--post-renderer={postrender.NAME}"] if scaled else []
+        about = (release, namespace)
+        ended = await self._run(
+            "install", args, limit, given=values, archive=chart, keep=about, as_user=as_user, scaled=scaled
         )
         return _done(ended)
 
@@ -142,6 +166,7 @@ class Helm:
         *,
         history_max: int = 5,
         timeout: float = 300,
+        limit: float = RUN_LIMIT,
         as_user: str = "",
     ) -> Done:
         """Makes a new revision out of an earlier one, with that one's labels."""
@@ -154,7 +179,7 @@ class Helm:
             f"--history-max={history_max}",
         ]
         args += [*_in(namespace), *_timeout(timeout)]
-        return _done(await self._run("rollback", args, timeout, as_user=as_user))
+        return _done(await self._run("rollback", args, limit, as_user=as_user))
 
     async def uninstall(
         self,
@@ -162,6 +187,7 @@ class Helm:
         namespace: str,
         *,
         timeout: float = 300,
+        limit: float = RUN_LIMIT,
         cascade: str = "background",
         hooks: bool = True,
         as_user: str = "",
@@ -169,7 +195,7 @@ class Helm:
         """Deletes the release's objects and records; a release that is not there counts as success. Doesn't wait."""
         args = ["uninstall", release, "--ignore-not-found", f"--cascade={cascade}", *_in(namespace), *_timeout(timeout)]
         args += [] if hooks else ["--no-hooks"]
-        return _done(await self._run("uninstall", args, timeout, as_user=as_user))
+        return _done(await self._run("uninstall", args, limit, as_user=as_user))
 
     async def template(
         self,
@@ -345,7 +371,20 @@ def _in(namespace: str) -> list[str]:
 
 
 def _timeout(seconds: float) -> list[str]:
-    return [f"--timeout={max(1, int(seconds * SETTLING))}s", "--wait=hookOnly"]
+    return [f"--timeout={max(1, int(seconds))}s", "--wait=hookOnly"]
+
+
+def _applied(
+    namespace: str, timeout: float, labels: Mapping[str, str], description: str, *, take_ownership: bool, crds: bool
+) -> list[str]:
+    """What an install and an upgrade have in common."""
+    args = ["--values=-", "--hide-notes", "--server-side=true", "--force-conflicts"]
+    args += [*_in(namespace), *_timeout(timeout)]
+    args += [] if crds else ["--skip-crds"]
+    args += ["--take-ownership"] if take_ownership else []
+    args += [f"--description={description}"] if description else []
+    args += ["--labels=" + ",".join(f"{k}={v}" for k, v in sorted(labels.items()))] if labels else []
+    return args
 
 
 def _done(ended: process.Ended) -> Done:

@@ -35,6 +35,7 @@ _ACTION = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
 _COMMENT = re.compile(r"\{\{-?\s*/\*.*?\*/\s*-?\}\}", re.DOTALL)
 _TEXT = re.compile(r'"(?:\\.|[^"\\])*"')
 _CAPABILITIES = re.compile(r"\.Capabilities\b")
+_RELEASE = re.compile(r"\.Release\.(IsInstall|IsUpgrade|Revision)\b|\$?\.Release(?![\w.])|(?<![\w.$-])(tpl|lookup)\b")
 _LOOKUP = re.compile(r"(?<![\w.$\"-])lookup\s")
 
 
@@ -59,6 +60,7 @@ class Contents(msgspec.Struct, frozen=True):
     files: tuple[str, ...]  # all names
     reads_capabilities: bool  # a template mentions .Capabilities: what is rendered depends on the cluster's version
     uses_lookup: bool  # a template asks the cluster: it can't be rendered offline
+    reads_release: bool = False  # what is rendered may depend on whether it is an install or an upgrade
 
     @property
     def name(self) -> str:
@@ -138,6 +140,7 @@ def _contents(reading: _Reading, archive: BinaryIO, size: int) -> Contents:
         files=tuple(sorted(files)),
         reads_capabilities=reading.capabilities,
         uses_lookup=reading.lookup,
+        reads_release=reading.release,
     )
 
 
@@ -146,7 +149,7 @@ class _Reading:
 
     def __init__(self, *, keep: bool) -> None:
         """With `keep` templates stay; else only what is read as a whole does."""
-        self.keep, self.capabilities, self.lookup = keep, False, False
+        self.keep, self.capabilities, self.lookup, self.release = keep, False, False, False
         self._size, self._files = MAX_UNPACKED, MAX_FILES
 
     def unpack(self, archive: BinaryIO, size: int, depth: int) -> dict[str, bytes]:
@@ -172,7 +175,9 @@ class _Reading:
         if _is_template(name) or base == "values.yaml":
             code = _code(_text(name, data))
             self.capabilities = self.capabilities or bool(_CAPABILITIES.search(code))
-            self.lookup = self.lookup or bool(_LOOKUP.search(_TEXT.sub('""', code)))
+            code = _TEXT.sub('""', code)
+            self.lookup = self.lookup or bool(_LOOKUP.search(code))
+            self.release = self.release or bool(_RELEASE.search(code))
         return data if self.keep or base in ("Chart.yaml", "values.yaml", "values.schema.json") else b""
 
     def _take(self, size: int, name: str) -> None:

@@ -214,7 +214,10 @@ def _from_folder(source: FolderSource, name: str, constraint: str) -> tuple[byte
     try:
         found = sorted(_versions(root, name), key=lambda f: f.version, reverse=True)
         if not found:
-            raise ChartNotFound(f"{root} holds no chart {name}; put {name}-VERSION.tgz there, or correct the name")
+            holds = f"it has {', '.join(others)}" if (others := _names(root)) else "it is empty"
+            raise ChartNotFound(
+                f"{root} holds no chart {name}, {holds}; put {name}-VERSION.tgz there, or correct the name"
+            )
         allowed = matches(constraint)
         for candidate in found:
             if allowed(candidate.version):
@@ -242,6 +245,14 @@ def _versions(root: Path, name: str) -> list[_Found]:
         elif place.suffix == ".tgz" and (sound := _named(place, name, alone=place == root)):
             found.append(_Found(sound, partial(_read, place)))
     return found
+
+
+def _names(root: Path) -> list[str]:
+    """Some of what lies in a folder of charts, as it is called there."""
+    if root.is_file() or (root / "Chart.yaml").is_file():
+        return [root.name]
+    found = sorted(p.name for p in root.iterdir() if p.suffix == ".tgz" or (p / "Chart.yaml").is_file())
+    return [*found[:_LISTED], *(["..."] if len(found) > _LISTED else [])]
 
 
 def _named(place: Path, name: str, *, alone: bool) -> semantic_version.Version | None:

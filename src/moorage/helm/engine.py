@@ -28,6 +28,7 @@ from . import (
     diagnosis,
     documents,
     drift,
+    failures,
     health,
     leftovers,
     lookups,
@@ -116,6 +117,7 @@ class Engine:
         record_key = self._record_key(request, view)
         loaded = self._record(request, view, record_key)
         at_hand = self._chart(request, held)
+        render = self._render(request, at_hand, record_key, loaded)
         nothing = observed.not_yet("objects")
         around = _Around(self._lookups, request)
         children = self._children(request, view, record_key, loaded, around) if not request.leaving else nothing
@@ -132,10 +134,11 @@ class Engine:
             released_before=_released(request),
             claim=held,
             chart=_each(at_hand, lambda it: it.chart),
-            render=self._render(request, at_hand),
+            render=render,
             record=_each(loaded, lambda it: it.seen if it else None),
             children=children,
             leftovers=self._leftovers(request, view, held, loaded),
+            missing_rules=self._missing_rules(request, render, loaded),
             hooks=hooks,
             task=self._world.tasks.state(request.target.lane),
             settles_in=self._world.gate.settles_in,
@@ -146,14 +149,15 @@ class Engine:
         request = self._request(obj)
         view = self._watches.enter(request.target.namespace, request.key)
         at_hand = observed.value_of(self._chart(request, self._claim(request, view)))
-        loaded = observed.value_of(self._record(request, view, self._record_key(request, view)))
+        known = self._record(request, view, self._record_key(request, view))
         return runs.Job(
             target=request.target,
             policy=request.policy,
             owner=request.owner,
             values=request.values(at_hand.contents) if at_hand and request.values else None,
             archive=at_hand.archive if at_hand else None,
-            record=loaded,
+            record=observed.value_of(known),
+            hooks=self._hooks(request, view, known, _Around(self._lookups, request)),
         )
 
     def _claim(self, request: Request, view: watches.NamespaceView | None) -> observed.Observed[seen.ClaimSeen | None]:
@@ -184,7 +188,11 @@ class Engine:
         return sources.chosen.follow(wanted, request.key)
 
     def _render(
-        self, request: Request, at_hand: observed.Observed[lookups.AtHand]
+        self,
+        request: Request,
+        at_hand: observed.Observed[lookups.AtHand],
+        record_key: lookups.RecordKey | None,
+        loaded: observed.Observed[lookups.Loaded | None],
     ) -> observed.Observed[seen.RenderSeen]:
         at = observed.value_of(at_hand)
         if at is None or request.values is None:
@@ -197,19 +205,42 @@ class Engine:
             if cluster is None:
                 return observed.not_yet("capabilities")
             capabilities = values.digest(msgspec.to_builtins(cluster))
-        key = lookups.RenderKey(at.chart.digest, given.digest, request.target, capabilities, given, at.archive, reads)
+        is_upgrade = False
+        if at.contents.reads_release:  # what is rendered is what will be done
+            if isinstance(loaded, observed.Failed):
+                return observed.not_yet("record")
+            is_upgrade = record_key is not None and record_key.installed
+        key = lookups.RenderKey(
+            at.chart.digest, given.digest, request.target, capabilities, given, at.archive, reads, is_upgrade
+        )
         return self._lookups.rendered.follow(key, request.key)
+
+    def _missing_rules(
+        self,
+        request: Request,
+        render: observed.Observed[seen.RenderSeen],
+        loaded: observed.Observed[lookups.Loaded | None],
+    ) -> observed.Observed[tuple[str, ...]]:
+        """Asked for only when helm has something to do."""
+        made, record = observed.value_of(render), observed.value_of(loaded)
+        is_current = made and record and (record.seen.status, record.seen.digest) == ("deployed", made.digest)
+        if made is None or made.problems or is_current or isinstance(loaded, observed.Failed):
+            self._lookups.rights.forget(request.key)
+            return observed.Fresh(())
+        return self._lookups.rights.follow(lookups.RightsKey(request.target.namespace, made.resources), request.key)
 
     # --- the record and its objects --------------------------------------------------------------
 
     def _record_key(self, request: Request, view: watches.NamespaceView | None) -> lookups.RecordKey | None:
-        """The latest revision's record."""
+        """The latest revision's record, and whether any was ever deployed: helm supersedes only such."""
         if view is None or not view.records.synced:
             return None
-        latest = records.latest(self._records_of(request, view))
+        mine = self._records_of(request, view)
+        latest = records.latest(mine)
         if latest is None:
             return None
-        return lookups.RecordKey(request.target.namespace, latest.name, latest.resource_version)
+        installed = any(each.labels.get("status") in ("deployed", "superseded") for each in mine)
+        return lookups.RecordKey(request.target.namespace, latest.name, latest.resource_version, installed)
 
     @staticmethod
     def _records_of(request: Request, view: watches.NamespaceView) -> list[meta.ObjectMeta]:
@@ -252,14 +283,18 @@ class Engine:
             return observed.Fresh(())
         items = [item.ref for item in loaded.value.seen.inventory if not item.hook]
         self._remember(request.key, items)
-        caches: dict[tuple[str, str], kube_cache.Cache[Any]] = {}
+        caches: dict[tuple[str, str], kube_cache.Cache[Any] | None] = {}
         missing: observed.Failed | None = None
         for kind_key in {(ref.api_version, ref.kind) for ref in items}:  # all are asked for before any is waited for
             resource = self._lookups.kinds.read(kind_key, request.key)
             if isinstance(resource, observed.Failed):
-                missing = resource
+                if resource.transient:
+                    missing = resource
+                caches[kind_key] = None
                 continue
             caches[kind_key] = cache = view.children(resource.value)
+            if cache.unserved:
+                self._lookups.kinds.refresh(kind_key)
             if not cache.synced:
                 missing = observed.unsynced(cache.error, f"{kind_key[1]} objects")
         if missing is None and not view.pods.synced:
@@ -282,10 +317,16 @@ class Engine:
             self._named[key] = named
 
     def _child(
-        self, looks: _Looks, view: watches.NamespaceView, ref: meta.ObjectRef, cache: kube_cache.Cache[Any]
+        self, looks: _Looks, view: watches.NamespaceView, ref: meta.ObjectRef, cache: kube_cache.Cache[Any] | None
     ) -> seen.ChildSeen | None:
         """One object as it is live; None while nobody has looked whether it has removed itself."""
+        if cache is None:
+            return seen.ChildSeen(
+                ref, False, failures.FailureKind.UNKNOWN_KIND, f"{ref.kind} is no longer served in any version"
+            )
         resource, live = cache.scope.resource, cache.get(ref.namespace, ref.name)
+        if resource.api_version != ref.api_version:
+            return _of_another_version(ref, resource, live)
         if live is None:
             return self._unseen(looks, ref, resource)
         settled = self._runs.settled.get(ref, frozenset())
@@ -522,6 +563,17 @@ def _is_of_hook(pod: Mapping[str, Any], hook: meta.ObjectRef) -> bool:
 
 
 _JOB_NAME = "batch.kubernetes.io/job-name"
+
+
+def _of_another_version(ref: meta.ObjectRef, resource: meta.Resource, live: Any) -> seen.ChildSeen:
+    """An object whose recorded version is no longer served: it is there or not; nothing in it can be compared."""
+    if live is None:
+        words = f"it is not there, and {ref.api_version} of its record is no longer served"
+        return seen.ChildSeen(ref, False, "Missing", words)
+    if resource == kinds.SECRET:
+        return seen.ChildSeen(ref, not live.metadata.deleting)
+    judged = health.health(live)
+    return seen.ChildSeen(ref, judged.ok, "" if judged.ok else judged.reason, "" if judged.ok else judged.message)
 
 
 def _released(request: Request) -> bool:

@@ -20,8 +20,34 @@ def orphaning_is_honoured(it: HasRelease) -> Verdict:
     if isinstance(r.claim, observed.Failed) and r.claim.reason != seen.NO_RIGHTS:
         return claim.unread(r.target, r.claim)
     held = observed.value_of(r.claim)
+    if (verdict := _whole_again(r)) is not None:
+        return verdict
     give_up = (claim.delete(r.target, held),) if held is not None and held.is_of(r.owner) else ()
     return Act(Reason.ORPHANING, "the release stays, as asked", (*give_up, _finalizer_goes("the release is orphaned")))
+
+
+def _whole_again(r: seen.ReleaseSeen) -> Verdict | None:
+    """A release whose uninstall was begun and is given up stays as a deployed one, without what the hooks left."""
+    if isinstance(r.record, observed.Failed):
+        return (
+            decision.unknown(Reason.READING_RECORD, r.record, "record") if r.record.reason == observed.NOT_YET else None
+        )
+    record = r.record.value
+    if record is None or record.status != "uninstalling":
+        return None
+    hooks = decision.Call(why="nobody's uninstall runs any more", operation="release.leave_whole")
+    unlock = decision.Call(
+        why="it stays, so it is deployed",
+        operation="release.unlock",
+        args={
+            "secret": record.secret,
+            "uid": record.uid,
+            "resourceVersion": record.resource_version,
+            "status": "deployed",
+            "description": seen.marker(record.attempt) if record.attempt else "its uninstall was given up",
+        },
+    )
+    return Act(Reason.ORPHANING, "the uninstall that was begun is given up", (hooks, unlock))
 
 
 def claim_is_known(it: HasRelease) -> Verdict:
@@ -49,8 +75,8 @@ def release_is_uninstalled(it: HasRelease) -> Verdict:
     record = observed.value_of(r.record)
     if record is None:
         return DONE
-    if wait := attempts.wait_for_former(r) or attempts.wait_for_retry(r, "uninstall"):
-        return wait
+    if stuck := attempts.wait_for_former(r) or attempts.stuck_uninstall(r):
+        return stuck
     attempt = attempts.begin(r, "uninstall", record.digest, record.revision)
     run = attempts.run(r, "release.uninstall", attempt, {})
     return Act(

@@ -7,11 +7,12 @@ raises TooLarge beyond its limits, and the errors of ERRORS for what is wrong wi
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
 
+from moorage.api import meta
 from moorage.helm import chart, documents, drift, failures, manifest, records, redaction, scaling, values
 
 __all__ = ["ASIDE", "ERRORS", "HERE", "JOBS", "Kept", "Limits", "Rendered"]
@@ -111,6 +112,68 @@ def with_manifest(limits: Limits, data: str, manifest_text: str) -> str:
     return records.with_manifest(data, manifest_text, limits.text)
 
 
+def kinds_of(limits: Limits, data: str) -> tuple[tuple[str, str], ...]:
+    """(apiVersion, kind) of all that a record names, hooks included. Raises RecordError or ManifestError."""
+    _check(len(data), limits)
+    found = records.decode(data, limits.text)
+    budget = documents.Budget(limits.nodes)
+    parsed = [manifest.parse(text, budget) for text in (found.manifest, *(hook.manifest for hook in found.hooks))]
+    bodies = [body for each in parsed for body in (*each.objects, *(hook.object for hook in each.hooks))]
+    return tuple(sorted({_kind(body) for body in bodies}))
+
+
+def naming(
+    limits: Limits,
+    data: str,
+    versions: tuple[tuple[str, str, str], ...],
+    gone: tuple[meta.Identity, ...],
+    namespace: str,
+) -> str | None:
+    """data of a record that names its objects by other versions; None if it is so. Raises RecordError or ManifestError.
+
+    `versions`: of (apiVersion, kind) the version to name it by, empty where it is left out, as is what is `gone`.
+    """
+    _check(len(data), limits)
+    to = {(api_version, kind): version for api_version, kind, version in versions}
+    absent = {tuple(identity) for identity in gone}
+
+    def change(body: Object) -> Object | None:
+        version = to.get(_kind(body), "")
+        if not version or manifest.ref(body, namespace, lambda *_: True).identity in absent:
+            return None
+        return body if version == body.get("apiVersion") else {**body, "apiVersion": version}
+
+    return records.rewritten(data, change, limits.text, documents.Budget(limits.nodes))
+
+
+def changed(limits: Limits, before: str, after: str, kind: str, name: str) -> tuple[str, ...]:
+    """Where two records differ in the spec of an object that both have: paths, never values."""
+    _check(len(before) + len(after), limits)
+    budget = documents.Budget(limits.nodes)
+    specs = []
+    for data in (before, after):
+        objects = manifest.parse(records.decode(data, limits.text).manifest, budget).objects
+        found = [b for b in objects if (b.get("kind"), (b.get("metadata") or {}).get("name")) == (kind, name)]
+        specs += [body.get("spec") for body in found[:1]]
+    return tuple(sorted(set(_paths(specs[0], specs[1], "spec")))) if len(specs) == 2 else ()
+
+
+def _kind(body: Object) -> tuple[str, str]:
+    return str(body.get("apiVersion") or ""), str(body.get("kind") or "")
+
+
+def _paths(before: Any, after: Any, path: str) -> Iterator[str]:
+    """Where two values differ; lists are compared by place."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        for key in before.keys() | after.keys():
+            yield from _paths(before.get(key), after.get(key), f"{path}.{key}")
+    elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
+        for index, (one, other) in enumerate(zip(before, after, strict=True)):
+            yield from _paths(one, other, f"{path}[{index}]")
+    elif before != after:
+        yield path
+
+
 def contents(limits: Limits, path: str) -> chart.Contents:
     """What must be known of a chart's archive. Raises ChartInvalid."""
     if limits.archive == 0:
@@ -128,7 +191,10 @@ def differing(limits: Limits, wanted: Object, live: Object | None, settled: tupl
 
 JOBS: dict[str, Callable[..., Any]] = {
     job.__name__: job
-    for job in (configuration, rendered, record, with_status, carrying, with_manifest, contents, differing)
+    for job in (
+        *(configuration, rendered, record, with_status, carrying, with_manifest, contents, differing),
+        *(kinds_of, naming, changed),
+    )
 }
 ERRORS: dict[str, type[Exception]] = {
     error.__name__: error

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from moorage.runtime import decision, observed
-from moorage.runtime.decision import Act, Verdict, Wait
+from moorage.runtime.decision import Act, Blocked, Verdict, Wait
 
-from . import manifest, seen
+from . import attempts, manifest, seen
 from .reasons import Reason
 from .seen import ReleaseSeen
 
@@ -43,6 +43,9 @@ def _ending(reason: Reason, left: tuple[seen.Leftover, ...]) -> Verdict:
 
 
 def go(r: ReleaseSeen, reason: Reason) -> Verdict | None:
+    if isinstance(r.leftovers, observed.Failed) and not r.leftovers.transient:
+        way_out = attempts.way_out(r.leftovers.reason, r.leftovers.message)
+        return Blocked(r.leftovers.reason, r.leftovers.message, f"{way_out}, or {attempts.LEAVE_IT}")
     if isinstance(r.leftovers, observed.Failed):
         return decision.unknown(reason, r.leftovers, "leftovers")
     left = r.leftovers.value

@@ -6,10 +6,11 @@ Each is fetched off the workers' path, under a deadline, by a key that names exa
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import dataclasses
 import time
-from collections.abc import Awaitable, Callable, Hashable, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -33,6 +34,9 @@ ABSENCE_EVERY = 30.0
 UNSERVED_EVERY = 15.0
 AROUND_EVERY = 30.0
 EVENTS_AT_ONCE, MAX_EVENTS = 100, 1000  # of one namespace; of more, the rest is not looked at
+RIGHTS_EVERY = 60.0
+BOUND_WITHIN = (0.0, 0.5, 1.0, 2.0)
+"""Seconds between looks until what was bound just now must be known to all."""
 
 
 class SecretView(msgspec.Struct, frozen=True):
@@ -74,6 +78,7 @@ class RenderKey:
     values: Mapping[str, Any] = dataclasses.field(compare=False, repr=False)
     archive: Path = dataclasses.field(compare=False)
     reads_capabilities: bool = dataclasses.field(compare=False)
+    is_upgrade: bool = False  # only where a template may ask for it
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,6 +88,7 @@ class RecordKey:
     namespace: str
     secret: str
     resource_version: str
+    installed: bool = True  # a revision of the release was deployed
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,6 +112,14 @@ class CompareKey:
     record: RecordKey
     wanted: dict[str, Any] = dataclasses.field(compare=False, repr=False)
     live: dict[str, Any] = dataclasses.field(compare=False, repr=False)
+
+
+@dataclasses.dataclass(frozen=True)
+class RightsKey:
+    """What helm must be able to make in a namespace."""
+
+    namespace: str
+    resources: tuple[meta.Resource, ...]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -188,6 +202,7 @@ class Lookups:
         self.leftovers = source.Source("leftovers", self._leftovers, enqueue, every=LEFTOVERS_EVERY)
         self.kinds = source.Source("kind", self._kind, enqueue, backoff=(1.0, 30.0))
         self.capabilities = source.Source("capabilities", self._capabilities, enqueue, every=CAPABILITIES_EVERY)
+        self.rights = source.Source("rights", self._missing_rules, enqueue, every=self._asked_again)
         self.last_words = source.Source("log", self._last_words, enqueue)
 
     @property
@@ -206,6 +221,7 @@ class Lookups:
             self.leftovers,
             self.kinds,
             self.capabilities,
+            self.rights,
             self.last_words,
         )
 
@@ -239,19 +255,32 @@ class Lookups:
     async def _render(self, key: RenderKey) -> seen.RenderSeen:
         found = await self._read_render(key)
         parsed = found.manifest
-        is_namespaced = await self._scopes(parsed)
+        kinds_of = await self._kinds_of(parsed)
         hooks = tuple(hook.object for hook in parsed.hooks)
-        problems = manifest.problems((*parsed.objects, *hooks), key.target.namespace, is_namespaced)
-        parts = [key.chart, key.values_digest, key.target.namespace, key.target.release]
-        if key.reads_capabilities and (await self._read_render(key)).digest == found.digest:
-            parts.append(found.digest)
-        inventory = manifest.inventory(parsed.objects, parsed.hooks, key.target.namespace, is_namespaced)
-        return seen.RenderSeen(
-            values.digest(parts).removeprefix("sha256:")[:40],
-            () if problems else inventory,
-            tuple(problem.message for problem in problems),
-            passing=any(problem.kind is manifest.ProblemKind.UNKNOWN_KIND for problem in problems),
+        unserved = {asked: await self._others(*asked) for asked, resource in kinds_of.items() if resource is None}
+        problems = manifest.problems(
+            (*parsed.objects, *hooks),
+            key.target.namespace,
+            _scopes(kinds_of),
+            lambda api_version, kind: unserved.get((api_version, kind), ()),
         )
+        inventory = manifest.inventory(parsed.objects, parsed.hooks, key.target.namespace, _scopes(kinds_of))
+        return seen.RenderSeen(
+            await self._digest(key, found),
+            () if problems else inventory,
+            problems,
+            tuple(sorted({resource for resource in kinds_of.values() if resource is not None})),
+        )
+
+    async def _digest(self, key: RenderKey, found: jobs.Rendered) -> str:
+        """The same for an install and the upgrades after it: what was released is not released again for that."""
+        parts = [key.chart, key.values_digest, key.target.namespace, key.target.release]
+        if key.reads_capabilities:
+            of_install = dataclasses.replace(key, is_upgrade=False)
+            first = await self._read_render(of_install) if key.is_upgrade else found
+            if (await self._read_render(of_install)).digest == first.digest:
+                parts.append(first.digest)
+        return values.digest(parts).removeprefix("sha256:")[:40]
 
     async def _read_render(self, key: RenderKey) -> jobs.Rendered:
         text = await self._template(key)
@@ -268,7 +297,12 @@ class Lookups:
         capabilities = await self._capabilities("")
         try:
             return await self._helm.template(
-                key.archive, key.values, key.target.release, key.target.namespace, capabilities
+                key.archive,
+                key.values,
+                key.target.release,
+                key.target.namespace,
+                capabilities,
+                is_upgrade=key.is_upgrade,
             )
         except binary.HelmFailed as error:
             reason, transient = _RENDER_REASONS.get(error.kind, (error.kind, error.kind.transient))
@@ -278,23 +312,63 @@ class Lookups:
         found = await self._discovery.capabilities()
         return binary.Capabilities(found.version, tuple(found.api_versions))
 
-    async def _scopes(self, parsed: manifest.Manifest) -> manifest.IsNamespaced:
-        """Whether each kind of the manifest is namespaced, asked of the API server beforehand."""
-        known: dict[tuple[str, str], bool | None] = {}
+    async def _kinds_of(self, parsed: manifest.Manifest) -> dict[tuple[str, str], meta.Resource | None]:
+        """How each kind of the manifest is served, asked of the API server beforehand; None where it is not."""
+        known: dict[tuple[str, str], meta.Resource | None] = {}
         for body in (*parsed.objects, *(hook.object for hook in parsed.hooks)):
-            api_version, kind = str(body.get("apiVersion", "")), str(body.get("kind", ""))
-            if (api_version, kind) not in known:
-                known[api_version, kind] = await self._scope(api_version, kind)
-        return lambda api_version, kind: known.get((api_version, kind))
+            asked = str(body.get("apiVersion", "")), str(body.get("kind", ""))
+            if asked not in known:
+                known[asked] = await self._resource(*asked)
+        return known
 
-    async def _scope(self, api_version: str, kind: str) -> bool | None:
+    async def _resource(self, api_version: str, kind: str) -> meta.Resource | None:
         try:
-            return (await self._discovery.resource(api_version, kind)).namespaced
+            return await self._discovery.resource(api_version, kind)
         except errors.NotFound:
             return None
 
+    async def _others(self, api_version: str, kind: str) -> tuple[str, ...]:
+        """In which other versions the kind is served."""
+        versions = await self._discovery.versions(api_version.rpartition("/")[0])
+        return tuple([other for other in versions if await self._resource(other, kind) is not None])
+
     async def _kind(self, key: tuple[str, str]) -> meta.Resource:
-        return await self._discovery.resource(*key)
+        """How recorded objects can be reached: their version may have gone, and so may the whole kind."""
+        api_version, kind = key
+        self._discovery.invalidate(api_version.rpartition("/")[0])
+        try:
+            return await self._discovery.served(api_version, kind)
+        except errors.NotFound as error:
+            message = f"the cluster no longer serves {kind} in {api_version}, nor in any other version"
+            raise source.SourceError(failures.FailureKind.UNKNOWN_KIND, message, transient=False) from error
+
+    # --- rights ----------------------------------------------------------------------------------
+
+    async def _missing_rules(self, key: RightsKey) -> tuple[str, ...]:
+        """The rules without which helm fails; looked at some times, as a binding made just now counts a bit later."""
+        missing: tuple[str, ...] = ()
+        for pause in BOUND_WITHIN:
+            await asyncio.sleep(pause)
+            missing = await self._missing(key)
+            if not missing:
+                break
+        return missing
+
+    async def _missing(self, key: RightsKey) -> tuple[str, ...]:
+        review = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SelfSubjectRulesReview",
+            "spec": {"namespace": key.namespace},
+        }
+        told = (await self._within(key.namespace).review(review)).get("status") or {}
+        if told.get("incomplete"):
+            return ()  # an authorizer that doesn't list its rules; helm's own words will do
+        rules = told.get("resourceRules") or ()
+        lacking = sorted({(r.group, r.plural) for r in key.resources if not _may(rules, r.group, r.plural)})
+        return tuple(failures.rule(group, plural) for group, plural in lacking)
+
+    def _asked_again(self, key: RightsKey) -> float | None:
+        return RIGHTS_EVERY if observed.value_of(self.rights.peek(key)) else None
 
     # --- records and live objects ----------------------------------------------------------------
 
@@ -307,7 +381,7 @@ class Lookups:
             message = f"release record {key.secret} in namespace {key.namespace} can't be read: {error}"
             raise source.SourceError(Reason.RECORD_BROKEN, message, transient=False) from error
         record, parsed = kept.record, kept.manifest
-        is_namespaced = await self._scopes(parsed)
+        is_namespaced = _scopes(await self._kinds_of(parsed))
         objects = {manifest.ref(body, key.namespace, is_namespaced): body for body in parsed.objects}
         named = manifest.inventory(parsed.objects, parsed.hooks, key.namespace, is_namespaced)
         outside = tuple(str(item.ref) for item in named if not _is_inside(item.ref, key.namespace))
@@ -326,7 +400,8 @@ class Lookups:
             modified=min(time.time(), _modified(secret.metadata)),
             inventory=tuple(item for item in named if _is_inside(item.ref, key.namespace)),
             outside=outside,
-            failure=failures.classify(record.description).word if failed else "",
+            failure=failures.classify(record.description, key.namespace).word if failed else "",
+            installed=key.installed,
         )
         return Loaded(
             told, {ref: body for ref, body in objects.items() if _is_inside(ref, key.namespace)}, kept.secrets
@@ -401,12 +476,15 @@ class Lookups:
         found: list[seen.Leftover] = []
         for item in key.items:
             try:
-                resource = await self._discovery.resource(item.ref.api_version, item.ref.kind)
+                self._discovery.invalidate(item.ref.group)  # what can't be reached by an old version is not gone
+                resource = await self._discovery.served(item.ref.api_version, item.ref.kind)
                 live = await self._within(key.target.namespace).get(
                     resource, item.ref.namespace, item.ref.name, as_=meta.Partial, metadata_only=True
                 )
             except errors.NotFound:
                 continue  # the object, or its whole kind, is gone
+            except errors.Forbidden as error:
+                raise _refused(error, key.target.namespace) from error
             if _belongs(live.metadata, item, key):
                 ref = msgspec.structs.replace(item.ref, uid=live.metadata.uid)
                 found.append(_left(live.metadata, ref, resource))
@@ -438,6 +516,29 @@ def _namespace(key: DriftKey) -> str:
 _JOB_FAILED = ("BackoffLimitExceeded", "DeadlineExceeded", "PodFailurePolicy", "FailedIndexes")
 """The reasons of events by which the Job controller says that a Job has failed."""
 
+
+def _scopes(kinds_of: dict[tuple[str, str], meta.Resource | None]) -> manifest.IsNamespaced:
+    """Whether each of the kinds is namespaced."""
+
+    def is_namespaced(api_version: str, kind: str) -> bool | None:
+        found = kinds_of.get((api_version, kind))
+        return found.namespaced if found is not None else None
+
+    return is_namespaced
+
+
+def _may(rules: Iterable[Mapping[str, Any]], group: str, plural: str) -> bool:
+    """Whether the rules of an account let it do with all objects of a resource what helm does."""
+    lacking = set(_HELM_VERBS)
+    for rule in rules:
+        groups, resources = rule.get("apiGroups") or (), rule.get("resources") or ()
+        if {group, "*"} & set(groups) and {plural, "*"} & set(resources) and not rule.get("resourceNames"):
+            verbs = set(rule.get("verbs") or ())
+            lacking -= lacking if "*" in verbs else verbs
+    return not lacking
+
+
+_HELM_VERBS = ("get", "list", "watch", "create", "patch", "delete")
 _NO_LOG = ("unable to retrieve container logs", "failed to try resolving symlinks")
 """What the kubelet writes in place of a log that is not there, with status 200."""
 
@@ -456,6 +557,14 @@ def _modified(metadata: meta.ObjectMeta) -> float:
 def _left(live: meta.ObjectMeta, ref: meta.ObjectRef, resource: meta.Resource) -> seen.Leftover:
     ending = live.deletion_timestamp or ""
     return seen.Leftover(ref, resource, live.resource_version, live.deleting, ending, live.finalizers if ending else ())
+
+
+def _refused(error: errors.Forbidden, namespace: str) -> source.SourceError:
+    """A read for which the account has no rights, and which rule it lacks."""
+    refusal = failures.refusal(error.status.message)
+    rule = f"; the account has no rights by {refusal.rule}" if refusal is not None else ""
+    kind = failures.classify(error.status.message, namespace)
+    return source.SourceError(kind, f"{error.status.message}{rule}", transient=False)
 
 
 def _belongs(live: meta.ObjectMeta, item: manifest.InventoryItem, key: LeftoverKey) -> bool:

@@ -14,7 +14,9 @@ from typing import Any
 import msgspec
 
 from moorage.api import meta
-from moorage.helm import documents
+from moorage.helm import documents, failures
+from moorage.helm.reasons import Reason
+from moorage.runtime import decision
 
 __all__ = [
     "Hook",
@@ -34,6 +36,8 @@ __all__ = [
 Object = dict[str, Any]
 IsNamespaced = Callable[[str, str], bool | None]
 """(apiVersion, kind) -> namespaced or not, None when the cluster doesn't serve the kind."""
+Served = Callable[[str, str], tuple[str, ...]]
+"""(apiVersion, kind) -> in which other versions the cluster serves the kind."""
 
 MAX_OBJECTS = 1_000  # of one release
 MAX_INVENTORY = 3 * MAX_OBJECTS  # a release, what it is upgraded to, and what is not removed yet
@@ -90,13 +94,23 @@ class InventoryItem(msgspec.Struct, frozen=True, order=True):
 
 
 class ProblemKind(enum.Enum):
-    """Why a manifest must not be applied as it is."""
+    """Why a manifest can't be applied as it is."""
 
     NAMELESS = "Nameless"
     CLUSTER_SCOPED = "ClusterScoped"
     OTHER_NAMESPACE = "OtherNamespace"
     DUPLICATE = "Duplicate"
     UNKNOWN_KIND = "UnknownKind"
+
+    @property
+    def reason(self) -> decision.Reason:
+        """What it is to the owner of the release."""
+        match self:
+            case ProblemKind.CLUSTER_SCOPED | ProblemKind.OTHER_NAMESPACE:
+                return Reason.REACHES_OUTSIDE
+            case ProblemKind.UNKNOWN_KIND:
+                return failures.FailureKind.UNKNOWN_KIND
+        return Reason.CHART_INVALID
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -157,7 +171,28 @@ def load_inventory(text: str) -> tuple[InventoryItem, ...]:
     return tuple(InventoryItem(meta.ObjectRef(*row[:4]), "h" in row[4], "k" in row[4]) for row in rows)
 
 
-def problems(objects: Iterable[Object], namespace: str, is_namespaced: IsNamespaced) -> tuple[Problem, ...]:
+def rewrite(text: str, change: Callable[[Object], Object | None], budget: documents.Budget | None = None) -> str:
+    """The text with each object as `change` gives it, or without it where that is None.
+
+    Documents of which nothing changes keep their letters; others are written as JSON, which is YAML.
+    """
+    parts: list[str] = []
+    same, budget = True, budget or documents.Budget()
+    for part in _SEPARATOR.split(text):
+        before = list(_documents(part, budget))
+        after = [changed for body in before if (changed := change(body)) is not None]
+        if after == before:
+            parts.append(part)
+            continue
+        same, source = False, _SOURCE.search(part)
+        head = f"{source.group(0)}\n" if source else ""
+        parts += [f"\n{head}{msgspec.json.encode(body).decode()}\n" for body in after]
+    return text if same else "---".join(parts)
+
+
+def problems(
+    objects: Iterable[Object], namespace: str, is_namespaced: IsNamespaced, served: Served = lambda *_: ()
+) -> tuple[Problem, ...]:
     """What a release confined to one namespace must not hold, in the order of the objects."""
     out: list[Problem] = []
     seen: set[tuple[str, str, str]] = set()
@@ -168,9 +203,11 @@ def problems(objects: Iterable[Object], namespace: str, is_namespaced: IsNamespa
             missing = [
                 w for w, there in (("apiVersion", api_version), ("kind", kind), ("metadata.name", name)) if not there
             ]
-            out.append(Problem(ProblemKind.NAMELESS, what, f"{what} has no {' and no '.join(missing)}"))
+            generated = (body.get("metadata") or {}).get("generateName")
+            why = f", but generateName {generated}: it could not be found again" if generated and not name else ""
+            out.append(Problem(ProblemKind.NAMELESS, what, f"{what} has no {' and no '.join(missing)}{why}"))
             continue
-        out.extend(_placement(body, api_version, kind, what, namespace, is_namespaced))
+        out.extend(_placement(body, api_version, kind, what, namespace, is_namespaced, served))
         key = (api_version.rpartition("/")[0], kind, name)
         if key in seen:
             out.append(Problem(ProblemKind.DUPLICATE, what, f"{what} is rendered more than once"))
@@ -186,11 +223,20 @@ def ref(body: Object, namespace: str, is_namespaced: IsNamespaced) -> meta.Objec
 
 
 def _placement(
-    body: Object, api_version: str, kind: str, what: str, namespace: str, is_namespaced: IsNamespaced
+    body: Object,
+    api_version: str,
+    kind: str,
+    what: str,
+    namespace: str,
+    is_namespaced: IsNamespaced,
+    served: Served,
 ) -> Iterator[Problem]:
     scope = is_namespaced(api_version, kind)
     if scope is None:
-        yield Problem(ProblemKind.UNKNOWN_KIND, what, f"{what}: the cluster doesn't serve {kind} in {api_version}")
+        others = ", ".join(served(api_version, kind))
+        but = f", but in {others}" if others else ", nor in any other version"
+        message = f"{what}: the cluster doesn't serve {kind} in {api_version}{but}"
+        yield Problem(ProblemKind.UNKNOWN_KIND, what, message)
     elif scope is False:
         yield Problem(ProblemKind.CLUSTER_SCOPED, what, f"{what} belongs to the whole cluster, not to a namespace")
     elif (own := (body.get("metadata") or {}).get("namespace") or namespace) != namespace:
@@ -229,7 +275,7 @@ def _opened(body: Object, where: str) -> Iterator[Object]:
 
 def _as_hook(body: Object) -> Hook | None:
     notes = (body.get("metadata") or {}).get("annotations") or {}
-    events = _words(notes.get(HOOK))
+    events = words(notes.get(HOOK))
     if not events:
         return None
     weight = str(notes.get(HOOK_WEIGHT, "0"))
@@ -237,11 +283,12 @@ def _as_hook(body: Object) -> Hook | None:
         body,
         tuple("test" if e in ("test-success", "test-failure") else e for e in events),
         int(weight) if re.fullmatch(r"[-+]?\d+", weight) else 0,
-        _words(notes.get(HOOK_DELETE_POLICY)) or ("before-hook-creation",),
+        words(notes.get(HOOK_DELETE_POLICY)) or ("before-hook-creation",),
     )
 
 
-def _words(text: Any) -> tuple[str, ...]:
+def words(text: Any) -> tuple[str, ...]:
+    """The words of an annotation that lists some, with commas between."""
     return tuple(word for word in (part.strip() for part in str(text or "").split(",")) if word)
 
 

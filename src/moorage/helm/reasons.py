@@ -122,7 +122,7 @@ class Reason(decision.Reason):
     )
     REACHES_OUTSIDE = (
         "ReachesOutside",
-        "The chart renders objects outside the tenant's namespace, which no resource may do.",
+        "The chart makes or looks up objects outside the tenant's namespace, which no resource may do.",
         "use a chart, or values, without the objects that the message names",
     )
     UPGRADE_FAILED = (

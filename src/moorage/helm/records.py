@@ -16,15 +16,26 @@ import binascii
 import contextlib
 import gzip
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
 
 from moorage.api import meta
-from moorage.helm import documents
+from moorage.helm import documents, manifest
 
-__all__ = ["PENDING", "Record", "RecordError", "Revision", "decode", "given", "latest", "with_manifest", "with_status"]
+__all__ = [
+    "PENDING",
+    "Record",
+    "RecordError",
+    "Revision",
+    "decode",
+    "given",
+    "latest",
+    "rewritten",
+    "with_manifest",
+    "with_status",
+]
 
 SECRET_TYPE = "helm.sh/release.v1"  # noqa: S105 - the type of a Secret
 SELECTOR = "owner=helm"
@@ -178,9 +189,38 @@ def with_status(
     return _pack(body), {"status": status}
 
 
-def with_manifest(data: str | bytes, manifest: str, most: int = MAX_DECODED) -> str:
+def with_manifest(data: str | bytes, text: str, most: int = MAX_DECODED) -> str:
     """The record with another manifest, as data.release of the Secret. Raises RecordError as `with_status` does."""
-    return _pack({**_open(data, most), "manifest": msgspec.Raw(msgspec.json.encode(manifest))})
+    return _pack({**_open(data, most), "manifest": msgspec.Raw(msgspec.json.encode(text))})
+
+
+def rewritten(
+    data: str | bytes,
+    change: Callable[[dict[str, Any]], dict[str, Any] | None],
+    most: int = MAX_DECODED,
+    budget: documents.Budget | None = None,
+) -> str | None:
+    """data.release with each object and hook as `change` gives it; None when nothing changes.
+
+    Raises RecordError or ManifestError for a record that can't be read or is too large.
+    """
+    parts, budget = _open(data, most), budget or documents.Budget()
+    text, hooks = str(_decoded(parts.get("manifest")) or ""), _decoded(parts.get("hooks")) or []
+    after = manifest.rewrite(text, change, budget)
+    left = []
+    for hook in hooks:
+        changed = manifest.rewrite(str(hook.get("manifest") or ""), change, budget)
+        if changed.strip() or not str(hook.get("manifest") or "").strip():
+            left.append({**hook, "manifest": changed})
+    if (after, left) == (text, hooks):
+        return None
+    return _pack(
+        {
+            **parts,
+            "manifest": msgspec.Raw(msgspec.json.encode(after)),
+            "hooks": msgspec.Raw(msgspec.json.encode(left)),
+        }
+    )
 
 
 def _pack(body: dict[str, msgspec.Raw]) -> str:

@@ -6,6 +6,7 @@ It alone runs helm against a release, sets a dead record to failed, and repairs 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -22,12 +23,14 @@ from moorage.runtime import decision, kind, reasons
 from . import (
     aside,
     binary,
+    causes,
     claim,
     documents,
     drift,
     failures,
     jobs,
     lookups,
+    preparing,
     records,
     redaction,
     scaled,
@@ -37,7 +40,7 @@ from . import (
 from .reasons import Reason
 
 Body = dict[str, Any]
-HELM_TIMEOUT = 300.0  # seconds; helm waits for hooks only
+INTERRUPTED = "interrupted: no helm is at work that would end it"
 TRY_AGAIN = 300.0  # seconds after which a refused repair is tried again though nothing has changed
 
 
@@ -50,6 +53,11 @@ class Job(msgspec.Struct, frozen=True):
     values: Mapping[str, Any] | None
     archive: Path | None
     record: lookups.Loaded | None
+    hooks: tuple[seen.HookSeen, ...] = ()
+
+
+class NotAtHand(Exception):  # noqa: N818 - what happened
+    """The chart that was decided on has gone from the cache since."""
 
 
 class GivenUp(msgspec.Struct, frozen=True):
@@ -80,10 +88,12 @@ class Runs:
         """Field paths that a repair did not change: a webhook has the last word there."""
         self.given_up: dict[meta.ObjectRef, GivenUp] = {}
         self.operations: dict[str, kind.Operation[Any]] = {
+            "release.install": self.install,
             "release.upgrade": self.upgrade,
             "release.rollback": self.rollback,
             "release.uninstall": self.uninstall,
             "release.unlock": self.unlock,
+            "release.leave_whole": self.leave_whole,
             "release.restore": self.restore,
         }
         self.guards: dict[str, kind.Check[Any]] = {
@@ -101,75 +111,124 @@ class Runs:
         self.settled.pop(ref, None)
         self.given_up.pop(ref, None)
 
+    def _place(self, target: seen.Target) -> preparing.Place:
+        return preparing.Place(self._within(target.namespace), target, self._world.gate.timeout, self._aside)
+
     # --- long runs -------------------------------------------------------------------------------
 
-    async def upgrade(self, obj: Any, args: dict[str, Any]) -> decision.Outcome:
-        """Install or upgrade to the digest that was decided on."""
+    async def install(self, obj: Any, args: dict[str, Any]) -> decision.Outcome:
+        """Install, also where all revisions so far have failed, to the digest that was decided on."""
         job = self._job(obj)
-        if job.values is None or job.archive is None:
-            return decision.Refused(reasons.Reason.MOVED, "the chart is no longer at hand; looked at again")
-        attempt = str(args["attempt"])
-        objects = job.record.objects if job.record else {}
-        return await self._helm_run(
-            job,
-            self._helm.upgrade_install(
+
+        async def run(place: preparing.Place) -> binary.Done:
+            archive, values = _given(job)
+            await preparing.bound_history(place, job.policy.history_limit)
+            await preparing.clear_hooks(place, "install")
+            return await self._helm.install(
                 job.target.release,
                 job.target.namespace,
-                job.archive,
-                job.values,
-                digest_labels={seen.ATTEMPT_LABEL: attempt, seen.DIGEST_LABEL: str(args["digest"])},
-                description=seen.marker(attempt),
-                history_max=job.policy.history_limit,
-                timeout=HELM_TIMEOUT,
+                archive,
+                values,
+                **_marks(args),
+                **_limits(job),
                 take_ownership=bool(args.get("adopt")),
-                as_user=self._user(job.target.namespace),
-                scaled=await scaled.look(self._within(job.target.namespace), self._discovery, objects),
-            ),
-        )
+                as_user=place.client.user,
+                scaled=await scaled.look(place.client, self._discovery, _objects(job)),
+            )
+
+        return await self._helm_run(obj, args, run)
+
+    async def upgrade(self, obj: Any, args: dict[str, Any]) -> decision.Outcome:
+        """Upgrade to the digest that was decided on."""
+        job = self._job(obj)
+
+        async def run(place: preparing.Place) -> binary.Done:
+            archive, values = _given(job)
+            await preparing.mend_records(place, self._discovery)
+            await preparing.clear_hooks(place, "upgrade")
+            return await self._helm.upgrade_install(
+                job.target.release,
+                job.target.namespace,
+                archive,
+                values,
+                **_marks(args),
+                **_limits(job),
+                history_max=job.policy.history_limit,
+                take_ownership=bool(args.get("adopt")),
+                as_user=place.client.user,
+                scaled=await scaled.look(place.client, self._discovery, _objects(job)),
+            )
+
+        return await self._helm_run(obj, args, run)
 
     async def rollback(self, obj: Any, args: dict[str, Any]) -> decision.Outcome:
         """Back to an earlier revision."""
         job = self._job(obj)
         release, namespace, revision = job.target.release, job.target.namespace, int(args["to"])
-        client, objects = self._within(namespace), job.record.objects if job.record else {}
-        found = await scaled.look(client, self._discovery, objects)
-        record = records.Revision(namespace, release, revision, "")
-        async with scaled.recorded(client, self._world.gate, self._aside, record, found):
-            return await self._helm_run(
-                job,
-                self._helm.rollback(
+
+        async def run(place: preparing.Place) -> binary.Done:
+            await preparing.mend_records(place, self._discovery)
+            await preparing.clear_hooks(place, "rollback")
+            found = await scaled.look(place.client, self._discovery, _objects(job))
+            record = records.Revision(namespace, release, revision, "")
+            async with scaled.recorded(place.client, self._world.gate, self._aside, record, found):
+                return await self._helm.rollback(
                     release,
                     namespace,
                     revision,
+                    **_limits(job),
                     history_max=job.policy.history_limit,
-                    timeout=HELM_TIMEOUT,
-                    as_user=self._user(namespace),
-                ),
-                works_with=revision,
-            )
+                    as_user=place.client.user,
+                )
 
-    async def uninstall(self, obj: Any, _: dict[str, Any]) -> decision.Outcome:
+        return await self._helm_run(obj, args, run, works_with=revision)
+
+    async def uninstall(self, obj: Any, args: dict[str, Any]) -> decision.Outcome:
         """Remove what the record names, and the record."""
         job = self._job(obj)
-        return await self._helm_run(
-            job,
-            self._helm.uninstall(
+
+        async def run(place: preparing.Place) -> binary.Done:
+            await preparing.mend_records(place, self._discovery)
+            if job.policy.delete_hooks:
+                await preparing.clear_hooks(place, "delete")
+            return await self._helm.uninstall(
                 job.target.release,
                 job.target.namespace,
-                timeout=HELM_TIMEOUT,
-                as_user=self._user(job.target.namespace),
-            ),
-        )
+                **_limits(job),
+                hooks=job.policy.delete_hooks,
+                as_user=place.client.user,
+            )
 
-    async def _helm_run(self, job: Job, run: Awaitable[binary.Done], *, works_with: int = 0) -> decision.Outcome:
+        return await self._helm_run(obj, args, run)
+
+    async def _helm_run(
+        self,
+        obj: Any,
+        args: dict[str, Any],
+        run: Callable[[preparing.Place], Awaitable[binary.Done]],
+        *,
+        works_with: int = 0,
+    ) -> decision.Outcome:
         """One run. Its words may quote the record before it, the one that it `works_with`, and the one that it made."""
+        job = self._job(obj)
+        place = self._place(job.target)
         earlier = await self._secrets(job.target, works_with)
         try:
-            done = await run
+            done = await run(place)
+        except NotAtHand:
+            return decision.Refused(reasons.Reason.MOVED, "the chart is no longer at hand; looked at again")
+        except aside.AsideError as error:
+            return decision.Refused(failures.FailureKind.NO_SPACE, str(error))
+        except errors.KubeError as error:
+            said = await _told(str(error), job, earlier)
+            return decision.Refused(_kind(error, job.target.namespace), failures.shorten(said))
         except binary.HelmFailed as error:
+            failed = causes.Failed(str(args["attempt"]), error, job.values, job.archive, self._job(obj).hooks)
+            found = await causes.explain(place, self._discovery, failed, job.record)
+            if found.gone:
+                await preparing.mend_records(place, self._discovery, found.gone)
             made = await self._secrets(job.target, job.record.seen.revision + 1 if job.record else 1)
-            said = f"helm {error.command}: {error.message}"
-            return decision.Refused(error.kind, failures.shorten(await _told(said, job, earlier, made)))
+            return decision.Refused(found.kind, failures.shorten(await _told(found.message, job, earlier, made)))
         return decision.Ok(done.revision)
 
     async def _secrets(self, target: seen.Target, revision: int) -> redaction.Secrets:
@@ -187,22 +246,22 @@ class Runs:
     # --- short operations ------------------------------------------------------------------------
 
     async def unlock(self, obj: Any, args: dict[str, Any]) -> decision.Outcome:
-        """Set a pending record to failed, exactly in the state in which it was seen."""
+        """Set a record that is left pending to failed, or to `status`, exactly in the state in which it was seen."""
         namespace = self._job(obj).target.namespace
         name, version = str(args["secret"]), str(args["resourceVersion"])
         client = self._within(namespace)
         live = await client.get(kinds.SECRET, namespace, name, as_=lookups.SecretView)
         if live.metadata.uid != args["uid"] or live.metadata.resource_version != version:
             return decision.Conflict(f"record {name} moved")
-        words = "interrupted: helm died while it was at work"
+        status, description = str(args.get("status", "failed")), str(args.get("description", INTERRUPTED))
         try:
             data, labels = await self._aside.run(
-                namespace, jobs.with_status, live.data.get("release", ""), "failed", words
+                namespace, jobs.with_status, live.data.get("release", ""), status, description
             )
         except aside.AsideError as error:
             return decision.Unknown(str(error))
         except (records.RecordError, documents.TooLarge) as error:
-            return decision.Refused(Reason.RECORD_BROKEN, f"record {name} can't be set to failed: {error}")
+            return decision.Refused(Reason.RECORD_BROKEN, f"record {name} can't be set to {status}: {error}")
         ops: list[dict[str, Any]] = [
             {"op": "test", "path": "/metadata/uid", "value": args["uid"]},
             {"op": "test", "path": "/metadata/resourceVersion", "value": version},
@@ -212,6 +271,13 @@ class Runs:
         await client.patch_json(
             kinds.SECRET, namespace, name, ops, field_manager="moorage", timeout=self._world.gate.timeout(15.0)
         )
+        return decision.Ok()
+
+    async def leave_whole(self, obj: Any, _: dict[str, Any]) -> decision.Outcome:
+        """Take away what hooks of an uninstall left that was given up, as it is nobody's from now on."""
+        place = self._place(self._job(obj).target)
+        with contextlib.suppress(errors.Forbidden):  # whoever leaves can't be kept by rights that were taken away
+            await preparing.clear_hooks(place, "delete", all_policies=True)
         return decision.Ok()
 
     async def restore(self, obj: Any, args: dict[str, Any]) -> decision.Outcome:
@@ -343,3 +409,36 @@ async def _told(said: str, job: Job, *more: redaction.Secrets) -> str:
     known = {text: name for secrets in (record.secrets if record else {}, *more) for text, name in secrets.items()}
     keep = {target.release, target.namespace, *(record.names if record else ())}
     return await asyncio.to_thread(redaction.redact, said, known, keep)
+
+
+def _kind(error: errors.KubeError, namespace: str) -> failures.FailureKind:
+    """Of what the API server said, or did not, before helm was begun."""
+    match error:
+        case errors.Conflict():
+            return failures.FailureKind.CONFLICT
+        case errors.ServerError() | errors.TooManyRequests() | errors.TransportError():
+            return failures.FailureKind.NOT_REACHABLE
+    return failures.classify(str(error), namespace)
+
+
+def _given(job: Job) -> tuple[Path, Mapping[str, Any]]:
+    """Chart and values. Raises NotAtHand."""
+    if job.values is None or job.archive is None:
+        raise NotAtHand
+    return job.archive, job.values
+
+
+def _objects(job: Job) -> dict[meta.ObjectRef, dict[str, Any]]:
+    return job.record.objects if job.record else {}
+
+
+def _marks(args: dict[str, Any]) -> dict[str, Any]:
+    """By which the revision is known again."""
+    attempt = str(args["attempt"])
+    labels = {seen.ATTEMPT_LABEL: attempt, seen.DIGEST_LABEL: str(args["digest"])}
+    return {"digest_labels": labels, "description": seen.marker(attempt)}
+
+
+def _limits(job: Job) -> dict[str, Any]:
+    """How long hooks and the whole run may take."""
+    return {"timeout": job.policy.hook_timeout, "limit": job.policy.run_limit}

@@ -39,8 +39,15 @@ class Policy(msgspec.Struct, frozen=True):
     rollback: bool = True
     ready_timeout: float = 300.0  # seconds
     history_limit: int = 10
+    hook_timeout: float = 300.0  # seconds; for each hook
     adopt: bool = False
     orphan: bool = False
+    delete_hooks: bool = True  # run them before it is uninstalled
+
+    @property
+    def run_limit(self) -> float:
+        """Seconds that a run of helm may take: some hooks, one after another, and the writes between them."""
+        return 2 * self.hook_timeout + 300
 
 
 class Wanted(msgspec.Struct, frozen=True):
@@ -85,15 +92,17 @@ class ClaimSeen(msgspec.Struct, frozen=True):
 
 
 class RenderSeen(msgspec.Struct, frozen=True):
-    """The chart rendered with the values: `digest` names both, `problems` says what is not allowed.
-
-    `passing`: a kind is not served, which may change without a change of chart or values, so it is rendered again.
-    """
+    """The chart rendered with the values: `digest` names both, `problems` says what can't be."""
 
     digest: str
     inventory: tuple[manifest.InventoryItem, ...] = ()
-    problems: tuple[str, ...] = ()
-    passing: bool = False
+    problems: tuple[manifest.Problem, ...] = ()
+    resources: tuple[meta.Resource, ...] = ()  # of all its objects, hooks included
+
+    @property
+    def passing(self) -> bool:
+        """A kind is not served, which may change without a change of chart or values: it is rendered again."""
+        return any(problem.kind is manifest.ProblemKind.UNKNOWN_KIND for problem in self.problems)
 
 
 class RecordSeen(msgspec.Struct, frozen=True):
@@ -112,6 +121,7 @@ class RecordSeen(msgspec.Struct, frozen=True):
     inventory: tuple[manifest.InventoryItem, ...] = ()
     failure: str = ""
     outside: tuple[str, ...] = ()  # what it names that is not in its namespace
+    installed: bool = True  # this or an earlier revision was deployed; else the next run is an install again
 
     @property
     def mine(self) -> bool:
@@ -188,6 +198,8 @@ class ReleaseSeen(msgspec.Struct, frozen=True, kw_only=True):
     record: observed.Observed[RecordSeen | None]
     children: observed.Observed[tuple[ChildSeen, ...]]
     leftovers: observed.Observed[tuple[Leftover, ...]]
+    missing_rules: observed.Observed[tuple[str, ...]] = observed.Fresh(())
+    """What a role must have before helm can make all objects; looked for only when a run is due."""
     hooks: tuple[HookSeen, ...] = ()
     task: tasks.TaskState = None
     settles_in: float = 0.0
@@ -214,6 +226,12 @@ class ReleaseSeen(msgspec.Struct, frozen=True, kw_only=True):
             and self.is_ours
             and record.digest == self.status.release.digest
         )
+
+    @property
+    def is_current(self) -> bool:
+        """The deployed revision is what the spec says."""
+        record = observed.value_of(self.record)
+        return record is not None and record.status == "deployed" and record.digest == self.desired
 
     @property
     def is_rolled_back(self) -> bool:

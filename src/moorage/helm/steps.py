@@ -82,7 +82,7 @@ def no_helm_runs(it: HasRelease) -> Verdict:
                 next((reason for reason in stuck if decision.warns(reason)), Reason.RUNNING_HELM),
                 f"helm is at work: {attempts.verb(task)}{hooks}",
                 on="task",
-                within=attempts.RUN_DEADLINE,
+                within=attempts.run_deadline(it.release.policy),
                 since=it.release.status.attempt.started,
             )
     return DONE
@@ -111,16 +111,17 @@ def last_run_is_noted(it: HasRelease) -> Verdict:
     if failure is None or last.reason:
         return DONE
     word, message = failure
-    transient = failures.is_transient(word) or last.action != "upgrade"
-    delay = min(RETRY_CAP, RETRY_BASE * 2 ** max(0, last.tries - 1))
+    lasting = attempts.is_lasting(word, last.tries)
+    delay = RETRY_CAP if lasting else min(RETRY_CAP, RETRY_BASE * 2 ** max(0, last.tries - 1))
+    again = not lasting or last.action == "uninstall"
     noted = msgspec.structs.replace(
-        last, reason=word, message=message, retry_at=conditions.timestamp(r.now + delay) if transient else ""
+        last, reason=word, message=message, retry_at=conditions.timestamp(r.now + delay) if again else ""
     )
     fields: dict[str, object] = {"attempt": noted, "lastError": message}
-    if not transient:
+    if lasting and last.action == "upgrade":
         fields["failed"] = status.FailedDigest(last.digest, word, message)
-    if last.action == "rollback" and word == failures.FailureKind.NOT_FOUND.word:
-        fields["good"] = status.Good()  # helm's bounded history no longer has it
+    if lasting and last.action == "rollback":
+        fields["good"] = status.Good()  # the way back is closed: history no longer has it, or the cluster refuses it
     reason = failures.FailureKind.of(word)
     return Act(reason, message, (decision.Remember(why="the failure is not forgotten", fields=fields),))
 
@@ -240,9 +241,29 @@ def chart_renders(it: HasRelease) -> Verdict:
             return Wait(render.reason, render.message, on="render", within=10 * MINUTE)
         fix = decision.next_of(render.reason) or "correct the configuration or the chart"
         return Blocked(render.reason, render.message, fix)
-    if problems := render.value.problems:
-        return Blocked(Reason.REACHES_OUTSIDE, "; ".join(problems[:5]), "use a chart or values without these objects")
+    problems = render.value.problems
+    for reason in _PROBLEMS:
+        if found := [problem for problem in problems if problem.kind.reason == reason]:
+            return Blocked(reason, "; ".join(problem.message for problem in found[:5]), decision.next_of(reason))
     return DONE
+
+
+_PROBLEMS = (Reason.REACHES_OUTSIDE, Reason.CHART_INVALID, failures.FailureKind.UNKNOWN_KIND)
+"""What objects can have that can't be made, in the order in which it is told."""
+
+
+def rights_suffice(it: HasRelease) -> Verdict:
+    """Helm is not begun for what the role of the namespace's account does not let it make."""
+    r = it.release
+    if isinstance(r.missing_rules, observed.Failed):
+        return decision.unknown(Reason.RENDERING, r.missing_rules, "rights")
+    if not r.missing_rules.value:
+        return DONE
+    rules = ", ".join(r.missing_rules.value)
+    message = f"the account that helm works with in namespace {r.target.namespace} has no rights by {rules}"
+    return Blocked(
+        failures.FailureKind.FORBIDDEN, message, f"{attempts.missing(rules)}; it is asked again every minute"
+    )
 
 
 def failed_digest_is_left_alone(it: HasRelease) -> Verdict:
@@ -264,10 +285,26 @@ def failed_digest_is_left_alone(it: HasRelease) -> Verdict:
             f"{failed.message}; revision {good.revision} is restored",
             (decision.Remember(why="a run is written down before it begins", fields=fields), run),
         )
-    back = f"; revision {failed.rolled_back_to} was restored" if r.is_rolled_back else ""
-    why = decision.next_of(failures.FailureKind.of(failed.reason)) or decision.next_of(reasons.of_object(failed.reason))
-    fix = f"{why}; change the spec, or ask for a fresh try with the annotation moorage.dev/reconcile-at"
-    return Blocked(Reason.UPGRADE_FAILED, f"{failed.reason}: {failed.message}{back}", fix)
+    told = f"{failed.reason}: {failed.message}"
+    reason: str = Reason.UPGRADE_FAILED
+    if failed.reason in _TOLD_BY_THEMSELVES:
+        reason, told = failures.FailureKind.of(failed.reason), failed.message
+    return Blocked(reason, f"{told}{_went_back(r)}", attempts.way_out(failed.reason, failed.message))
+
+
+_TOLD_BY_THEMSELVES = frozenset(
+    {failures.FailureKind.OUTSIDE, failures.FailureKind.FORBIDDEN, failures.FailureKind.UNKNOWN_KIND}
+)
+
+
+def _went_back(r: ReleaseSeen) -> str:
+    """What became of going back to the last good revision."""
+    last = r.status.attempt
+    if r.is_rolled_back:
+        return f"; revision {r.status.failed.rolled_back_to} was restored"
+    if (last.action, bool(last.reason)) == ("rollback", True):
+        return f"; going back failed too: {last.reason}: {last.message}"
+    return ""
 
 
 def release_is_current(it: HasRelease) -> Verdict:
@@ -276,9 +313,10 @@ def release_is_current(it: HasRelease) -> Verdict:
     if isinstance(r.record, observed.Failed):
         return record_unread(r.record)
     record, desired = observed.value_of(r.record), r.desired
-    if record is not None and record.status == "deployed" and record.digest == desired:
-        if r.is_ours or not r.policy.enforce:  # a hand-made revision may stay where drift is not undone
-            return DONE
+    if r.is_current and (r.is_ours or not r.policy.enforce):  # a hand-made revision may stay where drift is not undone
+        return DONE
+    if record is not None and record.status == "failed" and desired == r.status.good.digest:
+        return _good_again(r, record)
     if wait := attempts.wait_for_retry(r, "upgrade"):
         return wait
     held, render = observed.value_of(r.claim), observed.value_of(r.render)
@@ -287,15 +325,36 @@ def release_is_current(it: HasRelease) -> Verdict:
     inventory = claim.union(held.inventory, render.inventory)
     reason, message = _why(r, record, desired)
     fields: dict[str, object] = {"attempt": attempt}
+    installed = record is not None and record.installed
     if record is None:
         fields["good"] = status.Good()  # the history begins anew, as after the end of the namespace
+    task = "release.upgrade" if installed else "release.install"
     return Act(
         reason,
         message,
         (
             decision.Remember(why="a run is written down before it begins", fields=fields),
             claim.patch(r.target, held, "all that the run may create is written down first", inventory=inventory),
-            attempts.run(r, "release.upgrade", attempt, {"digest": desired, "adopt": r.policy.adopt}),
+            attempts.run(r, task, attempt, {"digest": desired, "adopt": r.policy.adopt}),
+        ),
+    )
+
+
+def _good_again(r: ReleaseSeen, record: seen.RecordSeen) -> Verdict:
+    """The spec says again what was good before an upgrade failed: it is restored as it was, not rendered anew."""
+    if wait := attempts.wait_for_retry(r, "rollback"):
+        return wait
+    good = r.status.good
+    attempt = attempts.begin(r, "rollback", good.digest, record.revision)
+    failed = msgspec.structs.replace(r.status.failed, rolled_back_to=good.revision)
+    return Act(
+        Reason.ROLLING_BACK,
+        f"the spec is what revision {good.revision} was made of, which is restored",
+        (
+            decision.Remember(
+                why="a run is written down before it begins", fields={"attempt": attempt, "failed": failed}
+            ),
+            attempts.run(r, "release.rollback", attempt, {"to": good.revision}),
         ),
     )
 
@@ -305,6 +364,8 @@ def _why(r: ReleaseSeen, record: seen.RecordSeen | None, desired: str) -> tuple[
     what = f"release {r.target.release} with chart {chart.name} {chart.version}" if chart else r.target.release
     if record is None:
         return Reason.INSTALLING, f"{what} is installed"
+    if not record.installed:
+        return Reason.INSTALLING, f"{what} is installed; revision {record.revision} ({record.status}) never was"
     if record.digest == desired and record.status == "deployed":
         return Reason.REVERTING, f"revision {record.revision} was made by hand; {what} is put back"
     return Reason.UPGRADING, f"{what} is upgraded from revision {record.revision} ({record.status})"
@@ -363,6 +424,7 @@ STEPS: tuple[Callable[[HasRelease], Verdict], ...] = (
     drift_is_undone,
     chart_is_chosen,
     chart_renders,
+    rights_suffice,
     failed_digest_is_left_alone,
     release_is_current,
     inventory_is_exact,

@@ -31,6 +31,8 @@ class NamespaceView(watches.View):
         """The release objects of one kind: whole, but Secrets by metadata."""
         cache = self._kinds.get(resource)
         if cache is None:
+            for other in [r for r, c in self._kinds.items() if r.group_kind == resource.group_kind and c.unserved]:
+                self.drop(self._kinds.pop(other))  # that version has gone
             secret = resource == kinds.SECRET
             cache = self.open(resource, meta.Partial if secret else dict, labels=CHILDREN, metadata_only=secret)
             self._kinds[resource] = cache

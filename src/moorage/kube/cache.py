@@ -48,6 +48,7 @@ class Cache(Generic[T]):
         self.model = model
         self.cold = cold
         self.error = ""  # the last trouble, "" since all is well again
+        self.unserved = False  # the trouble is that the server does not know the resource
         self.last_contact = 0.0  # monotonic seconds; 0 = never
         self._pace = pace or watch.Pace()
         self.stale_after = stale_after or 2 * self._pace.idle
@@ -185,6 +186,7 @@ class Cache(Generic[T]):
     def contact(self) -> None:
         """See `watch.Sink`."""
         self.last_contact = self._pace.clock()
+        self.unserved = False
         if self.error:
             self.error = ""
             log.info("watch healed", watch=str(self.scope))
@@ -193,7 +195,7 @@ class Cache(Generic[T]):
         """See `watch.Sink`."""
         if not self.error:
             log.warning("watch in trouble", watch=str(self.scope), error=str(error))
-        self.error = str(error)
+        self.error, self.unserved = str(error), isinstance(error, errors.NotFound)
 
     def _tell(self, change: Change[T], only: tuple[Callable[[Change[T]], None], ...] | None = None) -> None:
         for fn in self._subscribers if only is None else only:

@@ -36,6 +36,13 @@ class View:
         task.add_done_callback(self._waiting.discard)
         return cache
 
+    def drop(self, cache: kube_cache.Cache[Any]) -> None:
+        """Give one watch back, as what it watches is no longer served."""
+        self._opened.remove(cache)
+        task = asyncio.get_running_loop().create_task(self._world.caches.release(cache))
+        self._waiting.add(task)
+        task.add_done_callback(self._waiting.discard)
+
     @property
     def unsynced(self) -> list[kube_cache.Cache[Any]]:
         """Watches whose first list is not in yet."""

@@ -12,7 +12,7 @@ from moorage.helm import seen as helm_seen
 from moorage.helm import status as helm_status
 from moorage.operators import access
 from moorage.operators.collector import build, control, types
-from moorage.runtime import decision, observed
+from moorage.runtime import decision, observed, tasks
 from tests.unit.helm import release_states as states
 
 RIGHTS = access.Rights("collector", "moorage-system", "moorage-accounts", "moorage-collector-tenant")
@@ -153,6 +153,17 @@ def test_a_namespace_that_is_ending_is_waited_for() -> None:
     assert ("tenant_is_there", []) == leave(tenant=control.TenantSeen("u", True, ()))
 
 
+@pytest.mark.parametrize("steps", [control.STEPS, control.FAREWELL])
+def test_a_namespace_that_does_not_end_is_told_with_its_own_words(steps: Any) -> None:
+    """What it waits for itself is one object away."""
+    ending = control.TenantSeen("u", True, ("default",), "Some resources are remaining: pods. has 1 resource instances")
+    standing = decision.decide(seen(tenant=ending), steps=steps).standing
+
+    assert standing is not None
+    assert isinstance(standing.verdict, decision.Wait)
+    assert "is being deleted: Some resources are remaining: pods." in standing.verdict.message
+
+
 def test_a_collector_that_was_never_admitted_may_go() -> None:
     refused = control.TenantSeen("u", False, ())
     nothing = states.nothing(claim=observed.Failed(helm_seen.NO_RIGHTS, "none"))
@@ -219,6 +230,28 @@ def test_an_orphaning_collector_gives_the_rights_back_too() -> None:
     orphan = states.settled(policy=helm_seen.Policy(orphan=True))
 
     assert ("orphaning_is_honoured", ["Delete", "Delete", "EditFinalizer"]) == leave(release=orphan)
+
+
+def test_nothing_is_given_up_while_helm_still_removes_it() -> None:
+    """The uninstall would go on in what is nobody's by then."""
+    running = tasks.Running("release.uninstall", states.NOW)
+    orphan = states.settled(policy=helm_seen.Policy(orphan=True), task=running)
+
+    assert ("no_helm_runs", []) == leave(release=orphan)
+
+
+def test_the_rights_stay_until_what_an_uninstall_left_is_put_right() -> None:
+    """It is put right with them."""
+    begun = states.settled(policy=helm_seen.Policy(orphan=True), record=states.record(status="uninstalling"))
+
+    assert ("orphaning_is_honoured", ["Call", "Call"]) == leave(release=begun)
+
+
+def test_a_fresh_try_can_be_asked_for_on_the_way_out() -> None:
+    """As of a hook that was mended."""
+    asked = states.settled(reconcile_at="now")
+
+    assert ("retry_is_heard", ["Remember"]) == leave(release=asked)
 
 
 # --- observations

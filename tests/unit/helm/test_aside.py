@@ -64,13 +64,21 @@ def chain(links: int) -> str:
 TEXT = (
     "# Source: a/b.yaml\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, annotations: {x: 😀}}\ndata: {a: -0.0}\n"
 )
+RECORD = test_records.pack({**test_records.BODY, "manifest": TEXT, "hooks": []})
 ARGS: dict[str, tuple[Any, ...]] = {
     "configuration": (b64("a: {b: 1.5}\nc: 18446744073709551615"),),
     "rendered": (TEXT + "---\n" + TEXT.replace("{x: 😀}", "{helm.sh/hook: pre-install}"),),
-    "record": (test_records.pack({**test_records.BODY, "manifest": TEXT, "hooks": []}),),
+    "record": (RECORD,),
     "with_status": (test_records.pack(test_records.BODY), "failed", "x"),
     "carrying": (test_records.pack({**test_records.BODY, "manifest": TEXT}), ()),
     "with_manifest": (test_records.pack(test_records.BODY), "x"),
+    "kinds_of": (RECORD,),
+    "naming": (RECORD, (("v1", "ConfigMap", "v2"),), (("", "ConfigMap", "ns", "gone"),), "ns"),
+    "changed": (
+        RECORD,
+        test_records.pack({**test_records.BODY, "manifest": TEXT.replace("data:", "spec:"), "hooks": []}),
+        *("ConfigMap", "a"),
+    ),
     "differing": ({"a": {"b": 1}}, {"a": {"b": 2}}, ()),
 }
 
@@ -264,3 +272,31 @@ def test_a_child_dies_with_its_parent(tmp_path: Path) -> None:
     while state.exists() and " Z " not in state.read_text():
         assert time.monotonic() < until, "the child lives on"
         time.sleep(0.01)
+
+
+def test_a_record_names_what_is_served_and_leaves_out_what_is_gone() -> None:
+    """By version, by kind and one by one."""
+    other = TEXT.replace("name: a,", "name: b,")
+    data = test_records.pack({**test_records.BODY, "manifest": f"{TEXT}---\n{other}", "hooks": []})
+
+    assert (("v1", "ConfigMap"),) == jobs.kinds_of(jobs.ASIDE, data)
+    moved = jobs.naming(jobs.ASIDE, data, (("v1", "ConfigMap", "v2"),), (("", "ConfigMap", "ns", "b"),), "ns")
+    assert moved is not None
+    assert (("v2", "ConfigMap"),) == jobs.kinds_of(jobs.ASIDE, moved)
+    (left,) = jobs.record(jobs.ASIDE, moved).manifest.objects
+    assert "a" == left["metadata"]["name"]
+    assert jobs.naming(jobs.ASIDE, data, (("v1", "ConfigMap", "v1"),), (), "ns") is None
+
+
+def test_what_two_revisions_have_otherwise_is_told_by_path() -> None:
+    """Values are nobody's business."""
+    text = (
+        "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: db}\nspec: {a: one, list: [{b: 1}, {c: 2}], d: x}\n"
+    )
+    pack = [
+        test_records.pack({**test_records.BODY, "manifest": each, "hooks": []})
+        for each in (text, text.replace("one", "two").replace("c: 2", "c: 3"))
+    ]
+
+    assert ("spec.a", "spec.list[1].c") == jobs.changed(jobs.ASIDE, *pack, "StatefulSet", "db")
+    assert () == jobs.changed(jobs.ASIDE, *pack, "StatefulSet", "other")

@@ -140,7 +140,7 @@ async def test_secrets_are_on_no_command_line_in_no_environment_and_in_no_file(t
 async def test_at_the_deadline_it_is_asked_to_end_and_its_words_are_kept(tmp_path):
     script = "signal.signal(15, lambda *_: (sys.stderr.write('Error: context canceled'), sys.exit(1)))\ntime.sleep(60)"
     with pytest.raises(binary.HelmFailed) as caught:
-        await runner(fake(tmp_path, script), tmp_path).rollback("r", "ns", 1, timeout=2)
+        await runner(fake(tmp_path, script), tmp_path).rollback("r", "ns", 1, limit=2)
     assert caught.value.kind is K.TIMED_OUT
     assert "context canceled" in caught.value.message
 

@@ -275,3 +275,20 @@ def test_values_of_several_documents_are_layers_and_a_long_name_is_refused():
     assert {"a": 1, "b": 2} == chart.read(archive({**BASE, "c/values.yaml": b"a: 1\n---\nb: 2\n---\n"})).values
     with pytest.raises(chart.ChartInvalid, match="name of a file has"):
         chart.read(archive({**BASE, "c/" + "x" * chart.MAX_NAME: b""}))
+
+
+@pytest.mark.parametrize(
+    ("template", "reads"),
+    [
+        ("{{ if .Release.IsUpgrade }}a{{ end }}", True),
+        ("{{ $.Release.Revision }}", True),
+        ("{{ tpl .Values.extra $ }}", True),
+        ('{{ with lookup "v1" "Secret" "ns" "n" }}a{{ end }}', True),
+        ("{{ toYaml .Release }}", True),
+        ("{{ .Release.Name }} {{ .Values.tpl }} {{ .Release.Namespace }}", False),
+        ('{{ "tpl and lookup" }} tpl .Release.IsUpgrade', False),
+    ],
+)
+def test_only_what_may_differ_by_install_and_upgrade_is_rendered_for_both(template: str, reads: bool) -> None:
+    """All others are rendered once."""
+    assert reads is read(a=template).reads_release

@@ -47,3 +47,50 @@ def test_words_have_no_log_lines_and_no_prefix():
     assert failures.words(text) == "it broke\n  in two lines"
     assert failures.warnings(text) == ("unable to find exact version", "would violate PodSecurity")
     assert len(failures.shorten("x" * 9000)) == failures.MAX_WORDS
+
+
+@pytest.mark.parametrize(
+    ("where", "kind"),
+    [
+        ('in the namespace "acme"', K.FORBIDDEN),
+        ('in the namespace "other"', K.OUTSIDE),
+        ("at the cluster scope", K.OUTSIDE),
+    ],
+)
+@pytest.mark.parametrize(
+    "around",
+    ["{}", "failed pre-install: {}", 'template: a:1:3: executing "a" at <lookup "v1">: error calling lookup: {}'],
+)
+def test_rights_are_missing_inside_and_never_given_outside(where: str, kind: K, around: str) -> None:
+    """Whether an object, a hook or a lookup asks for them."""
+    said = around.format(f'x "n" is forbidden: User "u" cannot get resource "configmaps" in API group "g" {where}')
+
+    assert failures.classify(said, "acme") is kind
+    assert failures.classify(said) is K.FORBIDDEN
+
+
+def test_a_refusal_says_which_rule_is_missing() -> None:
+    """As it is written in a role, without the subresource."""
+    said = 'User "u" cannot patch resource "roles/status" in API group "rbac" in the namespace "acme"'
+
+    found = failures.refusal(said)
+
+    assert found is not None
+    assert not found.outside("acme")
+    verbs = "[get, list, watch, create, update, patch, delete]"
+    assert f'{{apiGroups: ["rbac"], resources: [roles], verbs: {verbs}}}' == found.rule
+    assert failures.refusal("no such thing") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("metadata.managedFields must be nil", K.INVALID),
+        ("failed to delete release: odd", K.NOT_REMOVED),
+        ("resource Job/ns/bye not ready. status: Failed, message: Job Failed. failed: 1/1", K.HOOK_FAILED),
+        ("interrupted: no helm is at work that would end it", K.KILLED),
+    ],
+)
+def test_more_of_helms_words(text: str, kind: K) -> None:
+    """Seen on the real binary."""
+    assert failures.classify(text, "ns") is kind

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from moorage.api import conditions, kinds
-from moorage.helm import farewell, seen, status, steps
+from moorage.helm import failures, farewell, seen, status, steps
 from moorage.runtime import decision, observed
 
 from . import release_states as states
@@ -104,11 +104,11 @@ def test_a_failed_uninstall_is_tried_again_later() -> None:
         digest="d1",
         revision=1,
         tries=1,
-        reason="Forbidden",
+        reason="Quota",
         retry_at=conditions.timestamp(states.NOW + 100),
     )
 
-    assert ("Forbidden", []) == leave(states.settled(status=status.HelmStatus(attempt=attempt)))
+    assert ("Quota", []) == leave(states.settled(status=status.HelmStatus(attempt=attempt)))
 
 
 def test_who_holds_a_leftover_is_named_and_after_a_while_it_is_a_persons_business() -> None:
@@ -132,3 +132,72 @@ def test_a_leftover_that_nothing_holds_is_awaited() -> None:
 
     assert isinstance(verdict, decision.Wait)
     assert live.since == verdict.since
+
+
+def failed(word: str, message: str = "words") -> status.HelmStatus:
+    """An uninstall that failed so, and is tried again some time."""
+    later = conditions.timestamp(states.NOW + 100)
+    attempt = status.Attempt(
+        id="u1", action="uninstall", digest="d1", tries=3, reason=word, message=message, retry_at=later
+    )
+    return status.HelmStatus(attempt=attempt)
+
+
+def test_a_hook_that_fails_blocks_with_the_ways_out() -> None:
+    """A person mends it, passes it by, or leaves everything."""
+    made = decision.decide(states.It(states.settled(status=failed("HookFailed"))), steps=STEPS)
+
+    verdict = made.standing.verdict  # type: ignore[union-attr]
+    assert isinstance(verdict, decision.Blocked)
+    assert failures.FailureKind.HOOK_FAILED is verdict.reason
+    for way in ("moorage.dev/reconcile-at", "moorage.dev/on-delete=NoHooks", "moorage.dev/on-delete=Orphan"):
+        assert way in verdict.fix
+
+
+def test_without_hooks_it_is_uninstalled_at_once() -> None:
+    """The annotation is the change that was waited for."""
+    passed_by = states.settled(status=failed("HookFailed"), policy=seen.Policy(delete_hooks=False))
+
+    assert ("Uninstalling", ["Remember", "Run"]) == leave(passed_by)
+
+
+def test_what_can_not_be_deleted_for_want_of_rights_names_the_rule() -> None:
+    """Nobody waits for a rule that nobody adds."""
+    words = 'pods "p" is forbidden: User "u" cannot delete resource "pods" in API group "" in the namespace "acme"'
+    made = decision.decide(states.It(states.settled(status=failed("Forbidden", words))), steps=STEPS)
+
+    verdict = made.standing.verdict  # type: ignore[union-attr]
+    assert isinstance(verdict, decision.Blocked)
+    assert '{apiGroups: [""], resources: [pods]' in verdict.fix
+    assert "Orphan" in verdict.fix
+
+
+def test_what_time_heals_is_tried_again() -> None:
+    """As an API server that is away."""
+    assert ("NotReachable", []) == leave(states.settled(status=failed("NotReachable")))
+
+
+def test_leftovers_that_may_not_be_looked_at_block_with_the_ways_out() -> None:
+    """It is no wait: rights come from a person."""
+    words = 'roles "r" is forbidden: User "u" cannot get resource "roles" in API group "g" in the namespace "acme"'
+    refused = observed.Failed("Forbidden", words, transient=False)
+    made = decision.decide(states.It(states.settled(record=None, leftovers=refused)), steps=STEPS)
+
+    verdict = made.standing.verdict  # type: ignore[union-attr]
+    assert isinstance(verdict, decision.Blocked)
+    assert 'apiGroups: ["g"], resources: [roles]' in verdict.fix
+    assert "Orphan" in verdict.fix
+
+
+def test_an_uninstall_that_is_given_up_leaves_a_deployed_release() -> None:
+    """Before the claim goes, as nobody would do it afterwards."""
+    orphan = seen.Policy(orphan=True)
+    begun = states.settled(policy=orphan, record=states.record(status="uninstalling"))
+
+    assert ("Orphaning", ["Call", "Call"]) == leave(begun)
+    made = decision.decide(states.It(begun), steps=STEPS)
+    hooks, unlock = states.actions(made.acts[0])
+    assert isinstance(hooks, decision.Call)
+    assert isinstance(unlock, decision.Call)
+    assert ("release.leave_whole", "release.unlock") == (hooks.operation, unlock.operation)
+    assert ("deployed", seen.marker("a1")) == (unlock.args["status"], unlock.args["description"])

@@ -125,3 +125,34 @@ def test_an_inventory_has_a_bound():
     row = '["v1","ConfigMap","ns","a",""]'
     with pytest.raises(manifest.ManifestError, match=f"an inventory of {manifest.MAX_INVENTORY + 1} objects"):
         manifest.load_inventory("[" + ",".join([row] * (manifest.MAX_INVENTORY + 1)) + "]")
+
+
+def test_a_text_is_rewritten_object_by_object() -> None:
+    """What stays keeps its letters; a list is opened; what is taken out leaves nothing."""
+    text = (
+        "---\n# Source: a/one.yaml\nkind: A  # as it is\napiVersion: v1\nmetadata: {name: a}\n"
+        "---\n# Source: a/two.yaml\napiVersion: g/v1beta1\nkind: B\nmetadata: {name: b}\n"
+        "---\napiVersion: v1\nkind: List\nitems:\n- {apiVersion: g/v1beta1, kind: C, metadata: {name: c}}\n"
+    )
+
+    def change(body: manifest.Object) -> manifest.Object | None:
+        return {"A": body, "B": {**body, "apiVersion": "g/v1"}}.get(body["kind"])
+
+    after = manifest.rewrite(text, change)
+
+    assert "kind: A  # as it is" in after
+    assert "# Source: a/two.yaml" in after
+    found = manifest.parse(after).objects
+    assert [("A", "v1"), ("B", "g/v1")] == [(body["kind"], body["apiVersion"]) for body in found]
+    assert text == manifest.rewrite(text, lambda body: body)
+
+
+def test_an_unknown_kind_is_told_with_the_versions_that_are_served() -> None:
+    """And with that there are none."""
+    body = {"apiVersion": "g/v1beta1", "kind": "B", "metadata": {"name": "b"}}
+
+    (known,) = manifest.problems((body,), "ns", lambda *_: None, lambda *_: ("g/v1",))
+    (unknown,) = manifest.problems((body,), "ns", lambda *_: None)
+
+    assert "doesn't serve B in g/v1beta1, but in g/v1" in known.message
+    assert "nor in any other version" in unknown.message

@@ -7,6 +7,7 @@ import copy
 import gzip
 import json
 import os
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -148,3 +149,23 @@ def test_the_latest_is_the_one_with_the_highest_number_and_what_is_no_record_is_
 
     assert "v10" == records.latest([*sound, *strange]).name
     assert None is records.latest(strange)
+
+
+def test_a_record_names_other_versions_and_nothing_else_changes() -> None:
+    """Hooks too; of one whose object is gone nothing is left."""
+    old = "apiVersion: g/v1beta1\nkind: B\nmetadata: {name: b}\n"
+    gone = "apiVersion: gone/v1\nkind: G\nmetadata: {name: g}\n"
+    body = {**BODY, "manifest": f"---\n{old}---\n{gone}", "hooks": [{"name": "h", "manifest": old}, {"manifest": gone}]}
+
+    def change(found: dict[str, Any]) -> dict[str, Any] | None:
+        return {**found, "apiVersion": "g/v1"} if found["kind"] == "B" else None
+
+    data = records.rewritten(pack(body), change)
+
+    assert data is not None
+    after = json.loads(gzip.decompress(base64.b64decode(base64.b64decode(data))))
+    assert '"apiVersion":"g/v1"' in after["manifest"]
+    assert "gone/v1" not in after["manifest"]
+    assert ["h"] == [hook["name"] for hook in after["hooks"]]
+    assert body == {**after, "manifest": body["manifest"], "hooks": body["hooks"]}
+    assert records.rewritten(pack(body), lambda found: found) is None

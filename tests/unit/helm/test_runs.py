@@ -13,6 +13,7 @@ import pytest
 
 from moorage.api import kinds, meta
 from moorage.helm import aside, binary, failures, lookups, runs, seen
+from moorage.kube import client as kube_client
 from moorage.kube import errors
 from moorage.runtime import decision
 
@@ -44,6 +45,8 @@ SAID = "refused: of-the-target, known-before, made-by-the-chart, of-the-chart of
 class Client:
     """Knows these records."""
 
+    user = "u"
+
     def as_(self, _: str) -> Client:
         return self
 
@@ -51,6 +54,9 @@ class Client:
         if name not in RECORDS:
             raise errors.NotFound(name, errors.Status(404, "NotFound"))
         return lookups.SecretView(meta.ObjectMeta(name=name), {"release": RECORDS[name]})
+
+    async def list(self, *_: Any, **__: Any) -> kube_client.Listing[meta.Partial]:
+        return kube_client.Listing([], "1")
 
 
 class Helm:
@@ -67,7 +73,7 @@ def made() -> runs.Runs:
     before = release_states.record(revision=4)
     loaded = lookups.Loaded(before, {}, {"known-before": "values: p"})
     job = runs.Job(TARGET, seen.Policy(), kinds.SECRET.ref("acme", "x"), {}, cast("Any", "chart"), loaded)
-    world = cast("Any", SimpleNamespace(client=Client(), gate=None))
+    world = cast("Any", SimpleNamespace(client=Client(), gate=SimpleNamespace(timeout=None)))
     return runs.Runs(world, cast("Any", None), cast("Any", Helm()), lambda _: job, lambda _: "", aside.Aside())
 
 
@@ -78,11 +84,11 @@ WAYS: dict[str, tuple[Do, str]] = {
         "refused: of-the-target, (values: p), (Secret db: password), (chart: smtp.token) of web",
     ),
     "rollback": (
-        lambda r: r.rollback(None, {"to": 2}),
+        lambda r: r.rollback(None, {"attempt": "a", "to": 2}),
         "refused: (values: password), (values: p), (Secret db: password), (chart: smtp.token) of web",
     ),
     "uninstall": (
-        lambda r: r.uninstall(None, {}),
+        lambda r: r.uninstall(None, {"attempt": "a"}),
         "refused: of-the-target, (values: p), (Secret db: password), (chart: smtp.token) of web",
     ),
 }

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from moorage.api import conditions, meta
-from moorage.helm import facts, manifest, reasons, seen, status, steps
+from moorage.helm import claim, facts, failures, leftovers, manifest, reasons, seen, status, steps
 from moorage.helm.reasons import Reason
 from moorage.runtime import decision, observed, tasks
 
@@ -430,7 +430,8 @@ def test_what_can_not_be_seen_is_said(fact: str) -> None:
 
 
 def test_a_chart_that_reaches_outside_is_refused_before_helm_runs() -> None:
-    render = seen.RenderSeen("d2", (), ("ClusterRole x is cluster-scoped",))
+    problem = manifest.Problem(manifest.ProblemKind.CLUSTER_SCOPED, "ClusterRole x", "it is of the whole cluster")
+    render = seen.RenderSeen("d2", (), (problem,))
 
     release = states.settled(render=render)
 
@@ -580,3 +581,147 @@ def test_a_record_that_names_objects_of_other_places_is_not_worked_with() -> Non
     assert "ConfigMap other/planted, outside namespace acme" in standing.verdict.message
     assert "Secret sh.helm.release.v1.collector-main.v1" in standing.verdict.fix
     assert [] == kinds_of(release)
+
+
+# --- by what a failure can pass
+
+
+def noted(word: str, tries: int = 1, action: str = "upgrade") -> dict[str, object]:
+    """What is written down of a run that failed so, in its try of that number."""
+    attempt = msgspec.structs.replace(states.ATTEMPT, tries=tries, action=action)
+    made = decide(
+        states.nothing(task=ended(word), status=status.HelmStatus(attempt=attempt, good=status.Good(1, "d0")))
+    )
+    remember = states.actions(made.acts[0])[0]
+    assert isinstance(remember, decision.Remember)
+    return remember.fields
+
+
+@pytest.mark.parametrize(
+    ("word", "tries"),
+    [("Invalid", 1), ("ReachesOutside", 1), ("Forbidden", 3), ("UnknownKind", 3), ("Other", 10), ("TimedOut", 10)],
+)
+def test_what_time_does_not_heal_is_given_up_after_some_tries(word: str, tries: int) -> None:
+    """What only a person can mend is not tried for ever, a failed revision each."""
+    assert "failed" in noted(word, tries)
+    assert "" == noted(word, tries)["attempt"].retry_at  # type: ignore[attr-defined]
+    if tries > 1:
+        assert "failed" not in noted(word, tries - 1)
+
+
+@pytest.mark.parametrize("word", ["Quota", "NotReachable", "Conflict", "Killed", "Moved"])
+def test_what_time_heals_is_tried_for_ever(word: str) -> None:
+    """Also a word that no failure of helm has."""
+    assert "failed" not in noted(word, 100)
+    assert noted(word, 100)["attempt"].retry_at  # type: ignore[attr-defined]
+
+
+def test_a_rollback_that_can_not_be_is_not_tried_for_ever() -> None:
+    """As when the good revision names a version that is no longer served: the way back is closed, and it is told."""
+    fields = noted("UnknownKind", 3, "rollback")
+
+    assert status.Good() == fields["good"]
+    failed = status.FailedDigest("d1", "Invalid", "no")
+    told = status.HelmStatus(attempt=fields["attempt"], failed=failed)  # type: ignore[arg-type]
+    blocked = states.settled(record=states.record(status="failed", attempt="x"), status=told)
+    assert ("failed_digest_is_left_alone", "UpgradeFailed") == stand(blocked)
+    assert "going back failed too: UnknownKind" in decide(blocked).standing.verdict.message  # type: ignore[union-attr]
+
+
+def test_lasting_want_of_rights_is_told_by_its_own_reason_and_rule() -> None:
+    """An administrator reads which rule is missing."""
+    words = 'roles is forbidden: User "u" cannot patch resource "roles" in API group "g" in the namespace "acme"'
+    told = status.HelmStatus(failed=status.FailedDigest("d1", "Forbidden", words))
+
+    verdict = decide(states.nothing(status=told)).standing.verdict  # type: ignore[union-attr]
+
+    assert isinstance(verdict, decision.Blocked)
+    assert failures.FailureKind.FORBIDDEN is verdict.reason
+    assert '{apiGroups: ["g"], resources: [roles], verbs: [' in verdict.fix
+    assert "extraTenantRules" in verdict.fix
+
+
+def test_helm_is_not_begun_without_the_rights_that_it_needs() -> None:
+    """Nothing is written ahead either, so that nothing keeps a deletion."""
+    release = states.nothing(missing_rules=observed.Fresh(("{resources: [roles]}",)))
+
+    assert ("rights_suffice", "Forbidden") == stand(release)
+    assert [] == kinds_of(release)
+    unknown = states.nothing(missing_rules=observed.not_yet("rights"))
+    assert decide(unknown).standing.verdict.unseen  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        (manifest.ProblemKind.UNKNOWN_KIND, "UnknownKind"),
+        (manifest.ProblemKind.DUPLICATE, "ChartInvalid"),
+        (manifest.ProblemKind.NAMELESS, "ChartInvalid"),
+        (manifest.ProblemKind.OTHER_NAMESPACE, "ReachesOutside"),
+    ],
+)
+def test_each_fault_of_a_render_has_its_own_reason(kind: manifest.ProblemKind, reason: str) -> None:
+    """Only what is outside reaches outside."""
+    render = seen.RenderSeen("d2", (), (manifest.Problem(kind, "it", "it is so"),))
+
+    assert ("chart_renders", reason) == stand(states.settled(render=render))
+
+
+# --- an install that failed is an install again
+
+
+def run_of(release: seen.ReleaseSeen) -> decision.Run:
+    """The run that is begun."""
+    return next(a for act in decide(release).acts for a in act.actions if isinstance(a, decision.Run))
+
+
+def test_until_a_revision_was_deployed_it_is_an_install() -> None:
+    """Install hooks run, and the revisions are counted on."""
+    broken = states.record(status="failed", attempt="x", revision=3, installed=False)
+    never = states.settled(record=broken, status=status.HelmStatus())
+    once = states.settled(record=msgspec.structs.replace(broken, installed=True), status=status.HelmStatus())
+
+    assert ("release_is_current", "Installing") == stand(never)
+    assert "release.install" == run_of(never).task
+    assert 4 == states.actions(decide(never).acts[0])[0].fields["attempt"].revision  # type: ignore[attr-defined]
+    assert "release.upgrade" == run_of(once).task
+    assert "release.install" == run_of(states.nothing()).task
+
+
+def test_values_that_were_good_are_restored_and_not_rendered_anew() -> None:
+    """What a template would find by now, as by lookup, plays no part."""
+    failed = states.record(status="failed", revision=2, digest="d2", attempt="x")
+    told = status.HelmStatus(good=status.Good(1, "d1"), failed=status.FailedDigest("d2", "Invalid", "no"))
+    release = states.settled(record=failed, status=told)
+
+    assert ("release_is_current", "RollingBack") == stand(release)
+    assert ("release.rollback", 1) == (run_of(release).task, run_of(release).args["to"])
+    remember = states.actions(decide(release).acts[0])[0]
+    assert 1 == remember.fields["failed"].rolled_back_to  # type: ignore[attr-defined]
+
+
+def test_a_hook_at_work_is_named_with_its_trouble() -> None:
+    """For as long as it may take, which its owner says."""
+    hook = seen.HookSeen(meta.ObjectRef("batch/v1", "Job", "acme", "seed"), "pod seed-x: no image")
+    running = tasks.Running("release.install", states.NOW)
+    release = states.nothing(task=running, hooks=(hook,), policy=seen.Policy(hook_timeout=1000.0))
+
+    verdict = decide(release).standing.verdict  # type: ignore[union-attr]
+
+    assert isinstance(verdict, decision.Wait)
+    assert "helm is at work: install; hook Job seed: pod seed-x: no image" == verdict.message
+    assert verdict.within > 2000
+
+
+# --- one object under several versions
+
+
+def test_an_object_is_the_same_under_each_version() -> None:
+    """It is no surplus when the chart names it by another one, and it is in the inventory once."""
+    old, new = (meta.ObjectRef(f"autoscaling/{v}", "HorizontalPodAutoscaler", "acme", "h") for v in ("v1", "v2"))
+    held = states.claim(inventory=(manifest.InventoryItem(old),))
+    record = states.record(inventory=(manifest.InventoryItem(new),))
+
+    assert () == leftovers.surplus(held, record)
+    both = claim.union(held.inventory, record.inventory)
+    assert (manifest.InventoryItem(new),) == both

@@ -31,6 +31,7 @@ class TenantSeen(msgspec.Struct, frozen=True):
     uid: str
     terminating: bool
     admits: tuple[str, ...]
+    ending: str = ""  # what the namespace says of its own end
 
 
 class Seen(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,7 +89,7 @@ def tenant_admits(seen: Seen) -> Verdict:
         )
         return Act(Reason.CREATING_NAMESPACE, f"namespace {name} is created", (create,))
     if tenant.terminating:
-        return Wait(Reason.NAMESPACE_ENDING, f"namespace {name} is being deleted", on="namespace", within=10 * MINUTE)
+        return _ending(name, tenant)
     if seen.meta.namespace not in tenant.admits:
         return Blocked(
             Reason.NOT_ADMITTED,
@@ -96,6 +97,12 @@ def tenant_admits(seen: Seen) -> Verdict:
             f"an administrator of {name} may add {seen.meta.namespace} to its annotation {build.ADMITS}",
         )
     return DONE
+
+
+def _ending(name: str, tenant: TenantSeen) -> Verdict:
+    """It is waited for with the namespace's own words, as it may wait for something itself."""
+    said = f": {tenant.ending}" if tenant.ending else ""
+    return Wait(Reason.NAMESPACE_ENDING, f"namespace {name} is being deleted{said}", on="namespace", within=10 * MINUTE)
 
 
 def rights_are_bound(seen: Seen) -> Verdict:
@@ -121,7 +128,7 @@ def tenant_is_there(seen: Seen) -> Verdict:
         action = decision.EditFinalizer(why=f"all in namespace {name} ends with it", present=False, require=(ending,))
         return Act(Reason.LEAVING, f"namespace {name} is being deleted with all that is in it", (action,))
     if tenant.terminating:
-        return Wait(Reason.NAMESPACE_ENDING, f"namespace {name} is being deleted", on="namespace", within=10 * MINUTE)
+        return _ending(name, tenant)
     return DONE
 
 
@@ -152,8 +159,7 @@ def rights_are_bound_to_leave(seen: Seen) -> Verdict:
 
 def orphaning_is_honoured(seen: Seen) -> Verdict:
     """As for every release; the last Collector of a tenant also gives the operator's rights back."""
-    verdict = helm_farewell.orphaning_is_honoured(seen)
-    return _with_rights_returned(seen, verdict)
+    return _with_rights_returned(seen, helm_farewell.orphaning_is_honoured(seen))
 
 
 def owner_may_go(seen: Seen) -> Verdict:
@@ -164,10 +170,7 @@ def owner_may_go(seen: Seen) -> Verdict:
 
 def claim_is_known(seen: Seen) -> Verdict:
     """As for every release; rights that an interrupted farewell bound again are given back too."""
-    verdict = helm_farewell.claim_is_known(seen)
-    if isinstance(verdict, Act) and any(isinstance(a, decision.EditFinalizer) for a in verdict.actions):
-        return _with_rights_returned(seen, verdict)
-    return verdict
+    return _with_rights_returned(seen, helm_farewell.claim_is_known(seen))
 
 
 def _with_rights_returned(seen: Seen, verdict: Verdict) -> Verdict:
@@ -176,7 +179,7 @@ def _with_rights_returned(seen: Seen, verdict: Verdict) -> Verdict:
     What must be read in the namespace beforehand is read before that, as nothing can be read there afterwards.
     """
     binding = observed.value_of(seen.binding)
-    if not isinstance(verdict, Act) or binding is None:
+    if not isinstance(verdict, Act) or not isinstance(verdict.actions[-1], decision.EditFinalizer) or binding is None:
         return verdict
     *first, last = verdict.actions
     if seen.neighbours:
@@ -204,12 +207,13 @@ STEPS: tuple[Callable[[Seen], Verdict], ...] = (
 
 FAREWELL: tuple[Callable[[Seen], Verdict], ...] = (
     tenant_is_there,
+    helm_steps.no_helm_runs,
     orphaning_is_honoured,
     never_admitted_may_go,
     rights_are_bound_to_leave,
     claim_is_known,
-    helm_steps.no_helm_runs,
     helm_steps.last_run_is_noted,
+    helm_steps.retry_is_heard,
     helm_steps.record_stays_inside,
     helm_farewell.release_is_uninstalled,
     helm_farewell.leftovers_are_gone,

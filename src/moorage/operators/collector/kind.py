@@ -26,10 +26,25 @@ from . import build, config, configurations, control, places, types
 ADOPT = "moorage.dev/adopt"
 
 
+class NamespaceCondition(msgspec.Struct, frozen=True):
+    """What keeps a namespace from ending."""
+
+    type: str = ""
+    status: str = ""
+    message: str = ""
+
+
+class NamespaceStatus(msgspec.Struct, frozen=True):
+    """What a namespace tells of its own end."""
+
+    conditions: tuple[NamespaceCondition, ...] = ()
+
+
 class Namespace(msgspec.Struct, frozen=True):
     """A namespace, as far as tenants need it."""
 
     metadata: meta.ObjectMeta
+    status: NamespaceStatus = NamespaceStatus()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -160,8 +175,10 @@ class CollectorKind(kind.Kind[types.Collector, control.Seen]):
                 rollback=spec.policy.on_failure == "Rollback",
                 ready_timeout=spec.policy.ready_timeout_seconds,
                 history_limit=spec.policy.history_limit,
+                hook_timeout=spec.policy.hook_timeout_seconds,
                 adopt=annotations.get(ADOPT) == "true",
                 orphan=annotations.get(api_status.ON_DELETE) == "Orphan",
+                delete_hooks=annotations.get(api_status.ON_DELETE) != "NoHooks",
             ),
             wanted=helm_seen.Wanted(spec.collector.name, spec.collector.version, self._places.name(spec.cluster)),
             status=obj.status,
@@ -183,7 +200,10 @@ class CollectorKind(kind.Kind[types.Collector, control.Seen]):
         if found is None:
             return observed.Fresh(None)
         admits = build.admitted(found.metadata.annotations.get(build.ADMITS, ""))
-        return observed.Fresh(control.TenantSeen(found.metadata.uid, found.metadata.deleting, admits))
+        said = [each.message for each in found.status.conditions if each.status == "True" and each.message]
+        return observed.Fresh(
+            control.TenantSeen(found.metadata.uid, found.metadata.deleting, admits, "; ".join(said[:3]))
+        )
 
     # --- news ------------------------------------------------------------------------------------
 

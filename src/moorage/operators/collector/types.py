@@ -78,6 +78,14 @@ class Policy(msgspec.Struct, frozen=True, rename="camel"):
         int,
         msgspec.Meta(ge=10, le=86_400, description="How long an upgrade may take to become ready, in seconds."),
     ] = 300
+    hook_timeout_seconds: Annotated[
+        int,
+        msgspec.Meta(
+            ge=10,
+            le=3600,
+            description="How long each hook of the chart may take, in seconds: what `helm --timeout` is.",
+        ),
+    ] = 300
     history_limit: Annotated[int, msgspec.Meta(ge=2, le=100, description="Revisions of the release that are kept.")] = (
         10
     )

@@ -1,0 +1,277 @@
+"""moorage in this process with the real helm, charts that tests write, and a user who has Collectors of them."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import os
+import shutil
+import uuid
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import yaml
+
+from moorage import operators
+from moorage.api import conditions, kinds, meta
+from moorage.helm import binary
+from moorage.kube import client as kube_client
+from moorage.kube import errors
+from moorage.operators import system
+from moorage.operators.collector import types
+from moorage.runtime import kind
+from tests.api.faults import waiting
+from tests.api.runtime import operate
+
+SERVICE_ACCOUNT = meta.Resource("", "v1", "ServiceAccount", "serviceaccounts")
+JOB = meta.Resource("batch", "v1", "Job", "jobs")
+CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: main}\ndata: {v: {{ .Values.v | quote }}}\n"
+PATIENCE = 30.0
+ACCOUNTS = "test-moorage-accounts"
+
+
+class Operator(operate.Operator):
+    """moorage with its Collectors in one namespace and its charts in a folder."""
+
+    def make(self, namespace: str, **more: Any) -> list[kind.Kind[Any, Any]]:
+        """See `operate.Operator`."""
+        chosen = operators.SYSTEMS["collector"]
+        section = {
+            "charts": {"default": {"folder": str(more["folder"] / "charts")}},
+            "accounts": ACCOUNTS,
+            "tenantClusterRole": "test-moorage-collector-tenant",
+            "namespaces": [namespace],
+        }
+        access = binary.KubeAccess(kubeconfig=more["cluster"])
+        around = system.Environment(namespace, more["folder"] / "scratch", Path(more["helm"]), access, grace=1.0)
+        return list(chosen.kinds(msgspec.convert(section, chosen.config), around))
+
+
+class Bench:
+    """What a user, a tenant and the cluster's controllers do."""
+
+    def __init__(self, client: kube_client.Client, home: str, tenant: str, folder: Path) -> None:
+        self.client, self.home, self.tenant, self._charts = client, home, tenant, folder / "charts"
+        self._charts.mkdir()
+
+    def chart(self, *templates: str, name: str = "odd", version: str = "1.0.0") -> None:
+        """A chart of these templates."""
+        folder = self._charts / f"{name}-{version}"
+        (folder / "templates").mkdir(parents=True)
+        (folder / "Chart.yaml").write_text(yaml.safe_dump({"apiVersion": "v2", "name": name, "version": version}))
+        for number, text in enumerate(templates):
+            (folder / "templates" / f"{number}.yaml").write_text(text)
+        shutil.make_archive(str(self._charts / f"{name}-{version}"), "gztar", self._charts, folder.name)
+        (self._charts / f"{name}-{version}.tar.gz").rename(self._charts / f"{name}-{version}.tgz")
+        shutil.rmtree(folder)
+
+    async def apply(
+        self,
+        values: Mapping[str, Any],
+        *,
+        version: str = "1.0.0",
+        notes: Mapping[str, str] | None = None,
+        **policy: Any,
+    ) -> None:
+        """The Collector as its user has it."""
+        spec = {
+            "collector": {
+                "name": "odd",
+                "version": version,
+                "configuration": base64.b64encode(yaml.safe_dump(dict(values)).encode()).decode(),
+            },
+            "tenant": {"reference": self.tenant, "instance": "it"},
+            "policy": policy,
+        }
+        metadata = {"name": "one", "annotations": dict(notes or {})}
+        body = {"apiVersion": types.COLLECTOR.api_version, "kind": "Collector", "metadata": metadata, "spec": spec}
+        await self.client.apply(types.COLLECTOR, self.home, "one", body, field_manager="user")
+
+    async def annotate(self, **notes: str) -> None:
+        """Annotations of moorage.dev; underscores are dashes."""
+        named = {f"moorage.dev/{key.replace('_', '-')}": value for key, value in notes.items()}
+        await self.client.patch_merge(
+            types.COLLECTOR, self.home, "one", {"metadata": {"annotations": named}}, field_manager="user"
+        )
+
+    async def collector(self) -> types.Collector:
+        """It as it is."""
+        return await self.client.get(types.COLLECTOR, self.home, "one", as_=types.Collector)
+
+    async def until(self, reason: str, type_: str = "Ready") -> str:
+        """The message with which the condition has that reason, for the spec as it is."""
+        told = "nobody has looked at it"
+
+        async def so() -> str | None:
+            nonlocal told
+            found = await self.collector()
+            condition = conditions.find(found.status.conditions, type_)
+            if condition is None or found.status.observed_generation != found.metadata.generation:
+                return None
+            told = f"{condition.reason}: {condition.message}"
+            return condition.message or " " if condition.reason == reason else None
+
+        try:
+            return str(await waiting.until(so, within=PATIENCE))
+        except TimeoutError:
+            raise AssertionError(f"not {reason}, but {told}") from None
+
+    async def delete(self) -> None:
+        """Ask for its end."""
+        await self.client.delete(types.COLLECTOR, self.home, "one", propagation="Background")
+
+    async def gone(self) -> None:
+        """Return when it has left."""
+        told = ""
+
+        async def so() -> bool:
+            nonlocal told
+            try:
+                found = await self.collector()
+            except errors.NotFound:
+                return True
+            told = "; ".join(f"{c.reason}: {c.message}" for c in found.status.conditions if c.type == "Ready")
+            return False
+
+        try:
+            await waiting.until(so, within=PATIENCE)
+        except TimeoutError:
+            raise AssertionError(f"not gone: {told}") from None
+
+    async def job(self, name: str, how: str = "Complete") -> None:
+        """A Job of the tenant ends, as soon as it is there: Complete or Failed."""
+
+        async def there() -> meta.Partial | None:
+            try:
+                return await self.client.get(JOB, self.tenant, name, as_=meta.Partial)
+            except errors.NotFound:
+                return None
+
+        found = await waiting.until(there, within=PATIENCE)
+        assert found is not None
+        now = found.metadata.creation_timestamp
+        before = "SuccessCriteriaMet" if how == "Complete" else "FailureTarget"
+        said = {"status": "True", "reason": "AsTold", "message": "as the test has it", "lastTransitionTime": now}
+        status: dict[str, Any] = {
+            "startTime": now,
+            "conditions": [{"type": before, **said}, {"type": how, **said}],
+            **({"completionTime": now, "succeeded": 1} if how == "Complete" else {"failed": 1}),
+        }
+        await self.client.patch_merge(
+            JOB,
+            self.tenant,
+            name,
+            {"metadata": {"uid": found.metadata.uid}, "status": status},
+            field_manager="controller",
+            subresource="status",
+        )
+
+    async def pod_that_can_not_pull(self, job: str) -> None:
+        """What the Job's controller and the kubelet make of an image that is nowhere, once the Job is there."""
+        await waiting.until(lambda: self.find(JOB, job), within=PATIENCE)
+        container = {"name": "c", "image": "i1"}
+        labels = {"batch.kubernetes.io/job-name": job}
+        body = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": f"{job}-x", "labels": labels},
+            "spec": {"restartPolicy": "Never", "containers": [container], "automountServiceAccountToken": False},
+        }
+        await self.service_account()
+        await self.client.create(kinds.POD, self.tenant, body, field_manager="test")
+        waits = {"reason": "ImagePullBackOff", "message": "it is nowhere"}
+        state = {**container, "imageID": "", "ready": False, "restartCount": 0, "state": {"waiting": waits}}
+        status = {"phase": "Pending", "containerStatuses": [state]}
+        await self.client.patch_merge(
+            kinds.POD, self.tenant, f"{job}-x", {"status": status}, field_manager="test", subresource="status"
+        )
+
+    async def service_account(self) -> None:
+        """What the controller manager makes in each namespace, where one runs."""
+        account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}}
+        with contextlib.suppress(errors.AlreadyExists):
+            await self.client.create(SERVICE_ACCOUNT, self.tenant, account, field_manager="test")
+
+    async def allow(self, *rules: Mapping[str, Any]) -> None:
+        """What extraTenantRules would give the tenant's account."""
+        group = "rbac.authorization.k8s.io"
+        role = {"apiVersion": f"{group}/v1", "kind": "Role", "metadata": {"name": "more"}, "rules": list(rules)}
+        await self.client.create(meta.Resource(group, "v1", "Role", "roles"), self.tenant, role, field_manager="test")
+        user = {"kind": "User", "apiGroup": group, "name": f"system:serviceaccount:{ACCOUNTS}:collector.{self.tenant}"}
+        binding = {
+            "apiVersion": f"{group}/v1",
+            "kind": "RoleBinding",
+            "metadata": {"name": "more"},
+            "roleRef": {"apiGroup": group, "kind": "Role", "name": "more"},
+            "subjects": [user],
+        }
+        await self.client.create(kinds.ROLE_BINDING, self.tenant, binding, field_manager="test")
+
+    async def withdraw(self) -> None:
+        """What `allow` gave is taken away, and known to be."""
+        await self.client.delete(kinds.ROLE_BINDING, self.tenant, "more", propagation="Background")
+        account = self.client.as_(f"system:serviceaccount:{ACCOUNTS}:collector.{self.tenant}")
+
+        async def so() -> bool:
+            try:
+                await account.delete(kinds.POD, self.tenant, "none", propagation="Background")
+            except errors.Forbidden:
+                return True
+            return False
+
+        await waiting.until(so, within=PATIENCE)
+
+    async def find(self, resource: meta.Resource, name: str) -> meta.ObjectMeta | None:
+        """An object of the tenant, if it is there."""
+        try:
+            return (await self.client.get(resource, self.tenant, name, as_=meta.Partial)).metadata
+        except errors.NotFound:
+            return None
+
+    async def made_anew(self, resource: meta.Resource, name: str, uid: str) -> None:
+        """Return when another incarnation of the object is there."""
+
+        async def so() -> bool:
+            found = await self.find(resource, name)
+            return found is not None and found.uid != uid
+
+        await waiting.until(so, within=PATIENCE)
+
+    async def records(self) -> dict[str, str]:
+        """Revision -> status, as helm's records say."""
+        found = await self.client.list(kinds.SECRET, self.tenant, labels="owner=helm", as_=meta.Partial)
+        return {each.metadata.labels["version"]: each.metadata.labels["status"] for each in found.items}
+
+
+@pytest.fixture
+async def bench(client: kube_client.Client, cluster: str, tmp_path: Path) -> AsyncIterator[Bench]:
+    """An operator over a namespace of Collectors, and a tenant's namespace that admits them."""
+    folders = os.pathsep.join([os.environ.get("TESTBED_BIN", ""), os.environ["PATH"]])
+    helm = os.environ.get("MOORAGE_TEST_HELM") or shutil.which("helm", path=folders)
+    if helm is None:
+        pytest.skip("no helm binary: set MOORAGE_TEST_HELM or bring the testbed up")
+    for body in operators.SYSTEMS["collector"].definitions():
+        name = str(body["metadata"]["name"])  # type: ignore[index]
+        await client.apply(kinds.CRD, "", name, body, field_manager="test", force=True)
+    tag = uuid.uuid4().hex[:8]
+    home, tenant = f"home-{tag}", f"tenant-{tag}"
+    for name, admits in ((home, ""), (tenant, home)):
+        notes = {"moorage.dev/collectors-from": admits}
+        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "annotations": notes}}
+        await client.create(kinds.NAMESPACE, "", namespace, field_manager="test")
+    it = Bench(client, home, tenant, tmp_path)
+    (tmp_path / "scratch").mkdir()
+    given: dict[str, Any] = {"folder": tmp_path, "cluster": cluster, "helm": helm}
+    operator = Operator(client, home, pace=operate.QUICK, **given)
+    try:
+        yield it
+    finally:
+        await operator.stop()
+    for left in (await client.list(types.COLLECTOR, home, as_=meta.Partial)).items:
+        free = {"metadata": {"finalizers": None}}
+        await client.patch_merge(types.COLLECTOR, home, left.metadata.name, free, field_manager="test")
+    for name in (home, tenant):
+        await client.delete(kinds.NAMESPACE, "", name, propagation="Background")
