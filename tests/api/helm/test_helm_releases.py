@@ -176,10 +176,10 @@ async def test_what_is_another_s_can_be_taken_over(api, helm, namespace, make_ch
 
 
 async def test_immutable_fields(helm, namespace, make_chart):
-    chart = make_chart({"templates/d.yaml": DEPLOYMENT})
-    await helm.upgrade_install("r", namespace, chart, {"app": "a"})
+    chart = make_chart({"templates/d.yaml": DEPLOYMENT.replace(".app", ".token")})
+    await helm.upgrade_install("r", namespace, chart, {"token": "a"})
     with pytest.raises(binary.HelmFailed) as caught:
-        await helm.upgrade_install("r", namespace, chart, {"app": "b-secret-name"})
+        await helm.upgrade_install("r", namespace, chart, {"token": "b-secret-name"})
     assert caught.value.kind is K.IMMUTABLE
     assert "b-secret-name" not in str(caught.value)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import types
 from collections.abc import AsyncIterator
@@ -92,12 +93,13 @@ class Stage:
         return (await self.api.get(self.path))["metadata"]["resourceVersion"]
 
     async def replicas_since(self, version: str) -> list[int]:
-        """The wanted replicas after each write of the Deployment since then."""
+        """The wanted replicas since then, each change of them; controllers write the Deployment too."""
         query = {"watch": "1", "resourceVersion": version, "timeoutSeconds": "1"}
         where = f"{self.api.server}/apis/apps/v1/namespaces/{self.namespace}/deployments"
         async with self.api._session.get(where, params=query) as answer:
             text = await answer.text()
-        return [json.loads(line)["object"]["spec"]["replicas"] for line in text.splitlines()]
+        wanted = [json.loads(line)["object"]["spec"]["replicas"] for line in text.splitlines()]
+        return [number for number, _ in itertools.groupby(wanted)]
 
     async def drift(self) -> tuple[str, ...]:
         live = await self.api.get(self.path)
