@@ -178,7 +178,12 @@ class Bench:
             "apiVersion": "v1",
             "kind": "Pod",
             "metadata": {"name": f"{job}-x", "labels": labels},
-            "spec": {"restartPolicy": "Never", "containers": [container], "automountServiceAccountToken": False},
+            "spec": {
+                "restartPolicy": "Never",
+                "containers": [container],
+                "automountServiceAccountToken": False,
+                "schedulerName": "nobody",  # so that its status is the test's alone
+            },
         }
         await self.service_account()
         await self.client.create(kinds.POD, self.tenant, body, field_manager="test")

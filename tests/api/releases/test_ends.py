@@ -11,12 +11,12 @@ from .conftest import CONFIG, JOB, Bench
 
 
 def hook(name: str, events: str, policy: str = "") -> str:
-    """A Job that is a hook; the test says how it ends."""
+    """A Job that is a hook; the test says how it ends, and no controller of the cluster."""
     notes = {"helm.sh/hook": events} | ({"helm.sh/hook-delete-policy": policy} if policy else {})
     return (
         "apiVersion: batch/v1\nkind: Job\n"
         f"metadata: {{name: {name}, annotations: {notes}}}\n"
-        "spec:\n  template: {spec: {restartPolicy: Never, containers: [{name: c, image: 'i{{ .Values.v }}'}]}}\n"
+        "spec:\n  managedBy: example.com/test\n  template: {spec: {restartPolicy: Never, containers: [{name: c, image: 'i{{ .Values.v }}'}]}}\n"
     )
 
 
