@@ -250,7 +250,7 @@ class Controller(Generic[kind.O, kind.S]):
         marked = obj.metadata.annotations.get(OPERATOR, "")
         other = "" if marked == others.mine else others.whose(key, obj, self.kind.placement)
         if other and not others.is_gone(other, key):
-            if others.leave(key, other, self.kind.placement(obj)):
+            if others.leave(key, other, obj, self.kind.placement):
                 self._drop(key)
                 self._note((telling.of_other(self.kind.resource.ref(*obj.metadata.key, obj.metadata.uid), other),))
                 log.warning("left to another installation", kind=key[0], namespace=key[1], name=key[2], operator=other)

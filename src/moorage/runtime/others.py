@@ -2,8 +2,9 @@
 
 Who sets its finalizer on an object writes its name beside it, in the same write, so that of several one is first. An
 object that bears another's name is left alone: nothing is written to it but an Event, once. So is one that nobody has
-taken yet, in a place where others are at work already: they share what is there. An installation that is gone for good
-leaves its objects to whoever sees them.
+taken yet, in a place where others are at work already for objects of the same namespace: they share what is there. Who
+writes objects in another namespace says nothing by them of this one's. An installation that is gone for good leaves its
+objects to whoever sees them.
 
 Whether another is at work its Lease tells, which is looked at now and then while there are objects of it. It alone
 judges that; it writes nothing. What can go wrong: the Lease may not be read, then the other counts as being at work,
@@ -79,7 +80,7 @@ class Others:
         self._client, self._clock = client, clock
         self._leases = source.Source[str, Other]("operator", self.look, enqueue, every=LOOK_EVERY)
         self._seen: dict[str, _Seen] = {}
-        self._left: dict[Hashable, tuple[str, str]] = {}  # key -> (who has it, its placement)
+        self._left: dict[Hashable, tuple[str, tuple[str, str]]] = {}  # key -> who has it, its namespace and placement
 
     def __len__(self) -> int:
         """How many objects are left to others."""
@@ -89,14 +90,14 @@ class Others:
         """The other installation whose business the object is; empty when it is ours, or anybody's."""
         marked = obj.metadata.annotations.get(OPERATOR, "")
         if not marked and self._left:
-            place = placement(obj)
+            place = (obj.metadata.namespace, placement(obj))
             marked = next((who for left, (who, at) in self._left.items() if at == place and left != key), "")
         return marked if marked != self.mine and self.mine else ""
 
-    def leave(self, key: Hashable, other: str, placement: str) -> bool:
+    def leave(self, key: Hashable, other: str, obj: O, placement: Callable[[O], str]) -> bool:
         """Leave the object to the other, whose coming and going brings it back; whether that is new."""
-        new = self._left.get(key, ("", ""))[0] != other
-        self._left[key] = other, placement
+        new = key not in self._left or self._left[key][0] != other
+        self._left[key] = other, (obj.metadata.namespace, placement(obj))
         self._leases.follow(other, key)
         return new
 

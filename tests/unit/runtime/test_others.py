@@ -190,6 +190,23 @@ async def test_what_nobody_has_taken_yet_is_theirs_where_they_are_at_work(
     assert [MINE] * 3 == [mark(api, name) for name in ("one", "two", "three")]
 
 
+async def test_what_somebody_marks_in_another_namespace_says_nothing_of_this_one(
+    api: FakeApi, bench: gadgets.Bench, clock: Clock
+) -> None:
+    """Else who may write objects in one namespace could have those of another left alone."""
+    await theirs(api, clock)
+    marked = {"metadata": {"annotations": {others.OPERATOR: THEIRS}}, "spec": {"lane": "tenant"}}
+    await api.put("gadgets", "one", marked, namespace="elsewhere")
+    await until(lambda: len(bench.keys))
+    await bench.turn()
+    await api.put("gadgets", "two", {"spec": {"lane": "tenant"}})
+    await until(lambda: len(bench.keys))
+    await bench.turn()
+
+    assert MINE == mark(api, "two")
+    assert 1 == len(bench.world.others)
+
+
 async def test_of_what_nobody_can_read_the_one_tells_whose_it_is(api: FakeApi, bench: gadgets.Bench) -> None:
     await api.put("gadgets", "one", {"metadata": {"annotations": {others.OPERATOR: THEIRS}}, "spec": {"size": "many"}})
     await until(lambda: bench.kinds[0].caches[0].unreadable)
