@@ -14,14 +14,15 @@ LAMP = "lamps.tests.moorage.dev"
 
 
 def test_without_its_helm_binary_moorage_says_so(collector: Make, moorage: tools.Cluster, tmp_path: Path) -> None:
-    """It is the operator's trouble, not the user's, and passes with it; what runs is still looked after."""
+    """It is its administrator's to mend, and passes with it; what runs is still looked after."""
     running = collector(trouble.pod(), chart="tricky", cluster="registry")
     running.wait_ready()
     missing = "can't be run: No such file or directory"
     with outside.instead(moorage, tmp_path, charts=tools.ROOT / "charts", helm="/nonexistent/helm"):
         one = collector({"replicas": 0})
         assert f"/nonexistent/helm {missing}" in one.wait_reason("BinaryMissing")
-        assert one.condition("Stalled")["status"] == "False"
+        assert one.condition("Stalled")["status"] == "True"
+        assert "moorage's administrator" in one.object()["status"]["progress"]["next"]
         another = collector({}, chart="tricky", cluster="registry")
         message = another.wait_reason("ChartUnreachable")
         assert f"/nonexistent/helm {missing}" in message

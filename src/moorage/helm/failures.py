@@ -227,7 +227,7 @@ class FailureKind(decision.Reason):
     )
     BINARY_MISSING = (
         "BinaryMissing",
-        Cure.INPUT,
+        Cure.CLUSTER,
         "The operator's image has no helm.",
         "moorage's administrator must use the published image, or name the binary by `moorage run --helm`",
         WARNS,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-from moorage.api import meta
+from moorage.api import kinds, meta
 from moorage.kube import client as kube_client
 
 ACCEPT = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
@@ -37,13 +37,20 @@ async def served(client: kube_client.Client) -> list[meta.Resource]:
 
 
 async def scene(client: kube_client.Client, is_meant: Callable[[str, str], bool]) -> Scene:
-    """All objects, in all namespaces and of the cluster, of which `is_meant(kind, namespace)` holds."""
+    """All objects, in all namespaces and of the cluster, of which `is_meant(kind, namespace)` holds.
+
+    But for what is in namespaces that are being deleted, as those that earlier tests have left.
+    """
+    spaces = (await client.list(kinds.NAMESPACE, as_=meta.Partial, metadata_only=True)).items
+    ending = {it.metadata.name for it in spaces if it.metadata.deleting}
     found: Scene = {}
     for resource in await served(client):
         if resource.plural in RESTLESS:
             continue
         for it in (await client.list(resource, "", as_=meta.Partial, metadata_only=True)).items:
             metadata = it.metadata
+            if (metadata.name if resource == kinds.NAMESPACE else metadata.namespace) in ending:
+                continue
             if is_meant(resource.kind, metadata.namespace):
                 key = f"{resource.group_kind} {metadata.namespace}/{metadata.name}"
                 found[key] = (metadata.uid, metadata.resource_version)

@@ -16,7 +16,8 @@ def hook(name: str, events: str, policy: str = "") -> str:
     return (
         "apiVersion: batch/v1\nkind: Job\n"
         f"metadata: {{name: {name}, annotations: {notes}}}\n"
-        "spec:\n  managedBy: example.com/test\n  template: {spec: {restartPolicy: Never, containers: [{name: c, image: 'i{{ .Values.v }}'}]}}\n"
+        "spec:\n  managedBy: example.com/test\n"
+        "  template: {spec: {restartPolicy: Never, containers: [{name: c, image: 'i{{ .Values.v }}'}]}}\n"
     )
 
 

@@ -73,6 +73,7 @@ class Site:
 
     async def close(self) -> None:
         """Let go of everything."""
+        self.node.lingering = set()
         for each in self.operators:
             await each.kill()
         await self._http.close()

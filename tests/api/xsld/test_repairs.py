@@ -191,7 +191,7 @@ async def test_a_pod_that_began_with_a_wrong_secret_key_comes_back_by_itself(
         )
 
     await site.until(back)
-    await site.says("MembersNotOnline")
+    await condition(site, "MembersReady", "not online: cache-2")
     await secret(site, bench.SECRET)
     await site.ready()
     found = await site.client.list(kinds.POD, site.namespace, as_=meta.Partial)
@@ -230,7 +230,11 @@ async def test_a_pod_that_does_not_end_is_told_and_holds_up_nobody(site: bench.S
     await site.until(left)
     found = await site.says("SurplusStays")
     assert "cache-3 (pod cache-3 is" in said(found, "Ready").message
-    assert "vol-cache-2" not in await site.claims()
+
+    async def the_other_is_gone() -> bool:
+        return "vol-cache-2" not in await site.claims()
+
+    await site.until(the_other_is_gone)
     site.node.lingering = set()
     await site.ready()
 

@@ -473,6 +473,14 @@ def test_in_which_run_a_member_was_online_last_is_remembered_while_it_is_off() -
     assert [ago(700), ago(700), ago(800)] == [member["startedAt"] for member in found]
 
 
+def test_a_new_pod_that_the_group_takes_for_the_one_before_was_not_online_in_its_run() -> None:
+    """Else one that began with outdated credentials would be left alone for ever."""
+    before = tuple(types.MemberStatus(f"c-{n}", n, started_at=ago(800)) for n in range(3))
+    found = told(cache().pod(2, ready=False).says(member_statuses=before))["memberStatuses"]
+
+    assert [ago(700), ago(700), ago(800)] == [member["startedAt"] for member in found]
+
+
 def test_while_the_primary_is_away_the_former_one_stands() -> None:
     assert "primary" not in told(cache().off(0))
     assert "c-1" == told(cache().primary(1))["primary"]

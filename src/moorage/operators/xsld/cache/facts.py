@@ -288,6 +288,7 @@ def report(seen: Seen, standing: decision.StepTaken | None) -> dict[str, Any]:
 
 def _member(seen: Seen, member: answers.Member) -> dict[str, Any]:
     pod: PodSeen = seen.there.pod(member.name) or PodSeen(member.name, -1, "")
+    works = member.online and pod.ready  # the group may still speak of the pod before
     return {
         "name": member.name,
         "ordinal": names.ordinal(seen.name, member.name),
@@ -297,7 +298,7 @@ def _member(seen: Seen, member: answers.Member) -> dict[str, Any]:
         "catalog": member.catalog,
         "image": pod.image,
         "onlineSince": seen.online_since(member.name),
-        "startedAt": conditions.timestamp(pod.started_at) if member.online else seen.online_run(member.name),
+        "startedAt": conditions.timestamp(pod.started_at) if works else seen.online_run(member.name),
     }
 
 
