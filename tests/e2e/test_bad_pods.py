@@ -121,8 +121,9 @@ def test_a_failing_hook_is_not_tried_in_a_loop(collector: Make, moorage: tools.C
     message = one.wait_reason("UpgradeFailed")
 
     failed = f"resource Job/{one.tenant}/tricky-main-hook not ready. status: Failed, message: Job Failed"
-    assert message.startswith(f"HookFailed: helm upgrade: failed pre-install: {failed}")
-    assert "change the spec, or ask for a fresh try with the annotation moorage.dev/reconcile-at" in message
+    assert message.startswith(f"HookFailed: helm install: failed pre-install: {failed}")
+    assert "see why the hook failed" in message
+    assert "moorage.dev/reconcile-at" in message
     assert one.condition("Stalled")["status"] == "True"
     trouble.looked_at_again(one)
     assert [each["status"] for each in one.history()] == ["failed"]

@@ -304,8 +304,8 @@ def test_an_objects_finalizer_is_waited_for(collector: conftest.Make, moorage: t
     tools.wait(
         "word of what holds it",
         lambda: (
-            one.release in one.condition("Ready").get("message", "")
-            and "terminating" in one.condition("Ready")["message"]
+            f"ConfigMap {one.tenant}/{one.release} is being deleted" in one.condition("Ready").get("message", "")
+            and "held by its finalizer example.com/hold" in one.condition("Ready")["message"]
         ),
     )
     moorage.kubectl("patch", *where, "-p", json.dumps([{"op": "remove", "path": "/metadata/finalizers"}]))

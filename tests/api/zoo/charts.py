@@ -57,12 +57,13 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Difference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A difference that is meant, and why. It must be there."""
+    """A difference that is meant, and why. It must be there, if it is said to be always."""
 
     where: str
     """A pattern that is found in the words of the difference: `uninstall: Job hook`."""
 
     why: str
+    always: bool = True
 
 
 class Chart(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -166,5 +166,6 @@ class Keeper:
 
 def _unmeant(odd: charts.Odd, found: list[str]) -> list[str]:
     rest = [each for each in found if not any(re.search(it.where, each) for it in odd.told.differs)]
-    gone = [it for it in odd.told.differs if not any(re.search(it.where, each) for each in found)]
+    always = [it for it in odd.told.differs if it.always]
+    gone = [it for it in always if not any(re.search(it.where, each) for each in found)]
     return rest + [f"no longer differs: {it.where} ({it.why})" for it in gone]
