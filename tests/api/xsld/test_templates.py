@@ -67,9 +67,14 @@ async def test_from_an_object_that_comes_late_and_changes(site: bench.Site, ref:
     site.operator()
     await site.make_cache(size=1)
     await site.make(names.TEMPLATE, "shop", {"source": {ref: {"name": "documents"}}})
+
+    async def missing() -> bool:  # before that the rights to look may be missing
+        now = await site.get(names.TEMPLATE, "shop")
+        return now is not None and f"there is no {SOURCES[ref].kind} documents" in said(now, "Ready").message
+
+    await site.until(missing)
     found = await site.says("TemplateSource", "shop", resource=names.TEMPLATE)
     assert "Error" == found["status"]["state"]
-    assert f"there is no {SOURCES[ref].kind} documents" in said(found, "Ready").message
     await documents(site, SOURCES[ref], {"objectGrid.xml": OLD})
 
     async def lacks() -> bool:

@@ -1,8 +1,9 @@
 """What goes on around a release: Jobs end, Deployments come up, autoscalers scale.
 
 Where no controller manager runs, this says what its controllers would; where one runs, it says of pods what a kubelet
-would. A pod that is meant has the nodeSelector `zoo: nowhere`, so that no real node takes it; the label `zoo` of the
-pod, or of the template that it would be made from, is `fails` or `hangs` if it is not to go well.
+would, and of Jobs what their manager would if that is another. A pod that is meant has the nodeSelector `zoo: nowhere`,
+so that no real node takes it; the label `zoo` of the pod, or of the template that it would be made from, is `fails` or
+`hangs` if it is not to go well.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ class Controllers:
 
     def __init__(self, around: world.World, *, alone: bool) -> None:
         self._client, self._world = around.client, around
-        acts = {"Pod": self._pod}
+        self._alone = alone
+        acts = {"Pod": self._pod, "Job": self._job}
         if alone:
             acts |= {
-                "Job": self._job,
                 "Deployment": self._workload,
                 "StatefulSet": self._workload,
                 "DaemonSet": self._daemon_set,
@@ -80,6 +81,8 @@ class Controllers:
 
     async def _job(self, resource: meta.Resource, body: Body) -> None:
         spec, fate = body["spec"], _fate(body["spec"]["template"]["metadata"])
+        if not self._alone and "managedBy" not in spec:
+            return
         if not body["status"].get("conditions") and not spec.get("suspend") and fate != "hangs":
             await self._say(resource, body, _ended("Failed" if fate == "fails" else "Complete"))
         elif body["status"].get("conditions") and (lasts := spec.get("ttlSecondsAfterFinished")) is not None:
