@@ -146,7 +146,10 @@ class Charts:
         """The chart that was resolved before, from the cache if it is sound there. Raises DigestMismatch too."""
         kept = await asyncio.to_thread(self._cache.find, digest)
         if kept is not None:
-            return Chart(name, version, digest, kept, await self._read(source, kept))
+            inside = await self._read(source, kept)
+            if (inside.name, inside.version) != (name, version):  # the digest comes from a claim, where a tenant may write
+                raise ChartInvalid(f"{digest} is chart {inside.name} {inside.version}, and not {name} {version}")
+            return Chart(name, version, digest, kept, inside)
         found = await self.resolve(source, name, version, needed)
         if found.digest != digest:
             raise DigestMismatch(

@@ -137,6 +137,17 @@ async def test_a_folder_is_packed_as_helm_would_take_it(helm_path, found, make_c
     await asyncio.to_thread(subprocess.run, [helm_path, "lint", str(got.archive)], check=True, capture_output=True)
 
 
+async def test_a_digest_gives_no_other_chart_than_was_asked_for(found, store):
+    """It is kept where tenants write, and the cache has charts of all sources."""
+    source = charts.FolderSource(str(store))
+    other = await found.resolve(source, "probe-extra", "9.0.0")
+    pinned = await found.resolve(source, "probe", "1.2.0")
+
+    for name, version, digest in (("probe", "9.0.0", other.digest), ("probe", "1.0.0", pinned.digest)):
+        with pytest.raises(charts.ChartInvalid, match="and not probe"):
+            await found.fetch(source, name, version, digest)
+
+
 async def test_the_cache_has_a_bound_and_what_is_needed_or_was_just_used_stays(helm, work, store, tmp_path):
     size = max(path.stat().st_size for path in store.glob("*.tgz"))
     found = charts.Charts(helm, work, tmp_path / "cache", room=2 * size + size // 2)
