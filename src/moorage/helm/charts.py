@@ -147,7 +147,7 @@ class Charts:
         kept = await asyncio.to_thread(self._cache.find, digest)
         if kept is not None:
             inside = await self._read(source, kept)
-            if (inside.name, inside.version) != (name, version):  # the digest comes from a claim, where a tenant may write
+            if (inside.name, inside.version) != (name, version):  # the digest is from a claim, where tenants write
                 raise ChartInvalid(f"{digest} is chart {inside.name} {inside.version}, and not {name} {version}")
             return Chart(name, version, digest, kept, inside)
         found = await self.resolve(source, name, version, needed)
