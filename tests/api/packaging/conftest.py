@@ -138,6 +138,13 @@ class Operator:
         questions = [_question(each["spec"]["resourceAttributes"]) for each in items]
         return {question: answer == "true" for question, answer in zip(questions, said, strict=True)}
 
+    def until_almighty(self, user: str = "") -> None:
+        """Return when the server knows that the operator, or that account, may do all, by its own watch."""
+        deadline = time.monotonic() + PATIENCE
+        while not all(self.reviews([(("delete",), "nodes", "", "")], {}, user).values()):
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+
 
 def _groups(user: str) -> list[str]:
     """What the server puts an account in."""
@@ -206,6 +213,7 @@ def almighty(operator: Operator) -> Iterator[None]:
     cluster, name = operator.cluster, f"{operator.name}-mistake"
     account = f"--serviceaccount={operator.name}:{operator.name}"
     cluster.must(cluster.kubectl("create", "clusterrolebinding", name, "--clusterrole=cluster-admin", account))
+    operator.until_almighty()
     yield
     cluster.must(cluster.kubectl("delete", "clusterrolebinding", name))
 

@@ -36,11 +36,9 @@ def places(operator: Operator, tag: str) -> Iterator[tuple[str, str]]:
 def mistaken(operator: Operator, places: tuple[str, str]) -> Iterator[str]:
     """The account of the first one, which somebody has made an administrator of everything."""
     name, account = f"{operator.name}-mistake", operator.account(places[0])
-    operator.cluster.must(
-        operator.cluster.kubectl(
-            "create", "clusterrolebinding", name, "--clusterrole=cluster-admin", f"--user={account}"
-        )
-    )
+    create = ("create", "clusterrolebinding", name, "--clusterrole=cluster-admin", f"--user={account}")
+    operator.cluster.must(operator.cluster.kubectl(*create))
+    operator.until_almighty(account)
     yield account
     operator.cluster.must(operator.cluster.kubectl("delete", "clusterrolebinding", name))
 
