@@ -193,13 +193,13 @@ def hanging(place: Place) -> None:
 
 
 def tools(place: Place, *, without: str) -> str:
-    """A PATH with all tools but one."""
+    """A PATH with all tools but one, of which sleeping takes its time."""
     folder = place.folder / "some"
     folder.mkdir()
     for name in ("cat", "grep", "sh", "sleep", "tail", "timeout", "tr"):
         if name != without and (found := shutil.which(name)):
             (folder / name).symlink_to(found)
-    return f"{place.tools}:{folder}"
+    return f"{folder}:{place.tools}"
 
 
 def left_behind(place: Place) -> list[int]:
@@ -218,7 +218,7 @@ def until_none_is_left(place: Place) -> None:
 @pytest.mark.parametrize("without", ["", "timeout"])
 def test_a_server_that_hangs_is_told_in_time_and_nothing_piles_up(place: Place, name: str, without: str) -> None:
     hanging(place)
-    env = {"PATH": tools(place, without=without), "XSLD_ANSWER_SECONDS": "1", **listening(place)}
+    env = {"PATH": tools(place, without=without), "XSLD_ANSWER_SECONDS": "2", **listening(place)}
 
     for _ in range(2):
         assert (1, "") == place.run(name, **env)
