@@ -70,7 +70,8 @@ def test_each_writes_in_its_namespace_alone_whatever_it_was_granted(
     assert f"is for one namespace and may change nothing in {two}" in operator.refused(config_map(two), mistaken)
     role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "x"}}
     assert "may change nothing of the whole cluster" in operator.refused(role, mistaken)
-    delete = operator.cluster.kubectl("delete", "rolebinding", "moorage-collector", "-n", two, user=mistaken)
+    operator.cluster.must(operator.cluster.kubectl("create", body=config_map(two)))
+    delete = operator.cluster.kubectl("delete", "configmap", "x", "-n", two, user=mistaken)
     assert "is for one namespace" in delete.stderr
 
 
