@@ -288,7 +288,8 @@ def report(seen: Seen, standing: decision.StepTaken | None) -> dict[str, Any]:
 
 def _member(seen: Seen, member: answers.Member) -> dict[str, Any]:
     pod: PodSeen = seen.there.pod(member.name) or PodSeen(member.name, -1, "")
-    works = member.online and pod.ready  # the group may still speak of the pod before
+    # the group may still speak of the pod before
+    works = member.online and pod.ready and member.address == pod.address
     return {
         "name": member.name,
         "ordinal": names.ordinal(seen.name, member.name),
