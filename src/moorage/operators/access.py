@@ -118,8 +118,7 @@ def is_bound(
     if found is not None and found.right:
         return DONE
     bind = decision.Apply(why=why, resource=kinds.ROLE_BINDING, body=binding(namespace, rights), as_operator=True)
-    stale = found is not None and not found.role
-    first = (unbind(found, namespace, rights, "it is to another role"),) if found is not None and stale else ()
+    first = (unbind(found, namespace, rights, "it is to another role"),) if found is not None and not found.role else ()
     return Act(reason, f"rights in {namespace} are bound", (*first, bind))
 
 
