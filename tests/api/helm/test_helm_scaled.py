@@ -87,19 +87,19 @@ class Stage:
         target, owner = seen.Target("r", self.namespace), meta.ObjectRef("v1", "Thing", "n", "t", "u")
         return runs.Job(target, seen.Policy(), owner, self.values, self.chart, loaded)
 
-    async def scale(self, to: int, who: str) -> str:
-        """Scale the Deployment; returns the version since which `replicas_since` looks."""
+    async def scale(self, to: int, who: str) -> dict:
+        """Scale the Deployment; returns it as it is then."""
         await self.api.merge(self.path, {"spec": {"replicas": to}}, who, "scale")
-        return (await self.api.get(self.path))["metadata"]["resourceVersion"]
+        return await self.api.get(self.path)
 
-    async def replicas_since(self, version: str) -> list[int]:
-        """The wanted replicas since then, each change of them; controllers write the Deployment too."""
-        query = {"watch": "1", "resourceVersion": version, "timeoutSeconds": "1"}
+    async def replicas_since(self, then: dict) -> list[int]:
+        """The replicas that the Deployment wanted then, and each change since; controllers write it too."""
+        query = {"watch": "1", "resourceVersion": then["metadata"]["resourceVersion"], "timeoutSeconds": "1"}
         where = f"{self.api.server}/apis/apps/v1/namespaces/{self.namespace}/deployments"
         async with self.api._session.get(where, params=query) as answer:
             text = await answer.text()
-        wanted = [json.loads(line)["object"]["spec"]["replicas"] for line in text.splitlines()]
-        return [number for number, _ in itertools.groupby(wanted)]
+        seen = [then, *(json.loads(line)["object"] for line in text.splitlines())]
+        return [number for number, _ in itertools.groupby(seen, lambda it: it["spec"]["replicas"])]
 
     async def drift(self) -> tuple[str, ...]:
         live = await self.api.get(self.path)
@@ -122,13 +122,13 @@ async def test_replicas_never_drop_in_upgrade_or_rollback(stage, who):
     since = await stage.scale(20, who)
     await stage.upgrade(tag="2")
     await stage.upgrade(tag="3", replicas=3)
-    since_rollback = (await stage.api.get(stage.path))["metadata"]["resourceVersion"]
+    since_rollback = await stage.api.get(stage.path)
     await stage.rollback(1)
     live = await stage.api.get(stage.path)
     applied = [(await stage.objects())[_ref(stage, kind)]["spec"]["replicas"] for kind in ("Deployment", "StatefulSet")]
 
-    assert {20} == set(await stage.replicas_since(since))
-    assert {20} == set(await stage.replicas_since(since_rollback))
+    assert [20] == await stage.replicas_since(since)
+    assert [20] == await stage.replicas_since(since_rollback)
     assert "img:1" == live["spec"]["template"]["spec"]["containers"][0]["image"]
     assert [20, 2] == applied
     assert before.manifest == (await stage.record(1)).manifest
@@ -147,11 +147,11 @@ async def test_what_was_scaled_since_the_last_run_is_no_drift(stage):
 
 async def test_what_nobody_scaled_is_the_chart_s(stage):
     """Also what was edited; the manifest in the record is then helm's own text."""
-    since = (await stage.api.get(stage.path))["metadata"]["resourceVersion"]
+    since = await stage.api.get(stage.path)
     await stage.api.merge(stage.path, {"spec": {"replicas": 9}}, "kubectl-edit")
     await stage.upgrade(replicas=3)
 
-    assert [9, 3] == await stage.replicas_since(since)
+    assert [2, 9, 3] == await stage.replicas_since(since)
     assert "replicas: 3 # as few as will do" in (await stage.record(2)).manifest
 
 
