@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from moorage import operators
-from moorage.helm import failures
-from moorage.helm import reasons as helm_reasons
+from moorage.helm import failures, object_reasons
 from moorage.runtime import decision, reasons
 
 from . import stage
@@ -47,8 +46,8 @@ def _reasons() -> str:
             lines += ["", f"## {system.title}: its release" if shared else f"## {system.title}", "", *_table(enum)]
     for title, text, enum in (
         ("What helm's runs fail with", "Of every kind that is a release; the message has Helm's own words.", FAILURES),
-        ("What keeps pods from being ready", "The message names the pod and the container.", helm_reasons.PodReason),
-        ("What keeps other objects from being ready", "The message names the object.", helm_reasons.ObjectReason),
+        ("What keeps pods from being ready", "The message names the pod and the container.", object_reasons.PodReason),
+        ("What keeps other objects from being ready", "The message names the object.", object_reasons.ObjectReason),
     ):
         lines += ["", f"## {title}", "", text, "", *_table(enum)]
     return "\n".join([*lines, ""])

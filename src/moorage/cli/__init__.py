@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from . import definitions, look, operate, words
+from . import definitions, explain, operate, status, words
 
 click.UsageError.exit_code = 3  # click's own is 2, which `status` has for a stalled object
 
@@ -26,5 +26,5 @@ def main() -> None:
     """One operator for stateful systems on Kubernetes."""
 
 
-for _command in (operate.run, definitions.crds, look.status, look.explain):
+for _command in (operate.run, definitions.crds, status.status, explain.explain):
     main.add_command(_command)

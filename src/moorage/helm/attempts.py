@@ -13,7 +13,7 @@ from moorage.api import conditions
 from moorage.runtime import decision, observed, tasks
 from moorage.runtime.decision import Blocked, Wait
 
-from . import failures, reasons, seen, status
+from . import failures, object_reasons, seen, status
 from .reasons import Reason
 from .seen import ReleaseSeen
 
@@ -98,7 +98,7 @@ def way_out(word: str, message: str) -> str:
     refusal = failures.refusal(message)
     if word == failures.FailureKind.FORBIDDEN and refusal is not None:
         return f"{missing(refusal.rule)}, then {ASK}"
-    why = decision.next_of(failures.FailureKind.of(word)) or decision.next_of(reasons.of_object(word))
+    why = decision.next_of(failures.FailureKind.of(word)) or decision.next_of(object_reasons.of_object(word))
     return f"{why}; change the spec, or {ASK}"
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from moorage.runtime import observed
 from moorage.runtime.decision import Fact
 
-from . import reasons, seen, status
+from . import object_reasons, seen, status
 from .reasons import Reason
 from .seen import HasRelease, ReleaseSeen
 
@@ -50,7 +50,10 @@ def available(it: HasRelease) -> Fact:
     weak = seen.weakest(children.value)
     if weak is not None:
         return Fact(
-            "Available", False, reasons.of_object(weak.reason), f"{weak.ref.kind} {weak.ref.name}: {weak.message}"
+            "Available",
+            False,
+            object_reasons.of_object(weak.reason),
+            f"{weak.ref.kind} {weak.ref.name}: {weak.message}",
         )
     record = observed.value_of(it.release.record)
     if not children.value and (record is None or record.status != "deployed"):

@@ -10,7 +10,7 @@ import msgspec
 from moorage.api import meta
 from moorage.runtime import decision, observed, tasks
 
-from . import manifest, reasons, status
+from . import manifest, object_reasons, status
 
 ATTEMPT_LABEL = "moorage.dev/attempt"
 DIGEST_LABEL = "moorage.dev/digest"
@@ -141,7 +141,7 @@ class ChildSeen(msgspec.Struct, frozen=True):
     yielded: tuple[str, ...] = ()  # field paths where another writer, such as a webhook, has had the last word
 
 
-ROLLS_NOTHING_BACK = (reasons.ObjectReason.ROLLOUT_PAUSED, reasons.ObjectReason.JOB_RUNNING)
+ROLLS_NOTHING_BACK = (object_reasons.ObjectReason.ROLLOUT_PAUSED, object_reasons.ObjectReason.JOB_RUNNING)
 """Of an object that is not ready: no fault of the upgrade, however long it takes."""
 
 
@@ -152,7 +152,7 @@ def weakest(children: Iterable[ChildSeen]) -> ChildSeen | None:
     """
 
     def urgency(child: ChildSeen) -> tuple[int, bool]:
-        reason = reasons.of_object(child.reason)
+        reason = object_reasons.of_object(child.reason)
         last = ROLLS_NOTHING_BACK.index(reason) + 1 if reason in ROLLS_NOTHING_BACK else 0
         return last, not decision.warns(reason)
 
@@ -164,7 +164,7 @@ class HookSeen(msgspec.Struct, frozen=True):
 
     ref: meta.ObjectRef
     trouble: str = ""
-    reason: str = ""  # the word for it, see reasons.PodReason
+    reason: str = ""  # the word for it, see object_reasons.PodReason
 
     def __str__(self) -> str:
         return f"hook {self.ref.kind} {self.ref.name}" + (f": {self.trouble}" if self.trouble else "")

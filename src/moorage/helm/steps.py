@@ -14,7 +14,7 @@ from moorage.api import conditions, kinds
 from moorage.runtime import decision, observed, tasks
 from moorage.runtime.decision import DONE, Act, Blocked, Verdict, Wait
 
-from . import attempts, claim, failures, leftovers, reasons, seen, status
+from . import attempts, claim, failures, leftovers, object_reasons, seen, status
 from .reasons import Reason
 from .seen import HasRelease, ReleaseSeen
 
@@ -77,7 +77,7 @@ def no_helm_runs(it: HasRelease) -> Verdict:
     match it.release.task:
         case tasks.Running(task=task):
             hooks = "".join(f"; {hook}" for hook in it.release.hooks[:3])
-            stuck = (reasons.of_object(hook.reason) for hook in it.release.hooks)
+            stuck = (object_reasons.of_object(hook.reason) for hook in it.release.hooks)
             return Wait(
                 next((reason for reason in stuck if decision.warns(reason)), Reason.RUNNING_HELM),
                 f"helm is at work: {attempts.verb(task)}{hooks}",
@@ -394,8 +394,8 @@ def children_are_ready(it: HasRelease) -> Verdict:
     weak = seen.weakest(r.children.value)
     if weak is None:
         return DONE
-    reason, message = reasons.of_object(weak.reason), f"{weak.ref.kind} {weak.ref.name}: {weak.message}"
-    if reason is reasons.ObjectReason.ROLLOUT_PAUSED:
+    reason, message = object_reasons.of_object(weak.reason), f"{weak.ref.kind} {weak.ref.name}: {weak.message}"
+    if reason is object_reasons.ObjectReason.ROLLOUT_PAUSED:
         return Blocked(reason, message, f"kubectl rollout resume {weak.ref.kind.lower()} {weak.ref.name}")
     record, good = observed.value_of(r.record), r.status.good
     late = record is not None and r.now - record.updated >= r.policy.ready_timeout

@@ -19,14 +19,12 @@ import msgspec
 
 from moorage.api import comparison, meta
 
-from . import decision
+from . import decision, verified
 
-STAMP = "moorage.dev/applied"
+STAMP = verified.STAMP
+"""The annotation with the digest of the body that was applied last."""
 
 Body: TypeAlias = Mapping[str, Any]
-
-REMEMBERED = 50_000
-"""How many objects' pairs are remembered; a forgotten one costs a comparison."""
 
 
 class Child(msgspec.Struct, frozen=True):
@@ -72,41 +70,11 @@ def write(
     return decision.Apply(why=why, require=require, resource=resource, body={**body, "metadata": metadata}, fill=fill)
 
 
-class Verified:
-    """Which state of which object is as it was meant: a memory that only saves work."""
-
-    def __init__(self, remembered: int = REMEMBERED) -> None:
-        self._remembered = remembered
-        self._pairs: dict[str, tuple[str, str]] = {}  # uid -> (digest, resourceVersion)
-
-    def note(self, uid: str, digest: str, version: str) -> None:
-        """The object with that digest on it is good at this resourceVersion."""
-        self._pairs.pop(uid, None)
-        self._pairs[uid] = (digest, version)
-        if len(self._pairs) > self._remembered:
-            del self._pairs[next(iter(self._pairs))]
-
-    def forget(self, uid: str) -> None:
-        """The object is being deleted."""
-        self._pairs.pop(uid, None)
-
-    def took(self, body: Body, answer: msgspec.Raw) -> None:
-        """What the server answered to the apply of a body, if that is stamped: it owns what it has written."""
-        if stamp := (body["metadata"].get("annotations") or {}).get(STAMP):
-            there = msgspec.json.decode(answer, type=meta.Partial).metadata
-            if there.annotations.get(STAMP) == stamp:
-                self.note(there.uid, stamp, there.resource_version)
-
-    def knows(self, uid: str, digest: str, version: str) -> bool:
-        """Whether that state is known to be good."""
-        return self._pairs.get(uid) == (digest, version)
-
-
 class Children:
     """Compares where it isn't known that all is good. `manager` is who applies the bodies."""
 
-    def __init__(self, verified: Verified, manager: str = decision.FIELD_MANAGER) -> None:
-        self._verified, self._manager = verified, manager
+    def __init__(self, known: verified.Verified, manager: str = decision.FIELD_MANAGER) -> None:
+        self._verified, self._manager = known, manager
 
     def look(self, body: Body, live: Body | None) -> Child:
         """The live object, raw with its managedFields, beside the stamped body that is wanted."""

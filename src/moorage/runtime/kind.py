@@ -19,7 +19,7 @@ from moorage.api import status as api_status
 from moorage.kube import cache as kube_cache
 from moorage.kube import client as kube_client
 
-from . import apply, decision, others, pool
+from . import decision, others, pool, queue, verified
 from . import gate as gates
 from . import pressure as pressures
 
@@ -49,8 +49,8 @@ Check: TypeAlias = Callable[[O, dict[str, Any]], Awaitable[str]]
 Filler: TypeAlias = Callable[[O, dict[str, Any]], Awaitable[dict[str, Any]]]
 """Completes a body with what is secret, right before it is sent."""
 
-Key: TypeAlias = tuple[str, str, str]
-"""(kind, namespace, name)."""
+Key: TypeAlias = queue.Key
+"""How an object is called in the queue."""
 
 _AUTHOR: contextvars.ContextVar[Hashable] = contextvars.ContextVar("author", default="moorage")
 
@@ -91,7 +91,7 @@ class World:
         self.client, self.caches, self._gate = client, caches, gate
         self.pressure = pressure or pressures.Pressure()
         self.traces = traces
-        self.verified = apply.Verified()
+        self.verified = verified.Verified()
         self._enqueue = enqueue
         self._told_of: Hashable = None
         self.tasks = pool.Tasks(enqueue, limit=task_limit)

@@ -20,12 +20,15 @@ import heapq
 import random
 import time
 from collections.abc import Callable, Hashable, Mapping
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 from . import bucket, turns
 from . import pressure as pressures
 
 K = TypeVar("K", bound=Hashable)
+
+Key: TypeAlias = tuple[str, str, str]
+"""(kind, namespace, name)."""
 
 BACKLOG_TURN = 8
 """While there is news, every so manyth key is one of the backlog."""

@@ -26,7 +26,7 @@ from opentelemetry.trace import StatusCode
 
 from moorage.kube import transport
 
-from . import decision, kind, status
+from . import decision, queue, status
 
 LINKED = 10_000
 """Passes that are remembered, to link to those that go on from them."""
@@ -39,10 +39,10 @@ class Traces:
         self._provider = sdk_trace.TracerProvider(resource=sdk_resources.Resource.create(dict(attributes or {})))
         self._provider.add_span_processor(processor)
         self._tracer = self._provider.get_tracer("moorage")
-        self._unsettled: dict[kind.Key, trace.SpanContext] = {}
+        self._unsettled: dict[queue.Key, trace.SpanContext] = {}
 
     @contextlib.contextmanager
-    def looking(self, key: kind.Key, waited: float) -> Iterator[None]:
+    def looking(self, key: queue.Key, waited: float) -> Iterator[None]:
         """A pass over `key`, which has waited so many seconds for a worker."""
         now = time.time_ns()
         asked = now - int(waited * 1e9)
@@ -57,7 +57,7 @@ class Traces:
             self._tracer.start_span("queued", start_time=asked).end(now)
             yield
 
-    def tell(self, key: kind.Key, uid: str, generation: int, stands: status.Standing, actions: int) -> None:
+    def tell(self, key: queue.Key, uid: str, generation: int, stands: status.Standing, actions: int) -> None:
         """What came of the pass that is under way."""
         span = trace.get_current_span()
         span.set_attributes(

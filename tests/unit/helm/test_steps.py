@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from moorage.api import conditions, meta
-from moorage.helm import claim, facts, failures, leftovers, manifest, reasons, seen, status, steps
+from moorage.helm import claim, facts, failures, leftovers, manifest, object_reasons, seen, status, steps
 from moorage.helm.reasons import Reason
 from moorage.runtime import decision, observed, tasks
 
@@ -402,7 +402,7 @@ def test_while_helm_runs_the_hook_that_it_stands_at_is_named() -> None:
     made = decide(states.settled(task=running, hooks=(hook,)))
 
     verdict = made.standing.verdict  # type: ignore[union-attr]
-    assert reasons.PodReason.IMAGE_PULL is verdict.reason
+    assert object_reasons.PodReason.IMAGE_PULL is verdict.reason
     assert "helm is at work: uninstall; hook Job migrate: pod migrate-x: ErrImagePull of i:1" == verdict.message
 
 

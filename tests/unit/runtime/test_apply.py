@@ -8,6 +8,7 @@ import msgspec
 
 from moorage.api import kinds
 from moorage.runtime import apply
+from moorage.runtime.verified import Verified
 
 BODY = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": "ns"}, "data": {"a": "1"}}
 
@@ -36,7 +37,7 @@ def test_a_digest_names_the_body_whatever_the_order_its_stamp_and_uid() -> None:
 
 def test_missing_changed_drifted_good() -> None:
     body = apply.stamped(BODY)
-    children = apply.Children(apply.Verified())
+    children = apply.Children(Verified())
     assert children.look(body, None) == apply.Child()
     assert not children.look(body, None).good
     older = apply.stamped({**BODY, "data": {"a": "0"}})
@@ -47,7 +48,7 @@ def test_missing_changed_drifted_good() -> None:
 
 
 def test_a_verified_pair_is_not_compared_again_until_either_moves() -> None:
-    children, body = apply.Children(apply.Verified()), apply.stamped(BODY)
+    children, body = apply.Children(Verified()), apply.stamped(BODY)
 
     assert children.look(body, _live(body)).good
     assert children.look(body, _live(body, a="x")).good, "the same version can't differ, and is not compared"
@@ -59,7 +60,7 @@ def test_a_verified_pair_is_not_compared_again_until_either_moves() -> None:
 
 
 def test_what_the_server_answered_to_an_apply_is_not_compared() -> None:
-    verified, body = apply.Verified(), apply.stamped(BODY)
+    verified, body = Verified(), apply.stamped(BODY)
     children = apply.Children(verified)
     verified.took(body, _answer(_live(body, "2")))
 
@@ -70,7 +71,7 @@ def test_what_the_server_answered_to_an_apply_is_not_compared() -> None:
 
 
 def test_an_answer_that_is_not_to_this_body_tells_nothing() -> None:
-    verified, body = apply.Verified(), apply.stamped(BODY)
+    verified, body = Verified(), apply.stamped(BODY)
     verified.took(body, _answer(_live(apply.stamped({**BODY, "data": {"a": "2"}}), "2")))
     verified.took(BODY, _answer(_live(BODY, "2")))
 
@@ -78,7 +79,7 @@ def test_an_answer_that_is_not_to_this_body_tells_nothing() -> None:
 
 
 def test_the_memory_of_what_is_good_is_bounded() -> None:
-    verified = apply.Verified(remembered=2)
+    verified = Verified(remembered=2)
     for uid in ("a", "b", "a", "c"):
         verified.note(uid, "digest", "1")
 
@@ -92,12 +93,10 @@ def _answer(live: dict[str, Any]) -> msgspec.Raw:
 def test_what_the_applier_still_owns_is_as_it_wrote_it_whatever_a_webhook_made_of_it() -> None:
     body = apply.stamped(BODY)
 
-    assert apply.Children(apply.Verified()).look(body, _owned(body, "moorage", a="by a webhook")).good
-    assert apply.Children(apply.Verified()).look(body, _owned(body, "kubectl-edit", a="by hand")).differs == ("data.a",)
-    assert apply.Children(apply.Verified(), "another").look(body, _owned(body, "moorage", a="by hand")).differs == (
-        "data.a",
-    )
-    assert apply.Children(apply.Verified(), "another").look(body, _owned(body, "another", a="by a webhook")).good
+    assert apply.Children(Verified()).look(body, _owned(body, "moorage", a="by a webhook")).good
+    assert apply.Children(Verified()).look(body, _owned(body, "kubectl-edit", a="by hand")).differs == ("data.a",)
+    assert apply.Children(Verified(), "another").look(body, _owned(body, "moorage", a="by hand")).differs == ("data.a",)
+    assert apply.Children(Verified(), "another").look(body, _owned(body, "another", a="by a webhook")).good
 
 
 def test_the_write_names_the_incarnation_it_repairs() -> None:

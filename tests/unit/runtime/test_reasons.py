@@ -13,16 +13,15 @@ import pytest
 
 import moorage
 from moorage import operators
-from moorage.helm import failures, pods
-from moorage.helm import reasons as helm_reasons
+from moorage.helm import failures, object_reasons, pods
 from moorage.runtime import decision, reasons
 from moorage.runtime.decision import Reason
 
 ENUMS: dict[str, type[Reason]] = {
     "runtime": reasons.Reason,
     "failures": failures.FailureKind,
-    "pods": helm_reasons.PodReason,
-    "objects": helm_reasons.ObjectReason,
+    "pods": object_reasons.PodReason,
+    "objects": object_reasons.ObjectReason,
 } | {f"{system.name}/{enum.__module__}": enum for system in operators.SYSTEMS.values() for enum in system.reasons}
 ALL = [pytest.param(reason, id=f"{name}/{reason}") for name, enum in ENUMS.items() for reason in enum]
 
@@ -49,7 +48,7 @@ def test_every_enum_of_reasons_is_looked_at() -> None:
 
 def test_each_way_in_which_pods_fail_has_its_reason() -> None:
     """In the order of what most needs someone's doing."""
-    assert list(pods._RANK) == [str(reason) for reason in helm_reasons.PodReason]
+    assert list(pods._RANK) == [str(reason) for reason in object_reasons.PodReason]
 
 
 def test_a_word_is_its_reason_again_and_another_enums_stays_what_it_is() -> None:
@@ -57,8 +56,8 @@ def test_a_word_is_its_reason_again_and_another_enums_stays_what_it_is() -> None
     assert reasons.Reason.of("Forbidden") is reasons.Reason.FORBIDDEN
     assert reasons.Reason.of(failures.FailureKind.FORBIDDEN) is failures.FailureKind.FORBIDDEN
     assert "Unheard" == reasons.Reason.of("Unheard")
-    assert helm_reasons.of_object("JobFailed") is helm_reasons.ObjectReason.JOB_FAILED
-    assert helm_reasons.of_object("ImagePull") is helm_reasons.PodReason.IMAGE_PULL
+    assert object_reasons.of_object("JobFailed") is object_reasons.ObjectReason.JOB_FAILED
+    assert object_reasons.of_object("ImagePull") is object_reasons.PodReason.IMAGE_PULL
 
 
 def _modules() -> Iterator[ModuleType]:

@@ -6,7 +6,7 @@ import pytest
 
 from moorage.api import meta
 from moorage.api import status as api_status
-from moorage.helm import failures
+from moorage.helm import failures, object_reasons
 from moorage.helm import reasons as helm_reasons
 from moorage.operators.xsld import reasons as xsld_reasons
 from moorage.runtime import decision, reasons, status, telling
@@ -32,7 +32,7 @@ def wait(reason: decision.Reason) -> Wait:
     return Wait(reason, "m", on="x", within=60)
 
 
-PODS = [helm_reasons.PodReason[name] for name in ("IMAGE_PULL", "CRASH_LOOP", "UNSCHEDULABLE")]
+PODS = [object_reasons.PodReason[name] for name in ("IMAGE_PULL", "CRASH_LOOP", "UNSCHEDULABLE")]
 HELM = [F.FORBIDDEN, F.OTHER, F.NO_SPACE, F.INVALID, F.RECORD_TOO_LARGE, F.HOOK_FAILED, F.QUOTA]
 
 
@@ -44,7 +44,7 @@ def test_what_a_person_should_look_at_is_a_warning(reason: decision.Reason) -> N
 
 
 @pytest.mark.parametrize(
-    "reason", [X.JOINING, X.TASK_DONE, helm_reasons.Reason.INSTALLING, helm_reasons.PodReason.STARTING, R.GUARDED]
+    "reason", [X.JOINING, X.TASK_DONE, helm_reasons.Reason.INSTALLING, object_reasons.PodReason.STARTING, R.GUARDED]
 )
 def test_what_goes_its_way_is_none(reason: decision.Reason) -> None:
     """Or nobody would look at Warnings any more."""
@@ -54,7 +54,7 @@ def test_what_goes_its_way_is_none(reason: decision.Reason) -> None:
 
 def test_what_lies_behind_a_wait_is_reason_enough() -> None:
     """As an image that can't be pulled, of a member that is waited for."""
-    behind = Wait(X.MEMBER_STARTING, "m", on="x", within=60, cause=helm_reasons.PodReason.IMAGE_PULL)
+    behind = Wait(X.MEMBER_STARTING, "m", on="x", within=60, cause=object_reasons.PodReason.IMAGE_PULL)
 
     assert [True] == told(behind)
 
@@ -72,6 +72,6 @@ def test_a_refused_act_is_told_by_the_word_of_who_refused_it(word: str, warns: b
 
 def test_a_fact_that_keeps_it_from_being_ready_is_told_by_its_own_reason() -> None:
     """All steps are done."""
-    weak = Fact("Available", False, helm_reasons.PodReason.IMAGE_PULL, "m")
+    weak = Fact("Available", False, object_reasons.PodReason.IMAGE_PULL, "m")
 
     assert [True] == told(decision.DONE, facts=(weak,))

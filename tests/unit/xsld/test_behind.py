@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from moorage.helm import reasons as of_objects
+from moorage.helm import object_reasons
 from moorage.operators.xsld.cache import behind, control
 from moorage.operators.xsld.cache import seen as seen_
 from moorage.runtime import decision, observed, status
@@ -32,8 +32,8 @@ def test_a_wait_for_members_says_what_their_pods_need(causes: tuple[str, ...]) -
     stands = status.standing(made, ())
 
     assert isinstance(made.standing.verdict, decision.Wait)  # type: ignore[union-attr]
-    assert of_objects.PodReason.IMAGE_PULL is stands.cause
-    assert of_objects.PodReason.IMAGE_PULL.next == stands.next
+    assert object_reasons.PodReason.IMAGE_PULL is stands.cause
+    assert object_reasons.PodReason.IMAGE_PULL.next == stands.next
 
 
 def test_a_wait_without_trouble_says_its_own() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from moorage.helm import reasons as of_objects
+from moorage.helm import object_reasons
 from moorage.operators.xsld.reasons import Reason
 from moorage.runtime import decision, observed
 from moorage.runtime.decision import Verdict
@@ -64,6 +64,6 @@ def _told(step: Step) -> Step:
 def cause(seen: Seen) -> str:
     """Of all pods; empty if none is in trouble."""
     objects = observed.value_of(seen.objects)
-    found = [of_objects.PodReason.of(pod.cause) for pod in objects.pods if pod.cause] if objects else []
-    ranked: list[str] = list(of_objects.PodReason)
+    found = [object_reasons.PodReason.of(pod.cause) for pod in objects.pods if pod.cause] if objects else []
+    ranked: list[str] = list(object_reasons.PodReason)
     return min(found, key=lambda each: ranked.index(each) if each in ranked else len(ranked), default="")
