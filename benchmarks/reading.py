@@ -36,10 +36,11 @@ from typing import Any
 import msgspec
 
 from benchmarks import pods
-from moorage.api import kinds, meta
-from moorage.kube import cache as kube_cache
+from moorage.api import builtin, meta
 from moorage.kube import client as kube_client
-from moorage.kube import credentials, heap, transport, watch
+from moorage.kube import credentials
+from moorage.kube.http import transport
+from moorage.kube.informers import garbage_collector, informer, reflector
 
 SPACES = 50
 EVENTS_OF = 50_000  # distinct pods among the events
@@ -186,10 +187,10 @@ async def ingest(tier: str, where: Local, objects: int, events: int) -> dict[str
     """Follow all events of an empty collection."""
     model, options = MODELS[tier]
     wire = transport.HttpTransport(where)
-    cache = kube_cache.Cache(kube_client.Client(wire), watch.Scope(kinds.POD), model, **options)
+    cache = informer.Informer(kube_client.Client(wire), reflector.Scope(builtin.POD), model, **options)
     told, begun = 0, [0.0, 0.0]
 
-    def count(change: kube_cache.Change[Any]) -> None:
+    def count(change: informer.Change[Any]) -> None:
         nonlocal told
         if not told:
             begun[:] = time.perf_counter(), time.process_time()
@@ -249,11 +250,11 @@ async def fill(tier: str, where: Local, objects: int, events: int, *, paged: boo
     before, begun = _rss(), (time.perf_counter(), time.process_time())
     client = kube_client.Client(wire)
     if paged:
-        client.only_pages.add(kinds.POD)
-    cache = kube_cache.Cache(client, watch.Scope(kinds.POD), model, **options)
+        client.only_pages.add(builtin.POD)
+    cache = informer.Informer(client, reflector.Scope(builtin.POD), model, **options)
     told = 0
 
-    def count(change: kube_cache.Change[Any]) -> None:
+    def count(change: informer.Change[Any]) -> None:
         nonlocal told
         told += 1
 
@@ -296,7 +297,7 @@ def read(case: str, loop: str, port: int, objects: int, events: int, certificate
     else:
         work = fill(tier, where, objects, events, paged=what == "pages")
     if case != "kopf-style":
-        heap.settle()  # as `moorage run` does
+        garbage_collector.settle()  # as `moorage run` does
     factory = None
     if loop == "uvloop":
         import uvloop

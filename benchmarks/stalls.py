@@ -3,7 +3,7 @@
     python -m benchmarks.stalls [--rounds 3]
 
 A ticker asks for the loop each millisecond; the stall is the most processor time that the loop's thread used between
-two turns while one text was read as the operator reads it (`moorage.helm.aside`): by the clock it would also be what
+two turns while one text was read as the operator reads it (`moorage.helm.parsing.aside`): by the clock it would also be what
 else the machine does. Beside it the same work on the loop itself.
 """
 
@@ -23,7 +23,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from moorage.helm import aside, chart, documents, jobs, manifest, records
+from moorage.helm.charts import chart_archive
+from moorage.helm.parsing import aside, helm_yaml, jobs
+from moorage.helm.release import manifest, records
 
 Case = tuple[str, Callable[..., Any], tuple[Any, ...]]
 TICK = 0.001
@@ -31,7 +33,7 @@ TICK = 0.001
 
 def cases(folder: Path) -> Iterator[Case]:
     """(name, job, arguments) of the largest inputs that are taken, and of the worst that are refused."""
-    most = documents.MAX_NODES // 2 - 10
+    most = helm_yaml.MAX_NODES // 2 - 10
     pairs = "".join(f"k{i}: v{i}\n" for i in range(most))[: 740 << 10].rsplit("\n", 1)[0]
     chain = "a0: &a0 {k: 1}\n" + "".join(f"a{i}: &a{i} {{<<: *a{i - 1}, k{i}: 1}}\n" for i in range(1, 4000))
     yield "configuration: keys and values", jobs.configuration, (_b64(pairs),)
@@ -62,7 +64,7 @@ def _record(more: dict[str, Any]) -> str:
 
 
 def _chart(folder: Path) -> Path:
-    lines = "".join(f"k{i}: {{{{ .Values.k{i} }}}}\n" for i in range(100_000))[: chart.MAX_FILE]
+    lines = "".join(f"k{i}: {{{{ .Values.k{i} }}}}\n" for i in range(100_000))[: chart_archive.MAX_FILE]
     plain = {"Chart.yaml": "name: c\nversion: 1.0.0\n", "values.yaml": "".join(f"k{i}: 1\n" for i in range(40_000))}
     out = folder / "c.tgz"
     with tarfile.open(out, "w:gz", compresslevel=1) as tar:
@@ -87,7 +89,7 @@ async def measure(work: Any) -> tuple[float, float]:
     ticker = asyncio.create_task(tick())
     await asyncio.sleep(0)
     begun = time.perf_counter()
-    with contextlib.suppress(documents.TooLarge):
+    with contextlib.suppress(helm_yaml.TooLarge):
         await work
     took = time.perf_counter() - begun
     await asyncio.sleep(2 * TICK)

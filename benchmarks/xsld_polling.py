@@ -29,10 +29,10 @@ from typing import Any
 import aiohttp
 import yaml
 
-from moorage.api import kinds, meta
-from moorage.api import status as api_status
+from moorage.api import builtin, common_status, meta
 from moorage.kube import client as kube_client
-from moorage.kube import credentials, transport
+from moorage.kube import credentials
+from moorage.kube.http import transport
 from moorage.operators import xsld
 from moorage.operators.xsld import names
 from moorage.operators.xsld.cache import build
@@ -80,9 +80,9 @@ class Bench:
         """One cache for each member, and a pod that is there by its record alone."""
         for definition in xsld.SYSTEM.definitions():
             name = str(definition["metadata"]["name"])  # type: ignore[index]
-            await self.client.apply(kinds.CRD, "", name, definition, field_manager="benchmark", force=True)
+            await self.client.apply(builtin.CRD, "", name, definition, field_manager="benchmark", force=True)
         space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
-        await self.client.create(kinds.NAMESPACE, "", space, field_manager="benchmark")
+        await self.client.create(builtin.NAMESPACE, "", space, field_manager="benchmark")
         account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}}  # no controller does
         await self.client.create(ACCOUNT, NAMESPACE, account, field_manager="benchmark")
         await _until(self._is_served)
@@ -122,7 +122,7 @@ class Bench:
             "metadata": {"name": name, "namespace": NAMESPACE, "labels": labels},
             "spec": {"containers": [container], "nodeName": "nowhere", "automountServiceAccountToken": False},
         }
-        await self.client.create(kinds.POD, NAMESPACE, body, field_manager="benchmark")
+        await self.client.create(builtin.POD, NAMESPACE, body, field_manager="benchmark")
         state = {
             **container,
             "imageID": "",
@@ -133,17 +133,17 @@ class Bench:
         }
         status = {"phase": "Running", "podIP": address, "podIPs": [{"ip": address}], "containerStatuses": [state]}
         await self.client.patch_merge(
-            kinds.POD, NAMESPACE, name, {"status": status}, subresource="status", field_manager="benchmark"
+            builtin.POD, NAMESPACE, name, {"status": status}, subresource="status", field_manager="benchmark"
         )
 
     async def ready(self) -> bool:
         """Whether every cache is; meanwhile their StatefulSets are looked at, and take their pods in."""
-        for it in (await self.client.list(kinds.STATEFUL_SET, NAMESPACE)).items:
+        for it in (await self.client.list(builtin.STATEFUL_SET, NAMESPACE)).items:
             if not (it.get("status") or {}).get("updateRevision"):
                 name, uid = it["metadata"]["name"], it["metadata"]["uid"]
                 owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": name, "uid": uid, "controller": True}
                 await self.client.patch_merge(
-                    kinds.POD,
+                    builtin.POD,
                     NAMESPACE,
                     names.pod(name, 0),
                     {"metadata": {"ownerReferences": [owner]}},
@@ -151,7 +151,7 @@ class Bench:
                 )
                 seen = {"observedGeneration": it["metadata"]["generation"], "replicas": 1, "updateRevision": REVISION}
                 await self.client.patch_merge(
-                    kinds.STATEFUL_SET,
+                    builtin.STATEFUL_SET,
                     NAMESPACE,
                     it["metadata"]["name"],
                     {"status": seen},
@@ -185,7 +185,7 @@ class Bench:
     async def delay(self, cache: str, value: str) -> float:
         """Seconds from a change of the resource to the status that has taken it up."""
         begun = time.monotonic()
-        body = {"metadata": {"annotations": {api_status.RECONCILE_AT: value}}}
+        body = {"metadata": {"annotations": {common_status.RECONCILE_AT: value}}}
         await self.client.patch_merge(names.CACHE, NAMESPACE, cache, body, field_manager="benchmark")
 
         async def seen() -> bool:

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from moorage import operators
-from moorage.helm import failures, object_reasons
+from moorage.children import reasons as object_reasons
+from moorage.helm.runs import failures
 from moorage.runtime import decision, reasons
 
 from . import stage

@@ -17,7 +17,8 @@ import uvloop
 
 from benchmarks import protocol
 from benchmarks.operators import names
-from moorage.kube import credentials, transport
+from moorage.kube import credentials
+from moorage.kube.http import transport
 
 TIMEOUT = 30.0
 

@@ -15,13 +15,15 @@ import uvloop
 from prometheus_client import metrics_core
 
 from benchmarks.operators import names
-from moorage.api import crd, kinds, meta
-from moorage.api import status as api_status
-from moorage.kube import cache as kube_cache
+from moorage.api import builtin, common_status, crd, meta
+from moorage.children import apply
 from moorage.kube import client as kube_client
-from moorage.kube import credentials, heap, transport
-from moorage.runtime import apply, decision, kind, manager, observed, telemetry
+from moorage.kube import credentials
+from moorage.kube.http import transport
+from moorage.kube.informers import garbage_collector, informer
+from moorage.runtime import decision, freshness, kind, manager
 from moorage.runtime.decision import DONE, Act, Fact, Verdict
+from moorage.runtime.reporting import telemetry
 
 RESOURCE = meta.Resource(names.GROUP, names.VERSION, "Widget", "widgets")
 
@@ -30,7 +32,7 @@ class Spec(msgspec.Struct, frozen=True):
     text: Annotated[str, msgspec.Meta(max_length=100)] = ""
 
 
-class Status(api_status.Status, frozen=True, kw_only=True, rename="camel"):
+class Status(common_status.Status, frozen=True, kw_only=True, rename="camel"):
     text: str = ""
 
 
@@ -43,11 +45,11 @@ class Widget(msgspec.Struct, frozen=True):
 class Seen(msgspec.Struct, frozen=True):
     spec: Spec
     body: dict[str, Any]
-    children: observed.Observed[apply.Child]
+    children: freshness.Observed[apply.Child]
 
     @property
     def child(self) -> apply.Child:
-        return observed.value_of(self.children) or apply.Child()
+        return freshness.value_of(self.children) or apply.Child()
 
 
 def definition() -> dict[str, Any]:
@@ -67,7 +69,7 @@ def available(seen: Seen) -> Fact:
 
 
 def child_is_known(seen: Seen) -> Verdict:
-    if isinstance(seen.children, observed.Failed):
+    if isinstance(seen.children, freshness.Failed):
         return decision.unknown("Looking", seen.children, "child")
     return DONE
 
@@ -75,7 +77,7 @@ def child_is_known(seen: Seen) -> Verdict:
 def child_is_applied(seen: Seen) -> Verdict:
     if seen.child.good:
         return DONE
-    write = apply.write(kinds.CONFIG_MAP, seen.body, seen.child, why="it is wanted")
+    write = apply.write(builtin.CONFIG_MAP, seen.body, seen.child, why="it is wanted")
     return Act("Applying", "the ConfigMap is not as it is wanted", (write,))
 
 
@@ -99,14 +101,14 @@ class WidgetKind(kind.Kind[Widget, Seen]):
         self._world = world
         self._compared = apply.Children(world.verified)
         namespace = self.namespaces[0]
-        self._children = world.caches.watch(kinds.CONFIG_MAP, dict, namespace=namespace, labels=names.OWNER)
+        self._children = world.caches.watch(builtin.CONFIG_MAP, dict, namespace=namespace, labels=names.OWNER)
         self._children.subscribe(self._on_child)
         for other in names.WIDE if self._wide else ():
             world.caches.watch(meta.Resource(*other), dict, namespace=namespace)
         if self._crowd:
-            world.caches.watch(kinds.CONFIG_MAP, meta.Partial, namespace=self._crowd)
+            world.caches.watch(builtin.CONFIG_MAP, meta.Partial, namespace=self._crowd)
 
-    def _on_child(self, change: kube_cache.Change[dict[str, Any]]) -> None:
+    def _on_child(self, change: informer.Change[dict[str, Any]]) -> None:
         metadata = (change.new or change.old or {})["metadata"]
         self._world.enqueue(self.key(metadata["namespace"], metadata["labels"][names.OWNER]), backlog=change.initial)
 
@@ -114,7 +116,9 @@ class WidgetKind(kind.Kind[Widget, Seen]):
         there = obj.metadata
         body = apply.stamped(names.body(there.namespace, there.name, there.uid, obj.spec.text))
         live = self._children.get(there.namespace, names.child(there.name))
-        child = observed.Fresh(self._compared.look(body, live)) if self._children.synced else observed.not_yet("child")
+        child = (
+            freshness.Fresh(self._compared.look(body, live)) if self._children.synced else freshness.not_yet("child")
+        )
         seen = Seen(obj.spec, body, child)
         self._idle += seen.child.good and obj.status.observed_generation == there.generation
         return seen
@@ -161,7 +165,7 @@ async def _run() -> bool:
 def main() -> None:
     """Run until SIGTERM."""
     telemetry.configure_logging("warning", as_json=True)
-    heap.settle()
+    garbage_collector.settle()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         if not runner.run(_run()):
             sys.exit(1)

@@ -9,7 +9,7 @@ import msgspec
 import yaml
 
 from moorage import operators
-from moorage.runtime import events
+from moorage.runtime.reporting import event_recorder
 
 DEFAULT_LEVEL = "info"
 
@@ -46,7 +46,7 @@ class Config(msgspec.Struct, frozen=True, rename="camel"):
     workers: int = 8
     helm_runs: int = 4
     drain_seconds: float = 40.0
-    events: events.Wanted = "all"
+    events: event_recorder.Wanted = "all"
 
     def section(self, name: str) -> Any:
         """One system's section, decoded. Raises ConfigError."""

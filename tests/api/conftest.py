@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from moorage.api import kinds
+from moorage.api import builtin
 from moorage.kube import client as kube_client
-from moorage.kube import credentials, transport
+from moorage.kube import credentials
+from moorage.kube.http import transport
 
 ROOT = Path(__file__).parents[2]
 
@@ -75,6 +76,6 @@ async def namespace(client: kube_client.Client) -> AsyncIterator[str]:
     """A namespace of the test's own. Nobody empties it where no controller manager runs."""
     name = f"test-{uuid.uuid4().hex[:10]}"
     body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-    await client.create(kinds.NAMESPACE, "", body, field_manager="test")
+    await client.create(builtin.NAMESPACE, "", body, field_manager="test")
     yield name
-    await client.delete(kinds.NAMESPACE, "", name, propagation="Background")
+    await client.delete(builtin.NAMESPACE, "", name, propagation="Background")

@@ -10,7 +10,7 @@ import json
 from collections.abc import Container, Iterator, Mapping
 from typing import Any
 
-from . import fieldsets
+from . import managed_fields
 
 __all__ = ["additions", "pointer"]
 
@@ -39,7 +39,7 @@ def additions(
 
     `but` names fields that others may add.
     """
-    ours, there, cursor = wanted, live, fieldsets.root(live)
+    ours, there, cursor = wanted, live, managed_fields.root(live)
     for name in under:
         ours, there, cursor = ours.get(name) or {}, there.get(name) or {}, cursor.field(name)
     found = {it for owner, node in cursor.nodes if owner.manager != manager for it in _added(node, ours, there, under)}

@@ -3,7 +3,7 @@
 Only what is wanted is compared: defaults of the server and fields of others don't count, except inside a map or list
 that the server takes for one value (a Service's selector, the peers of a NetworkPolicy): there nobody can add a field
 of their own, so it is compared whole. What it takes so is noted on the object, as the owner of such a value is that of
-the whole. A leaf that differs is no difference in three cases, all read from metadata.managedFields (see `fieldsets`):
+the whole. A leaf that differs is no difference in three cases, all read from metadata.managedFields (see `managed_fields`):
 
 - somebody set it through the scale subresource, or a vertical autoscaler did, by its name;
 - the manager still owns it: the value was changed, or dropped, while the manager wrote it, by a webhook or by the
@@ -25,7 +25,7 @@ from typing import Any
 
 import msgspec
 
-from . import fieldsets, forms
+from . import equality, managed_fields
 
 __all__ = ["THE_OBJECT", "Difference", "DifferenceKind", "autoscaled", "differences", "renamed"]
 
@@ -95,23 +95,25 @@ def differences(
         return (Difference("", DifferenceKind.MISSING.value),)
     compared = _compared(wanted)
     if "stringData" not in wanted and _is_plainly_in(compared, live):
-        if not fieldsets.held_whole(live, compared, manager):
+        if not managed_fields.held_whole(live, compared, manager):
             return ()
     compare = _Comparison(wanted, manager, settled)
     compare.top(wanted, live)
     return tuple(sorted(set(compare.found)))
 
 
-def renamed(wanted: Mapping[str, Any], live: Mapping[str, Any], *, manager: str) -> tuple[fieldsets.Path, ...]:
+def renamed(wanted: Mapping[str, Any], live: Mapping[str, Any], *, manager: str) -> tuple[managed_fields.Path, ...]:
     """Elements of merged lists that differ from a missing one of `wanted` in their key alone: it was edited."""
     compare = _Comparison(wanted, manager, ())
     compare.top(wanted, live)
     return tuple(compare.renamed)
 
 
-def autoscaled(cursor: fieldsets.Cursor) -> bool:
+def autoscaled(cursor: managed_fields.Cursor) -> bool:
     """Whether what is at this place was set by scaling, automatic or by hand."""
-    return any(owner.subresource == fieldsets.SCALE or owner.manager.startswith("vpa-") for owner in cursor.owners())
+    return any(
+        owner.subresource == managed_fields.SCALE or owner.manager.startswith("vpa-") for owner in cursor.owners()
+    )
 
 
 class _Comparison:
@@ -123,11 +125,11 @@ class _Comparison:
         self.manager = manager
         self.settled = settled
         self.found: list[Difference] = []
-        self.renamed: list[fieldsets.Path] = []
+        self.renamed: list[managed_fields.Path] = []
         self.tracked = False
 
     def top(self, wanted: Mapping[str, Any], live: Mapping[str, Any]) -> None:
-        cursor = fieldsets.root(live)
+        cursor = managed_fields.root(live)
         self.tracked = any(owner.manager == self.manager and owner.operation == "Apply" for owner, _ in cursor.nodes)
         for name, value in wanted.items():
             if name == "metadata":
@@ -140,14 +142,16 @@ class _Comparison:
                     value = {k: v for k, v in (value or {}).items() if k not in (wanted["stringData"] or {})}
                 self.child(_Place(), name, value, live, cursor)
 
-    def child(self, place: _Place, name: str, value: Any, live: Mapping[str, Any], cursor: fieldsets.Cursor) -> None:
+    def child(
+        self, place: _Place, name: str, value: Any, live: Mapping[str, Any], cursor: managed_fields.Cursor
+    ) -> None:
         below, owners = place.field(name), cursor.field(name)
         if name in live and live[name] is not None:
             self.node(below, value, live[name], owners)
         elif value is not None and value != []:  # nobody owns an empty list, and the server doesn't store it
             self.absent(below, value, owners)
 
-    def absent(self, place: _Place, value: Any, cursor: fieldsets.Cursor) -> None:
+    def absent(self, place: _Place, value: Any, cursor: managed_fields.Cursor) -> None:
         """Nothing is there. Maps are entered, so that the leaf is named and its owner asked."""
         if isinstance(value, Mapping) and value and cursor.nodes and not cursor.whole().nodes:
             for name, inner in value.items():
@@ -155,7 +159,7 @@ class _Comparison:
         elif (self.tracked and not place.whole) or not _is_zero(value):
             self.report(place, DifferenceKind.MISSING, cursor)
 
-    def node(self, place: _Place, wanted: Any, live: Any, cursor: fieldsets.Cursor) -> None:
+    def node(self, place: _Place, wanted: Any, live: Any, cursor: managed_fields.Cursor) -> None:
         if wanted is None:
             return  # the server takes its default
         if isinstance(wanted, Mapping | list) and cursor.taken_from(self.manager):
@@ -168,7 +172,7 @@ class _Comparison:
         elif not self.server_chose(place, wanted) and not _same(place, wanted, live):
             self.report(place, DifferenceKind.CHANGED, cursor)
 
-    def whole(self, place: _Place, wanted: Any, live: Any, cursor: fieldsets.Cursor) -> None:
+    def whole(self, place: _Place, wanted: Any, live: Any, cursor: managed_fields.Cursor) -> None:
         """What others own as a whole is compared to the last field: what they left of it, and what they put into it.
 
         A default of the server that no rule knows counts too. This can't repeat itself: once put right it is the
@@ -195,14 +199,14 @@ class _Comparison:
             return True
         return wanted in ("", 0) and not isinstance(wanted, bool) and place.names in _SERVER_CHOOSES_IF_EMPTY
 
-    def sequence(self, place: _Place, wanted: list[Any], live: list[Any], cursor: fieldsets.Cursor) -> None:
+    def sequence(self, place: _Place, wanted: list[Any], live: list[Any], cursor: managed_fields.Cursor) -> None:
         keys = self.keys(place, wanted, live, cursor)
         if keys:
             self.merged(place, keys, wanted, live, cursor)
         elif cursor.is_set() or (place.names and place.names[-1] in _SETS):
             for value in wanted:
                 if value not in live:
-                    self.report(place.element(str(value)), DifferenceKind.MISSING, fieldsets.Cursor())
+                    self.report(place.element(str(value)), DifferenceKind.MISSING, managed_fields.Cursor())
         elif len(wanted) != len(live):
             self.report(place, DifferenceKind.CHANGED, cursor)
         else:
@@ -210,14 +214,14 @@ class _Comparison:
                 self.node(place.element(str(index), whole=True), left, right, cursor.whole())
 
     def merged(
-        self, place: _Place, keys: Sequence[str], wanted: list[Any], live: list[Any], cursor: fieldsets.Cursor
+        self, place: _Place, keys: Sequence[str], wanted: list[Any], live: list[Any], cursor: managed_fields.Cursor
     ) -> None:
-        present = {fieldsets.element_key(_key(item, keys)): item for item in live}
+        present = {managed_fields.element_key(_key(item, keys)): item for item in live}
         for item in wanted:
             key = _key(item, keys)
-            noted = f"k:{fieldsets.element_key(key)}"
+            noted = f"k:{managed_fields.element_key(key)}"
             below, owners = place.element(f"{keys[0]}={key[keys[0]]}", noted=noted), cursor.element(key)
-            found = present.get(fieldsets.element_key(key))
+            found = present.get(managed_fields.element_key(key))
             if found is None:
                 self.report(below, DifferenceKind.MISSING, owners)
                 self.renamed.extend(_renamed(place, keys, item, wanted, live))
@@ -225,7 +229,7 @@ class _Comparison:
                 self.node(below, item, found, owners)
 
     def keys(
-        self, place: _Place, wanted: list[Any], live: list[Any], cursor: fieldsets.Cursor
+        self, place: _Place, wanted: list[Any], live: list[Any], cursor: managed_fields.Cursor
     ) -> tuple[str, ...] | None:
         """The merge keys of this list, if every element has them and no two are alike."""
         name = place.names[-1] if place.names else ""
@@ -237,16 +241,16 @@ class _Comparison:
                 return keys
         return None
 
-    def string_data(self, wanted: Mapping[str, Any], live: Mapping[str, Any], cursor: fieldsets.Cursor) -> None:
+    def string_data(self, wanted: Mapping[str, Any], live: Mapping[str, Any], cursor: managed_fields.Cursor) -> None:
         """Its applier owns f:stringData whatever happens; a change by another shows as an owner of f:data."""
         for name, value in wanted.items():
             place = _Place(("stringData",), "stringData").field(name)
             if name not in live:
-                self.report(place, DifferenceKind.MISSING, fieldsets.Cursor())
+                self.report(place, DifferenceKind.MISSING, managed_fields.Cursor())
             elif base64.b64encode(str(value).encode()).decode() != live[name] and cursor.field(name).nodes:
                 self.report(place, DifferenceKind.CHANGED, cursor.field(name))
 
-    def report(self, place: _Place, kind: DifferenceKind, cursor: fieldsets.Cursor) -> None:
+    def report(self, place: _Place, kind: DifferenceKind, cursor: managed_fields.Cursor) -> None:
         owned = any(owner.manager == self.manager for owner in cursor.owners())
         if not owned and not autoscaled(cursor) and place.text not in self.settled:
             self.found.append(Difference(place.text, kind.value))
@@ -279,7 +283,7 @@ class _Place(msgspec.Struct, frozen=True):
     names: tuple[str, ...] = ()
     text: str = ""
     whole: bool = False  # inside a list that has one owner as a whole: fields below have none of their own
-    noted: fieldsets.Path = ()  # as managedFields have it
+    noted: managed_fields.Path = ()  # as managedFields have it
 
     def field(self, name: str) -> _Place:
         shown = f'["{name}"]' if "." in name or "/" in name else f".{name}" if self.text else name
@@ -291,10 +295,10 @@ class _Place(msgspec.Struct, frozen=True):
 
 def _renamed(
     place: _Place, keys: Sequence[str], missing: Mapping[str, Any], wanted: list[Any], live: list[Any]
-) -> list[fieldsets.Path]:
+) -> list[managed_fields.Path]:
     rest = {name: value for name, value in missing.items() if name not in keys}
-    known = {fieldsets.element_key(_key(item, keys)) for item in wanted}
-    others = {fieldsets.element_key(_key(item, keys)): item for item in live}
+    known = {managed_fields.element_key(_key(item, keys)) for item in wanted}
+    others = {managed_fields.element_key(_key(item, keys)): item for item in live}
     alike = [key for key, item in others.items() if key not in known and rest and _holds(place, rest, item)]
     return [(*place.noted, f"k:{key}") for key in alike]
 
@@ -315,7 +319,7 @@ def _holds(place: _Place, wanted: Any, live: Any) -> bool:
 
 def _same(place: _Place, wanted: Any, live: Any) -> bool:
     containers = isinstance(wanted, Mapping | list) or isinstance(live, Mapping | list)
-    return not containers and forms.same(place.names, wanted, live)
+    return not containers and equality.same(place.names, wanted, live)
 
 
 def _key(item: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:
@@ -327,7 +331,7 @@ def _distinguish(items: list[Any], keys: Sequence[str]) -> bool:
         return False
     found = [_key(item, keys) for item in items]
     complete = all(value is not None for key in found for value in key.values())
-    return complete and len({fieldsets.element_key(key) for key in found}) == len(items)
+    return complete and len({managed_fields.element_key(key) for key in found}) == len(items)
 
 
 def _is_zero(value: Any) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from . import definitions, explain, operate, status, words
+from . import crds, explain, run, status, suggestions
 
 click.UsageError.exit_code = 3  # click's own is 2, which `status` has for a stalled object
 
@@ -16,7 +16,7 @@ class _Group(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
-            raise click.UsageError(words.unknown("command", args[0], self.commands), ctx)
+            raise click.UsageError(suggestions.unknown("command", args[0], self.commands), ctx)
         return super().resolve_command(ctx, args)
 
 
@@ -26,5 +26,5 @@ def main() -> None:
     """One operator for stateful systems on Kubernetes."""
 
 
-for _command in (operate.run, definitions.crds, status.status, explain.explain):
+for _command in (run.run, crds.crds, status.status, explain.explain):
     main.add_command(_command)

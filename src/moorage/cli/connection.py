@@ -12,7 +12,8 @@ from typing import Any, NamedTuple, TypeVar
 import click
 
 from moorage.kube import client as kube_client
-from moorage.kube import credentials, errors, transport
+from moorage.kube import credentials, errors
+from moorage.kube.http import transport
 
 T = TypeVar("T")
 

@@ -9,7 +9,7 @@ import click
 
 from moorage.view import text
 
-from . import connection, finding, screen
+from . import connection, lookup, screen
 
 
 @click.command()
@@ -23,7 +23,7 @@ def explain(target: str, namespace: str, output: str, kubeconfig: Path | None, c
 
     Exit code: 0 ready, 1 on its way, 2 stalled, 3 that can't be told.
     """
-    wanted = finding.wanted(target, namespace, kubeconfig, context)
+    wanted = lookup.wanted(target, namespace, kubeconfig, context)
     if not wanted.name:
         raise click.UsageError(f"name one object, such as {wanted.kinds[0].resource.kind.lower()}/NAME")
     found = screen.find(wanted)
@@ -31,5 +31,5 @@ def explain(target: str, namespace: str, output: str, kubeconfig: Path | None, c
     sys.exit(found.views[0].exit_code)
 
 
-def _explanation(found: finding.Found, paint: text.Paint, width: int) -> str:
+def _explanation(found: lookup.Found, paint: text.Paint, width: int) -> str:
     return text.explanation(found.views, paint, width)

@@ -16,7 +16,7 @@ import yaml
 from moorage.kube import errors
 from moorage.view import text
 
-from . import connection, finding
+from . import connection, lookup
 
 OUTPUT = click.option("-o", "--output", type=click.Choice(["text", "json", "yaml"]), default="text", show_default=True)
 NAMESPACE = click.option(
@@ -26,21 +26,21 @@ NAMESPACE = click.option(
     help="Of KIND/NAME: that of the context when left out. Of a list: all namespaces when left out.",
 )
 
-Show = Callable[[finding.Found, text.Paint, int], str]
+Show = Callable[[lookup.Found, text.Paint, int], str]
 """What was found, as text for so many columns."""
 
 
-def find(wanted: finding.Wanted) -> finding.Found:
+def find(wanted: lookup.Wanted) -> lookup.Found:
     """All that the screen needs; what can't be told ends the command."""
     try:
-        return connection.run_loop(finding.find(wanted))
-    except finding.NotThere as error:
+        return connection.run_loop(lookup.find(wanted))
+    except lookup.NotThere as error:
         raise connection.Untold(str(error)) from error
     except errors.KubeError as error:
-        raise connection.Untold(f"{error}{finding.hint(error)}") from error
+        raise connection.Untold(f"{error}{lookup.hint(error)}") from error
 
 
-def render(found: finding.Found, output: str, show: Show, *, single: bool) -> str:
+def render(found: lookup.Found, output: str, show: Show, *, single: bool) -> str:
     """As it was asked for: for people, for the width of their terminal, or for programs."""
     if output == "text":
         terminal = sys.stdout.isatty()

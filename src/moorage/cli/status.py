@@ -10,7 +10,7 @@ import click
 
 from moorage.view import text
 
-from . import connection, finding, screen
+from . import connection, lookup, screen
 
 _EVERY = 2.0
 """Seconds between two looks of --watch."""
@@ -29,7 +29,7 @@ def status(target: str, namespace: str, output: str, kubeconfig: Path | None, co
     Exit code: 0 all are ready, 1 something is on its way or nobody looks after it, 2 something is stalled, 3 that
     can't be told.
     """
-    wanted = finding.wanted(target, namespace, kubeconfig, context)
+    wanted = lookup.wanted(target, namespace, kubeconfig, context)
     show = _one if wanted.name else _table
     if watch:
         _watch(wanted, output, show)
@@ -39,15 +39,15 @@ def status(target: str, namespace: str, output: str, kubeconfig: Path | None, co
     sys.exit(max((view.exit_code for view in found.views), default=0))
 
 
-def _table(found: finding.Found, paint: text.Paint, width: int) -> str:
+def _table(found: lookup.Found, paint: text.Paint, width: int) -> str:
     return text.table(found.views, paint, width, operator=found.operator.words, missing=found.missing)
 
 
-def _one(found: finding.Found, paint: text.Paint, width: int) -> str:
+def _one(found: lookup.Found, paint: text.Paint, width: int) -> str:
     return text.one_screen(found.views, paint, width)
 
 
-def _watch(wanted: finding.Wanted, output: str, show: screen.Show) -> None:
+def _watch(wanted: lookup.Wanted, output: str, show: screen.Show) -> None:
     """Show it again and again; on a terminal in place, elsewhere when it changed."""
     last, live = "", sys.stdout.isatty() and output == "text"
     try:

@@ -13,36 +13,18 @@ from typing import Any
 
 import msgspec
 
-from moorage.api import comparison, conditions, kinds, meta
-from moorage.kube import cache as kube_cache
+from moorage.api import builtin, comparison, conditions, meta
+from moorage.children import diagnosis, health, object_events, pod_trouble
 from moorage.kube import discovery
-from moorage.runtime import kind, observed, tasks
-from moorage.runtime import watches as runtime_watches
+from moorage.kube.informers import informer
+from moorage.runtime import freshness, kind, namespace_watches, tasks
 
-from . import (
-    aside,
-    binary,
-    chart,
-    charts,
-    claim,
-    diagnosis,
-    documents,
-    drift,
-    failures,
-    health,
-    leftovers,
-    lookups,
-    manifest,
-    pods,
-    records,
-    runs,
-    seen,
-    status,
-    told,
-    values,
-    watches,
-)
+from . import observation, operations, release_sources, release_status, release_watches
+from .charts import chart_archive, resolver, values
+from .parsing import aside, helm_yaml
 from .reasons import Reason
+from .release import claim, drift, manifest, records, surplus
+from .runs import binary, failures
 
 COMPARED_IN_PLACE = 5_000  # keys and values in one pass; what is more is compared by a source
 
@@ -53,14 +35,14 @@ class Request:
 
     key: Hashable
     owner: meta.ObjectRef
-    target: seen.Target
-    policy: seen.Policy
-    wanted: seen.Wanted
-    status: status.HelmStatus
+    target: observation.Target
+    policy: observation.Policy
+    wanted: observation.Wanted
+    status: release_status.HelmStatus
     reconcile_at: str
     generation: int
     leaving: bool
-    values: Callable[[chart.Contents], values.Given] | None
+    values: Callable[[chart_archive.Contents], values.Given] | None
     """The release's values, given the chart; None when they can't be had, or not yet."""
 
 
@@ -72,8 +54,8 @@ class Engine:
         world: kind.World,
         *,
         helm: binary.Helm,
-        store: charts.Charts,
-        chart_source: Callable[[str], Awaitable[charts.ChartSource]],
+        store: resolver.Charts,
+        chart_source: Callable[[str], Awaitable[resolver.ChartSource]],
         request: Callable[[Any], Request],
         user: Callable[[str], str],
         work: aside.Aside,
@@ -81,14 +63,14 @@ class Engine:
     ) -> None:
         """`user`: with whose rights all in a namespace is read and written, helm's doings included."""
         self._world, self._request = world, request
-        self._watches = runtime_watches.Watches(
-            lambda namespace: watches.NamespaceView(world, namespace, user(namespace))
+        self._watches = namespace_watches.Watches(
+            lambda namespace: release_watches.NamespaceView(world, namespace, user(namespace))
         )
         served = discovery.Discovery(world.client)
-        self._lookups = lookups.Lookups(
+        self._lookups = release_sources.Lookups(
             world.client, served, helm, store, chart_source, world.enqueue, user, work, place
         )
-        self._runs = runs.Runs(world, served, helm, self.job, user, work)
+        self._runs = operations.Runs(world, served, helm, self.job, user, work)
         self.operations, self.guards = self._runs.operations, self._runs.guards
         self._compared: dict[meta.ObjectRef, tuple[str, str, tuple[str, ...]]] = {}
         self._named: dict[Hashable, frozenset[meta.ObjectRef]] = {}  # of which objects each has something remembered
@@ -108,7 +90,7 @@ class Engine:
 
     # --- observing -------------------------------------------------------------------------------
 
-    def observe(self, request: Request, now: float, *, entitled: bool) -> seen.ReleaseSeen:
+    def observe(self, request: Request, now: float, *, entitled: bool) -> observation.ReleaseSeen:
         """What is seen of the release. Without rights in its namespace nothing there is looked at."""
         view = self._watches.enter(request.target.namespace, request.key) if entitled else None
         if view is None:
@@ -118,12 +100,12 @@ class Engine:
         loaded = self._record(request, view, record_key)
         at_hand = self._chart(request, held)
         render = self._render(request, at_hand, record_key, loaded)
-        nothing = observed.not_yet("objects")
+        nothing = freshness.not_yet("objects")
         around = _Around(self._lookups, request)
         children = self._children(request, view, record_key, loaded, around) if not request.leaving else nothing
         hooks = self._hooks(request, view, loaded, around)
         around.done()
-        return seen.ReleaseSeen(
+        return observation.ReleaseSeen(
             now=now,
             owner=request.owner,
             target=request.target,
@@ -144,42 +126,44 @@ class Engine:
             settles_in=self._world.gate.settles_in,
         )
 
-    def job(self, obj: Any) -> runs.Job:
+    def job(self, obj: Any) -> operations.Job:
         """What a run for this object needs."""
         request = self._request(obj)
         view = self._watches.enter(request.target.namespace, request.key)
-        at_hand = observed.value_of(self._chart(request, self._claim(request, view)))
+        at_hand = freshness.value_of(self._chart(request, self._claim(request, view)))
         known = self._record(request, view, self._record_key(request, view))
-        return runs.Job(
+        return operations.Job(
             target=request.target,
             policy=request.policy,
             owner=request.owner,
             values=request.values(at_hand.contents) if at_hand and request.values else None,
             archive=at_hand.archive if at_hand else None,
-            record=observed.value_of(known),
+            record=freshness.value_of(known),
             hooks=self._hooks(request, view, known, _Around(self._lookups, request)),
         )
 
-    def _claim(self, request: Request, view: watches.NamespaceView | None) -> observed.Observed[seen.ClaimSeen | None]:
+    def _claim(
+        self, request: Request, view: release_watches.NamespaceView | None
+    ) -> freshness.Observed[observation.ClaimSeen | None]:
         if view is None:
-            return observed.Failed(seen.NO_RIGHTS, f"no rights in namespace {request.target.namespace} yet")
+            return freshness.Failed(observation.NO_RIGHTS, f"no rights in namespace {request.target.namespace} yet")
         if not view.claims.synced:
-            return observed.unsynced(view.claims.error, "claims")
+            return freshness.unsynced(view.claims.error, "claims")
         found = view.claims.get(request.target.namespace, claim.name(request.target.release))
         if found is None:
-            return observed.Fresh(None)
+            return freshness.Fresh(None)
         try:
-            return observed.Fresh(claim.read(found))
+            return freshness.Fresh(claim.read(found))
         except manifest.ManifestError as error:
             message = f"ConfigMap {found.metadata.name} is not readable as a claim: {error}"
-            return observed.Failed(claim.BROKEN, message, transient=False)
+            return freshness.Failed(claim.BROKEN, message, transient=False)
 
     def _chart(
-        self, request: Request, held: observed.Observed[seen.ClaimSeen | None]
-    ) -> observed.Observed[lookups.AtHand]:
-        known = observed.value_of(held)
+        self, request: Request, held: freshness.Observed[observation.ClaimSeen | None]
+    ) -> freshness.Observed[release_sources.AtHand]:
+        known = freshness.value_of(held)
         if request.leaving or known is None or known.owner.uid != request.owner.uid:
-            return observed.not_yet("chart")
+            return freshness.not_yet("chart")
         wanted, sources = request.wanted, self._lookups
         if known.pin is not None and known.pin.wanted == wanted:
             key = (wanted.source, known.pin.chart)
@@ -190,27 +174,27 @@ class Engine:
     def _render(
         self,
         request: Request,
-        at_hand: observed.Observed[lookups.AtHand],
-        record_key: lookups.RecordKey | None,
-        loaded: observed.Observed[lookups.Loaded | None],
-    ) -> observed.Observed[seen.RenderSeen]:
-        at = observed.value_of(at_hand)
+        at_hand: freshness.Observed[release_sources.AtHand],
+        record_key: release_sources.RecordKey | None,
+        loaded: freshness.Observed[release_sources.Loaded | None],
+    ) -> freshness.Observed[observation.RenderSeen]:
+        at = freshness.value_of(at_hand)
         if at is None or request.values is None:
-            return observed.not_yet("render")
+            return freshness.not_yet("render")
         given = request.values(at.contents)
         reads = at.contents.reads_capabilities
         capabilities = ""
         if reads:
-            cluster = observed.value_of(self._lookups.capabilities.read("", request.key))
+            cluster = freshness.value_of(self._lookups.capabilities.read("", request.key))
             if cluster is None:
-                return observed.not_yet("capabilities")
+                return freshness.not_yet("capabilities")
             capabilities = values.digest(msgspec.to_builtins(cluster))
         is_upgrade = False
         if at.contents.reads_release:  # what is rendered is what will be done
-            if isinstance(loaded, observed.Failed):
-                return observed.not_yet("record")
+            if isinstance(loaded, freshness.Failed):
+                return freshness.not_yet("record")
             is_upgrade = record_key is not None and record_key.installed
-        key = lookups.RenderKey(
+        key = release_sources.RenderKey(
             at.chart.digest, given.digest, request.target, capabilities, given, at.archive, reads, is_upgrade
         )
         return self._lookups.rendered.follow(key, request.key)
@@ -218,20 +202,24 @@ class Engine:
     def _missing_rules(
         self,
         request: Request,
-        render: observed.Observed[seen.RenderSeen],
-        loaded: observed.Observed[lookups.Loaded | None],
-    ) -> observed.Observed[tuple[str, ...]]:
+        render: freshness.Observed[observation.RenderSeen],
+        loaded: freshness.Observed[release_sources.Loaded | None],
+    ) -> freshness.Observed[tuple[str, ...]]:
         """Asked for only when helm has something to do."""
-        made, record = observed.value_of(render), observed.value_of(loaded)
+        made, record = freshness.value_of(render), freshness.value_of(loaded)
         is_current = made and record and (record.seen.status, record.seen.digest) == ("deployed", made.digest)
-        if made is None or made.problems or is_current or isinstance(loaded, observed.Failed):
+        if made is None or made.problems or is_current or isinstance(loaded, freshness.Failed):
             self._lookups.rights.forget(request.key)
-            return observed.Fresh(())
-        return self._lookups.rights.follow(lookups.RightsKey(request.target.namespace, made.resources), request.key)
+            return freshness.Fresh(())
+        return self._lookups.rights.follow(
+            release_sources.RightsKey(request.target.namespace, made.resources), request.key
+        )
 
     # --- the record and its objects --------------------------------------------------------------
 
-    def _record_key(self, request: Request, view: watches.NamespaceView | None) -> lookups.RecordKey | None:
+    def _record_key(
+        self, request: Request, view: release_watches.NamespaceView | None
+    ) -> release_sources.RecordKey | None:
         """The latest revision's record, and whether any was ever deployed: helm supersedes only such."""
         if view is None or not view.records.synced:
             return None
@@ -240,10 +228,10 @@ class Engine:
         if latest is None:
             return None
         installed = any(each.labels.get("status") in ("deployed", "superseded") for each in mine)
-        return lookups.RecordKey(request.target.namespace, latest.name, latest.resource_version, installed)
+        return release_sources.RecordKey(request.target.namespace, latest.name, latest.resource_version, installed)
 
     @staticmethod
-    def _records_of(request: Request, view: watches.NamespaceView) -> list[meta.ObjectMeta]:
+    def _records_of(request: Request, view: release_watches.NamespaceView) -> list[meta.ObjectMeta]:
         """What bears the labels of the release's records."""
         return [
             partial.metadata
@@ -252,42 +240,42 @@ class Engine:
         ]
 
     def _record(
-        self, request: Request, view: watches.NamespaceView | None, key: lookups.RecordKey | None
-    ) -> observed.Observed[Any]:
-        """The record of that key as `lookups.Loaded`, or None when there is none."""
+        self, request: Request, view: release_watches.NamespaceView | None, key: release_sources.RecordKey | None
+    ) -> freshness.Observed[Any]:
+        """The record of that key as `release_sources.Loaded`, or None when there is none."""
         if view is None:
-            return observed.Failed(seen.NO_RIGHTS, f"no rights in namespace {request.target.namespace} yet")
+            return freshness.Failed(observation.NO_RIGHTS, f"no rights in namespace {request.target.namespace} yet")
         if not view.records.synced:
-            return observed.unsynced(view.records.error, "release records")
+            return freshness.unsynced(view.records.error, "release records")
         if key is None:
             self._lookups.records.forget(request.key)
             strange = self._records_of(request, view)
             if strange and not request.leaving:  # helm would find no revision of what it takes to be there
                 words = f"Secret {strange[0].name} in namespace {request.target.namespace} bears the labels of a record"
-                return observed.Failed(Reason.RECORD_BROKEN, f"{words}, and is none", transient=False)
-            return observed.Fresh(None)
+                return freshness.Failed(Reason.RECORD_BROKEN, f"{words}, and is none", transient=False)
+            return freshness.Fresh(None)
         return self._lookups.records.follow(key, request.key)
 
     def _children(
         self,
         request: Request,
-        view: watches.NamespaceView | None,
-        key: lookups.RecordKey | None,
-        loaded: observed.Observed[lookups.Loaded | None],
+        view: release_watches.NamespaceView | None,
+        key: release_sources.RecordKey | None,
+        loaded: freshness.Observed[release_sources.Loaded | None],
         around: _Around,
-    ) -> observed.Observed[tuple[seen.ChildSeen, ...]]:
-        if view is None or isinstance(loaded, observed.Failed):
-            return observed.not_yet("objects")
+    ) -> freshness.Observed[tuple[observation.ChildSeen, ...]]:
+        if view is None or isinstance(loaded, freshness.Failed):
+            return freshness.not_yet("objects")
         if loaded.value is None or key is None:
             self._remember(request.key, ())
-            return observed.Fresh(())
+            return freshness.Fresh(())
         items = [item.ref for item in loaded.value.seen.inventory if not item.hook]
         self._remember(request.key, items)
-        caches: dict[tuple[str, str], kube_cache.Cache[Any] | None] = {}
-        missing: observed.Failed | None = None
+        caches: dict[tuple[str, str], informer.Informer[Any] | None] = {}
+        missing: freshness.Failed | None = None
         for kind_key in {(ref.api_version, ref.kind) for ref in items}:  # all are asked for before any is waited for
             resource = self._lookups.kinds.read(kind_key, request.key)
-            if isinstance(resource, observed.Failed):
+            if isinstance(resource, freshness.Failed):
                 if resource.transient:
                     missing = resource
                 caches[kind_key] = None
@@ -296,16 +284,16 @@ class Engine:
             if cache.unserved:
                 self._lookups.kinds.refresh(kind_key)
             if not cache.synced:
-                missing = observed.unsynced(cache.error, f"{kind_key[1]} objects")
+                missing = freshness.unsynced(cache.error, f"{kind_key[1]} objects")
         if missing is None and not view.pods.synced:
-            missing = observed.unsynced(view.pods.error, "pods")
+            missing = freshness.unsynced(view.pods.error, "pods")
         if missing is not None:
             return missing
         looks = _Looks(self._lookups, request, key, loaded.value, around)
         found = [self._child(looks, view, ref, caches[ref.api_version, ref.kind]) for ref in items]
         looks.done()
         children = tuple(child for child in found if child is not None)
-        return observed.Fresh(children) if len(children) == len(found) else observed.not_yet("objects")
+        return freshness.Fresh(children) if len(children) == len(found) else freshness.not_yet("objects")
 
     def _remember(self, key: Hashable, refs: Iterable[meta.ObjectRef]) -> None:
         """These objects alone: what is kept of others goes."""
@@ -317,11 +305,15 @@ class Engine:
             self._named[key] = named
 
     def _child(
-        self, looks: _Looks, view: watches.NamespaceView, ref: meta.ObjectRef, cache: kube_cache.Cache[Any] | None
-    ) -> seen.ChildSeen | None:
+        self,
+        looks: _Looks,
+        view: release_watches.NamespaceView,
+        ref: meta.ObjectRef,
+        cache: informer.Informer[Any] | None,
+    ) -> observation.ChildSeen | None:
         """One object as it is live; None while nobody has looked whether it has removed itself."""
         if cache is None:
-            return seen.ChildSeen(
+            return observation.ChildSeen(
                 ref, False, failures.FailureKind.UNKNOWN_KIND, f"{ref.kind} is no longer served in any version"
             )
         resource, live = cache.scope.resource, cache.get(ref.namespace, ref.name)
@@ -330,10 +322,10 @@ class Engine:
         if live is None:
             return self._unseen(looks, ref, resource)
         settled = self._runs.settled.get(ref, frozenset())
-        if resource == kinds.SECRET:
+        if resource == builtin.SECRET:
             found = looks.confirm(ref, resource, live.metadata.resource_version)
             here = not live.metadata.deleting
-            return seen.ChildSeen(ref, here, drift=_without(found, settled), yielded=_among(found, settled))
+            return observation.ChildSeen(ref, here, drift=_without(found, settled), yielded=_among(found, settled))
         version = str(live["metadata"].get("resourceVersion", ""))
         differs, found = self._differences(looks, ref, live, version), ()
         if _without(differs, settled):
@@ -347,38 +339,40 @@ class Engine:
             judged = health.health(body, mine, there.events, claims=there.claims)
         refusal = self._refusal(looks, ref, version)
         if judged.ok:
-            return seen.ChildSeen(ref, True, drift=found, refusal=refusal, yielded=yielded)
+            return observation.ChildSeen(ref, True, drift=found, refusal=refusal, yielded=yielded)
         message = judged.message
         if judged.wants_log and (last := looks.last_words(view, *judged.wants_log, previous=judged.previous)):
             message = f"{message}; {last}"
-        return seen.ChildSeen(ref, False, judged.reason, message, found, refusal, yielded)
+        return observation.ChildSeen(ref, False, judged.reason, message, found, refusal, yielded)
 
-    def _unseen(self, looks: _Looks, ref: meta.ObjectRef, resource: meta.Resource) -> seen.ChildSeen | None:
+    def _unseen(self, looks: _Looks, ref: meta.ObjectRef, resource: meta.Resource) -> observation.ChildSeen | None:
         """An object that the watch doesn't have: it is gone, has lost the label, or was a Job that removes itself."""
         may_go = looks.may_remove_itself(ref)
-        if may_go and (removed := looks.removed(ref, resource)) != lookups.STILL_THERE:
+        if may_go and (removed := looks.removed(ref, resource)) != release_sources.STILL_THERE:
             match removed:
-                case observed.Failed():
+                case freshness.Failed():
                     return None
-                case observed.Fresh(value=words) | observed.Stale(value=words) if words:
-                    return seen.ChildSeen(ref, False, "JobFailed", f"it has failed, and has removed itself: {words}")
-            return seen.ChildSeen(ref, True)
+                case freshness.Fresh(value=words) | freshness.Stale(value=words) if words:
+                    return observation.ChildSeen(
+                        ref, False, "JobFailed", f"it has failed, and has removed itself: {words}"
+                    )
+            return observation.ChildSeen(ref, True)
         wrong = looks.confirm_unseen(ref, resource)
         gone = wrong in ((), (comparison.THE_OBJECT,))
         if gone and wrong and may_go:
             return None  # it went between the two looks
         words = "it is not there" if gone else "it has lost the label it is seen by"
-        return seen.ChildSeen(ref, False, "Missing", words, wrong, self._refusal(looks, ref, ""))
+        return observation.ChildSeen(ref, False, "Missing", words, wrong, self._refusal(looks, ref, ""))
 
     def _hooks(
         self,
         request: Request,
-        view: watches.NamespaceView | None,
-        loaded: observed.Observed[lookups.Loaded | None],
+        view: release_watches.NamespaceView | None,
+        loaded: freshness.Observed[release_sources.Loaded | None],
         around: _Around,
-    ) -> tuple[seen.HookSeen, ...]:
+    ) -> tuple[observation.HookSeen, ...]:
         """The hooks that a run of helm stands at, by their pods, and what is wrong there."""
-        record = observed.value_of(loaded)
+        record = freshness.value_of(loaded)
         running = isinstance(self._world.tasks.state(request.target.lane), tasks.Running)
         if not running or view is None or record is None or not view.pods.synced:
             return ()
@@ -387,14 +381,14 @@ class Engine:
             return ()
         started, there = request.status.attempt.started, around.look()
         run = around.speak(pod for pod in view.pods.items(request.target.namespace) if _created(pod) >= started)
-        events = [event for event in there.events if told.when(event) >= started]  # not of an earlier run's
-        found: list[seen.HookSeen] = []
+        events = [event for event in there.events if object_events.when(event) >= started]  # not of an earlier run's
+        found: list[observation.HookSeen] = []
         for ref in hooks:
             mine = [pod for pod in run if _is_of_hook(pod, ref)]
             body = next(iter(mine), None) if ref.kind == "Pod" else {"kind": "Job", "metadata": {"name": ref.name}}
             trouble = diagnosis.cause(body, pods=mine, claims=there.claims, events=events) if body else None
             if trouble is not None:
-                found.append(seen.HookSeen(ref, trouble.message, trouble.reason))
+                found.append(observation.HookSeen(ref, trouble.message, trouble.reason))
         return tuple(found)
 
     def _refusal(self, looks: _Looks, ref: meta.ObjectRef, version: str) -> str:
@@ -419,25 +413,25 @@ class Engine:
     def _leftovers(
         self,
         request: Request,
-        view: watches.NamespaceView | None,
-        held: observed.Observed[seen.ClaimSeen | None],
-        loaded: observed.Observed[lookups.Loaded | None],
-    ) -> observed.Observed[tuple[seen.Leftover, ...]]:
+        view: release_watches.NamespaceView | None,
+        held: freshness.Observed[observation.ClaimSeen | None],
+        loaded: freshness.Observed[release_sources.Loaded | None],
+    ) -> freshness.Observed[tuple[observation.Leftover, ...]]:
         """Looked for only when there may be some: polled live, since silence of a watch is no evidence."""
-        known = observed.value_of(held)
-        if view is None or known is None or isinstance(loaded, observed.Failed):
-            return observed.not_yet("leftovers")
+        known = freshness.value_of(held)
+        if view is None or known is None or isinstance(loaded, freshness.Failed):
+            return freshness.not_yet("leftovers")
         record = loaded.value.seen if loaded.value else None
         if request.leaving:
-            items = () if record else leftovers.surplus(known, None)
+            items = () if record else surplus.surplus(known, None)
         else:
-            items = leftovers.surplus(known, record) if record and record.status == "deployed" else ()
+            items = surplus.surplus(known, record) if record and record.status == "deployed" else ()
         if not items:
             self._lookups.leftovers.forget(request.key)
-            return observed.Fresh(())
+            return freshness.Fresh(())
         found = view.claims.get(request.target.namespace, claim.name(request.target.release))
         since = found.metadata.creation_timestamp if found else ""
-        key = lookups.LeftoverKey(request.target, items, since)
+        key = release_sources.LeftoverKey(request.target, items, since)
         return self._lookups.leftovers.follow(key, request.key)
 
 
@@ -446,18 +440,18 @@ class _Looks:
 
     def __init__(
         self,
-        sources: lookups.Lookups,
+        sources: release_sources.Lookups,
         request: Request,
-        key: lookups.RecordKey,
-        loaded: lookups.Loaded,
+        key: release_sources.RecordKey,
+        loaded: release_sources.Loaded,
         around: _Around,
     ) -> None:
         self._sources, self.request, self.key, self._loaded, self.around = sources, request, key, loaded, around
-        self._compared: list[lookups.CompareKey] = []
+        self._compared: list[release_sources.CompareKey] = []
         self._left = COMPARED_IN_PLACE
-        self._drift: list[lookups.DriftKey] = []
-        self._unseen: list[lookups.DriftKey] = []
-        self._removed: list[lookups.DriftKey] = []
+        self._drift: list[release_sources.DriftKey] = []
+        self._unseen: list[release_sources.DriftKey] = []
+        self._removed: list[release_sources.DriftKey] = []
         self._logs: list[tuple[str, str, str, int]] = []
 
     def wanted(self, ref: meta.ObjectRef) -> dict[str, Any]:
@@ -468,39 +462,39 @@ class _Looks:
     def compare(self, ref: meta.ObjectRef, live: dict[str, Any], version: str) -> tuple[str, ...] | None:
         """The field paths that differ from `live`; None until a comparison that is too much for one pass is done."""
         wanted = self.wanted(ref)
-        self._left -= sum(documents.count(each, COMPARED_IN_PLACE) for each in (wanted, live))
+        self._left -= sum(helm_yaml.count(each, COMPARED_IN_PLACE) for each in (wanted, live))
         if self._left >= 0:
             return drift.differing(wanted, live)
-        asked = lookups.CompareKey(ref, version, self.key, wanted, live)
+        asked = release_sources.CompareKey(ref, version, self.key, wanted, live)
         self._compared.append(asked)
-        return observed.value_of(self._sources.compared.read(asked, self.request.key))
+        return freshness.value_of(self._sources.compared.read(asked, self.request.key))
 
     def confirm(self, ref: meta.ObjectRef, resource: meta.Resource, version: str) -> tuple[str, ...]:
         """The field paths that differ by a live read; none until that is done."""
         asked = self._key(ref, resource, version)
         self._drift.append(asked)
-        return observed.value_of(self._sources.drift.read(asked, self.request.key)) or ()
+        return freshness.value_of(self._sources.drift.read(asked, self.request.key)) or ()
 
     def confirm_unseen(self, ref: meta.ObjectRef, resource: meta.Resource) -> tuple[str, ...]:
         """What a live read found wrong with an object that the watch doesn't have; none until that is done."""
         asked = self._key(ref, resource, "")
         self._unseen.append(asked)
-        return observed.value_of(self._sources.unseen.read(asked, self.request.key)) or ()
+        return freshness.value_of(self._sources.unseen.read(asked, self.request.key)) or ()
 
     def may_remove_itself(self, ref: meta.ObjectRef) -> bool:
         """Whether it is a Job that goes when it has ended, and helm has made it."""
         return self._loaded.seen.status == "deployed" and health.removes_itself(self._loaded.objects[ref])
 
-    def removed(self, ref: meta.ObjectRef, resource: meta.Resource) -> observed.Observed[str]:
+    def removed(self, ref: meta.ObjectRef, resource: meta.Resource) -> freshness.Observed[str]:
         """That such a Job is gone, and the words of its failure, if it failed."""
         asked = self._key(ref, resource, "")
         self._removed.append(asked)
         return self._sources.removed.read(asked, self.request.key)
 
-    def _key(self, ref: meta.ObjectRef, resource: meta.Resource, version: str) -> lookups.DriftKey:
-        return lookups.DriftKey(ref, resource, version, self.key, self._loaded.seen.updated, self.wanted(ref))
+    def _key(self, ref: meta.ObjectRef, resource: meta.Resource, version: str) -> release_sources.DriftKey:
+        return release_sources.DriftKey(ref, resource, version, self.key, self._loaded.seen.updated, self.wanted(ref))
 
-    def last_words(self, view: watches.NamespaceView, pod: str, container: str, *, previous: bool) -> str:
+    def last_words(self, view: release_watches.NamespaceView, pod: str, container: str, *, previous: bool) -> str:
         """The last line of a container's log, asked for once per restart; or where it can be read."""
         if not self.around.may_quote:
             earlier = " --previous" if previous else ""
@@ -512,7 +506,7 @@ class _Looks:
         restarts = next((s.get("restartCount", 0) for s in statuses if s.get("name") == container), 0)
         asked = (view.namespace, pod, container, restarts)
         self._logs.append(asked)
-        said = observed.value_of(self._sources.last_words.read(asked, self.request.key))
+        said = freshness.value_of(self._sources.last_words.read(asked, self.request.key))
         return f"its last words: {said}" if said else ""
 
     def done(self) -> None:
@@ -527,7 +521,7 @@ class _Looks:
 class _Around:
     """What is around a release's objects, asked for in one pass only if something is wrong, and else forgotten."""
 
-    def __init__(self, sources: lookups.Lookups, request: Request) -> None:
+    def __init__(self, sources: release_sources.Lookups, request: Request) -> None:
         self._sources, self._request = sources, request
         self._asked: tuple[str, ...] = ()
 
@@ -538,14 +532,16 @@ class _Around:
 
     def speak(self, found: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
         """The pods with what they have said themselves, if that may be told."""
-        return list(found) if self.may_quote else [pods.without_words(pod) for pod in found]
+        return list(found) if self.may_quote else [pod_trouble.without_words(pod) for pod in found]
 
-    def look(self) -> lookups.Around:
+    def look(self) -> release_sources.Around:
         """Empty until it has been read."""
         self._asked = (self._request.target.namespace,)
         found = self._sources.around.read(self._request.target.namespace, self._request.key)
-        there = observed.value_of(found) or lookups.Around()
-        return there if self.may_quote else lookups.Around(told.without_words(there.events), there.claims)
+        there = freshness.value_of(found) or release_sources.Around()
+        return (
+            there if self.may_quote else release_sources.Around(object_events.without_words(there.events), there.claims)
+        )
 
     def done(self) -> None:
         """What was not asked for in this pass is asked afresh the next time."""
@@ -565,15 +561,17 @@ def _is_of_hook(pod: Mapping[str, Any], hook: meta.ObjectRef) -> bool:
 _JOB_NAME = "batch.kubernetes.io/job-name"
 
 
-def _of_another_version(ref: meta.ObjectRef, resource: meta.Resource, live: Any) -> seen.ChildSeen:
+def _of_another_version(ref: meta.ObjectRef, resource: meta.Resource, live: Any) -> observation.ChildSeen:
     """An object whose recorded version is no longer served: it is there or not; nothing in it can be compared."""
     if live is None:
         words = f"it is not there, and {ref.api_version} of its record is no longer served"
-        return seen.ChildSeen(ref, False, "Missing", words)
-    if resource == kinds.SECRET:
-        return seen.ChildSeen(ref, not live.metadata.deleting)
+        return observation.ChildSeen(ref, False, "Missing", words)
+    if resource == builtin.SECRET:
+        return observation.ChildSeen(ref, not live.metadata.deleting)
     judged = health.health(live)
-    return seen.ChildSeen(ref, judged.ok, "" if judged.ok else judged.reason, "" if judged.ok else judged.message)
+    return observation.ChildSeen(
+        ref, judged.ok, "" if judged.ok else judged.reason, "" if judged.ok else judged.message
+    )
 
 
 def _released(request: Request) -> bool:
@@ -592,13 +590,13 @@ def _among(paths: tuple[str, ...], settled: frozenset[str]) -> tuple[str, ...]:
     return tuple(path for path in paths if path in settled)
 
 
-def _each(fact: observed.Observed[Any], of: Callable[[Any], Any]) -> observed.Observed[Any]:
+def _each(fact: freshness.Observed[Any], of: Callable[[Any], Any]) -> freshness.Observed[Any]:
     """The same fact with its value mapped."""
     match fact:
-        case observed.Failed():
+        case freshness.Failed():
             return fact
-        case observed.Fresh(value=value, at=at):
-            return observed.Fresh(of(value), at)
-        case observed.Stale(value=value, at=at, why=why):
-            return observed.Stale(of(value), at, why)
+        case freshness.Fresh(value=value, at=at):
+            return freshness.Fresh(of(value), at)
+        case freshness.Stale(value=value, at=at, why=why):
+            return freshness.Stale(of(value), at, why)
     raise TypeError(f"not a fact: {fact!r}")

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from moorage.runtime import observed
+from moorage.children import reasons as object_reasons
+from moorage.runtime import freshness
 from moorage.runtime.decision import Fact
 
-from . import object_reasons, seen, status
+from . import observation, release_status
+from .observation import HasRelease, ReleaseSeen
 from .reasons import Reason
-from .seen import HasRelease, ReleaseSeen
 
 
 def released(it: HasRelease) -> Fact:
     """Released: the deployed revision is what the spec says."""
     r = it.release
-    record = observed.value_of(r.record)
+    record = freshness.value_of(r.record)
     if record is None:
-        unknown = isinstance(r.record, observed.Failed)
+        unknown = isinstance(r.record, freshness.Failed)
         return Fact("Released", None if unknown else False, Reason.NOT_RELEASED, "there is no release yet")
     what = f"revision {record.revision} is {record.status}"
     if record.status == "deployed" and record.digest == r.desired:
@@ -28,7 +29,7 @@ def released(it: HasRelease) -> Fact:
 def drifted(it: HasRelease) -> Fact:
     """Drifted: objects, or the release itself, were changed by hand and are not yet put right."""
     r = it.release
-    record, children = observed.value_of(r.record), observed.value_of(r.children) or ()
+    record, children = freshness.value_of(r.record), freshness.value_of(r.children) or ()
     if record is not None and record.status != "deployed":
         said = f"revision {record.revision} is {record.status}; objects are compared with a deployed one"
         return Fact("Drifted", False, Reason.NOT_RELEASED, said)
@@ -45,9 +46,9 @@ def drifted(it: HasRelease) -> Fact:
 def available(it: HasRelease) -> Fact:
     """Available: all recorded objects are ready, whether or not they are what the spec says by now."""
     children = it.release.children
-    if isinstance(children, observed.Failed):
+    if isinstance(children, freshness.Failed):
         return Fact("Available", None, Reason.LOOKING, children.message)
-    weak = seen.weakest(children.value)
+    weak = observation.weakest(children.value)
     if weak is not None:
         return Fact(
             "Available",
@@ -55,7 +56,7 @@ def available(it: HasRelease) -> Fact:
             object_reasons.of_object(weak.reason),
             f"{weak.ref.kind} {weak.ref.name}: {weak.message}",
         )
-    record = observed.value_of(it.release.record)
+    record = freshness.value_of(it.release.record)
     if not children.value and (record is None or record.status != "deployed"):
         return Fact("Available", False, Reason.NOT_RELEASED, "there are no objects yet")
     return Fact("Available", True, Reason.READY, f"{len(children.value)} objects are ready")
@@ -65,39 +66,41 @@ def chart_available(it: HasRelease) -> Fact:
     """ChartAvailable: the chart in use can be had, so that a change of the spec could be carried out."""
     chart = it.release.chart
     match chart:
-        case observed.Failed(reason=reason, message=message):
-            return Fact("ChartAvailable", None if reason == observed.NOT_YET else False, reason, message)
-        case observed.Stale(why=why):
+        case freshness.Failed(reason=reason, message=message):
+            return Fact("ChartAvailable", None if reason == freshness.NOT_YET else False, reason, message)
+        case freshness.Stale(why=why):
             return Fact("ChartAvailable", False, Reason.CHART_UNREACHABLE, why)
     return Fact("ChartAvailable", True, Reason.CHART_CHOSEN, f"{chart.value.name} {chart.value.version}")
 
 
 def report(r: ReleaseSeen) -> dict[str, object]:
     """The status fields that tell about the release."""
-    record, held, children = observed.value_of(r.record), observed.value_of(r.claim), observed.value_of(r.children)
+    record, held, children = freshness.value_of(r.record), freshness.value_of(r.claim), freshness.value_of(r.children)
     fields: dict[str, object] = {}
     if held is not None and held.pin is not None and held.is_of(r.owner):
         pin = held.pin
-        fields["chart"] = status.ChartStatus(
+        fields["chart"] = release_status.ChartStatus(
             pin.chart.name, pin.chart.version, pin.chart.digest, pin.wanted.constraint, pin.wanted.source
         )
-    if not isinstance(r.record, observed.Failed):
+    if not isinstance(r.record, freshness.Failed):
         fields["release"] = (
-            status.ReleaseStatus(r.target.release, r.target.namespace, record.revision, record.status, record.digest)
+            release_status.ReleaseStatus(
+                r.target.release, r.target.namespace, record.revision, record.status, record.digest
+            )
             if record
-            else status.ReleaseStatus(r.target.release, r.target.namespace)
+            else release_status.ReleaseStatus(r.target.release, r.target.namespace)
         )
     if children is not None:
         counted: dict[str, int] = {}
         for child in children:
             counted[child.ref.kind] = counted.get(child.ref.kind, 0) + 1
         ready = sum(child.ready for child in children)
-        fields["inventory"] = status.InventoryStatus(len(children), ready, dict(sorted(counted.items())))
+        fields["inventory"] = release_status.InventoryStatus(len(children), ready, dict(sorted(counted.items())))
         is_good = record is not None and record.status == "deployed" and r.is_ours and ready == len(children)
         if is_good and record is not None:
-            fields["good"] = status.Good(record.revision, record.digest)
+            fields["good"] = release_status.Good(record.revision, record.digest)
             if record.digest == r.desired:
-                fields |= {"lastError": "", "failed": status.FailedDigest()}
+                fields |= {"lastError": "", "failed": release_status.FailedDigest()}
     return fields
 
 

@@ -1,6 +1,6 @@
 """The reasons that every helm-backed kind gives. They are API: documented, stable.
 
-What helm's runs fail with is in `failures`; why the objects of a release are not ready, in `object_reasons`.
+What helm's runs fail with is in `failures`; why the objects of a release are not ready, in `reasons`.
 """
 
 from __future__ import annotations

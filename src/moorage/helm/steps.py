@@ -1,6 +1,6 @@
 """The steps that every helm-backed kind shares: from a claimed name to ready objects.
 
-Read top to bottom, this is what happens to a release, in which order, and what is waited for. `farewell` has the way
+Read top to bottom, this is what happens to a release, in which order, and what is waited for. `deletion` has the way
 back to nothing, `facts` the conditions. Pure.
 """
 
@@ -10,13 +10,16 @@ from collections.abc import Callable
 
 import msgspec
 
-from moorage.api import conditions, kinds
-from moorage.runtime import decision, observed, tasks
+from moorage.api import builtin, conditions
+from moorage.children import reasons as object_reasons
+from moorage.runtime import decision, freshness, tasks
 from moorage.runtime.decision import DONE, Act, Blocked, Verdict, Wait
 
-from . import attempts, claim, failures, leftovers, object_reasons, seen, status
+from . import observation, release_status
+from .observation import HasRelease, ReleaseSeen
 from .reasons import Reason
-from .seen import HasRelease, ReleaseSeen
+from .release import claim, surplus
+from .runs import attempts, failures
 
 MINUTE = 60.0
 FOREIGN_HELM_MAY_TAKE = 10 * MINUTE
@@ -28,9 +31,9 @@ RECORD_LAG = 10.0
 def release_is_claimed(it: HasRelease) -> Verdict:
     """One owner per release: the claim is created before anything else, and only its owner goes on."""
     r = it.release
-    if isinstance(r.claim, observed.Failed):
+    if isinstance(r.claim, freshness.Failed):
         return claim.unread(r.target, r.claim)
-    held = observed.value_of(r.claim)
+    held = freshness.value_of(r.claim)
     if held is None:
         return _claim_it(r)
     if held.is_of(r.owner):
@@ -47,9 +50,9 @@ def release_is_claimed(it: HasRelease) -> Verdict:
 
 
 def _claim_it(r: ReleaseSeen) -> Verdict:
-    if isinstance(r.record, observed.Failed):
+    if isinstance(r.record, freshness.Failed):
         return record_unread(r.record)
-    record = observed.value_of(r.record)
+    record = freshness.value_of(r.record)
     if record is not None and not record.mine and not r.policy.adopt:
         return Blocked(
             Reason.FOREIGN_RELEASE,
@@ -57,12 +60,12 @@ def _claim_it(r: ReleaseSeen) -> Verdict:
             "annotate this resource with moorage.dev/adopt=true to take it over, or use another name",
         )
     create = decision.Create(
-        why="nobody else may use this release's name", resource=kinds.CONFIG_MAP, body=claim.body(r.target, r.owner)
+        why="nobody else may use this release's name", resource=builtin.CONFIG_MAP, body=claim.body(r.target, r.owner)
     )
     return Act(Reason.CLAIMING, f"release {r.target.release} in {r.target.namespace} is claimed", (create,))
 
 
-def record_unread(failed: observed.Failed) -> Verdict:
+def record_unread(failed: freshness.Failed) -> Verdict:
     """What is to be said of a record that could not be read."""
     if failed.transient:
         return decision.unknown(Reason.READING_RECORD, failed, "record")
@@ -91,9 +94,9 @@ def no_helm_runs(it: HasRelease) -> Verdict:
 def record_is_seen(it: HasRelease) -> Verdict:
     """Nothing is judged by a record that is older than helm's last run: it would be done a second time."""
     r = it.release
-    if isinstance(r.record, observed.Failed):
+    if isinstance(r.record, freshness.Failed):
         return record_unread(r.record)
-    record, last = observed.value_of(r.record), r.status.attempt
+    record, last = freshness.value_of(r.record), r.status.attempt
     match r.task:
         case tasks.Ended(attempt=last.id, outcome=decision.Ok(), at=at) if last.action in ("upgrade", "rollback"):
             left = at + RECORD_LAG - r.now
@@ -119,9 +122,11 @@ def last_run_is_noted(it: HasRelease) -> Verdict:
     )
     fields: dict[str, object] = {"attempt": noted, "lastError": message}
     if lasting and last.action == "upgrade":
-        fields["failed"] = status.FailedDigest(last.digest, word, message)
+        fields["failed"] = release_status.FailedDigest(last.digest, word, message)
     if lasting and last.action == "rollback":
-        fields["good"] = status.Good()  # the way back is closed: history no longer has it, or the cluster refuses it
+        fields["good"] = (
+            release_status.Good()
+        )  # the way back is closed: history no longer has it, or the cluster refuses it
     reason = failures.FailureKind.of(word)
     return Act(reason, message, (decision.Remember(why="the failure is not forgotten", fields=fields),))
 
@@ -129,8 +134,8 @@ def last_run_is_noted(it: HasRelease) -> Verdict:
 def record_is_not_stuck(it: HasRelease) -> Verdict:
     """A record left pending by a helm that died is set to failed; one that may be alive gets its time."""
     r = it.release
-    record = observed.value_of(r.record)
-    if record is None or record.status not in seen.PENDING:
+    record = freshness.value_of(r.record)
+    if record is None or record.status not in observation.PENDING:
         return DONE
     last = r.status.attempt  # a rollback bears the labels of the revision that it goes back to
     mine = record.revision == last.revision and (
@@ -159,7 +164,7 @@ def record_is_not_stuck(it: HasRelease) -> Verdict:
 def record_stays_inside(it: HasRelease) -> Verdict:
     """A record lies in the tenant's hands: one that names objects of other places is not worked with."""
     r = it.release
-    record = observed.value_of(r.record)
+    record = freshness.value_of(r.record)
     if record is None or not record.outside:
         return DONE
     return Blocked(
@@ -176,7 +181,11 @@ def retry_is_heard(it: HasRelease) -> Verdict:
     r = it.release
     if r.reconcile_at == r.status.reconciled_at:
         return DONE
-    fields = {"reconciledAt": r.reconcile_at, "failed": status.FailedDigest(), "attempt": status.Attempt()}
+    fields = {
+        "reconciledAt": r.reconcile_at,
+        "failed": release_status.FailedDigest(),
+        "attempt": release_status.Attempt(),
+    }
     remember = decision.Remember(why="a fresh try was asked for", fields=fields)
     return Act(Reason.RETRYING, "failures are forgotten, as a fresh try was asked for", (remember,))
 
@@ -187,10 +196,10 @@ def drift_is_undone(it: HasRelease) -> Verdict:
     One whose repair the server refuses keeps nothing else from being done; the fact Drifted tells of it.
     """
     r = it.release
-    record = observed.value_of(r.record)
+    record = freshness.value_of(r.record)
     if record is None or record.status != "deployed" or not r.policy.enforce:
         return DONE
-    drifted = [child for child in observed.value_of(r.children) or () if child.drift and not child.refusal]
+    drifted = [child for child in freshness.value_of(r.children) or () if child.drift and not child.refusal]
     if not drifted:
         return DONE
     actions = tuple(
@@ -210,19 +219,19 @@ def chart_is_chosen(it: HasRelease) -> Verdict:
     r = it.release
     if r.stands_without_chart:
         return DONE  # a registry that is down takes nothing from a release that stands
-    if isinstance(r.chart, observed.Failed):
+    if isinstance(r.chart, freshness.Failed):
         return _chart_failed(r.chart)
-    held = observed.value_of(r.claim)
+    held = freshness.value_of(r.claim)
     assert held is not None  # noqa: S101 - the claim comes first
     chart = r.chart.value
     if held.pin is not None and held.pin.wanted == r.wanted:
         return DONE
-    patch = claim.patch(r.target, held, "the version must not move by itself", pin=seen.Pin(r.wanted, chart))
+    patch = claim.patch(r.target, held, "the version must not move by itself", pin=observation.Pin(r.wanted, chart))
     return Act(Reason.CHART_CHOSEN, f"chart {chart.name} {chart.version} is used", (patch,))
 
 
-def _chart_failed(failed: observed.Failed) -> Verdict:
-    if failed.reason == observed.NOT_YET:
+def _chart_failed(failed: freshness.Failed) -> Verdict:
+    if failed.reason == freshness.NOT_YET:
         return decision.unknown(Reason.CHOOSING_CHART, failed, "chart")
     if failed.transient:
         return Wait(Reason.CHART_UNREACHABLE, failed.message, on="chart", within=10 * MINUTE)
@@ -234,8 +243,8 @@ def chart_renders(it: HasRelease) -> Verdict:
     render = it.release.render
     if it.release.stands_without_chart:
         return DONE
-    if isinstance(render, observed.Failed):
-        if render.reason == observed.NOT_YET:
+    if isinstance(render, freshness.Failed):
+        if render.reason == freshness.NOT_YET:
             return decision.unknown(Reason.RENDERING, render, "render")
         if render.transient:
             return Wait(render.reason, render.message, on="render", within=10 * MINUTE)
@@ -255,7 +264,7 @@ _PROBLEMS = (Reason.REACHES_OUTSIDE, Reason.CHART_INVALID, failures.FailureKind.
 def rights_suffice(it: HasRelease) -> Verdict:
     """Helm is not begun for what the role of the namespace's account does not let it make."""
     r = it.release
-    if isinstance(r.missing_rules, observed.Failed):
+    if isinstance(r.missing_rules, freshness.Failed):
         return decision.unknown(Reason.RENDERING, r.missing_rules, "rights")
     if not r.missing_rules.value:
         return DONE
@@ -272,7 +281,7 @@ def failed_digest_is_left_alone(it: HasRelease) -> Verdict:
     failed, good = r.status.failed, r.status.good
     if not failed.digest or failed.digest != r.desired:
         return DONE
-    record = observed.value_of(r.record)
+    record = freshness.value_of(r.record)
     can_go_back = record is not None and good.revision and good.digest != failed.digest
     if r.policy.rollback and can_go_back and not r.is_rolled_back:
         if wait := attempts.wait_for_retry(r, "rollback"):
@@ -310,16 +319,16 @@ def _went_back(r: ReleaseSeen) -> str:
 def release_is_current(it: HasRelease) -> Verdict:
     """Helm runs only when the digest of chart and values changed, or the release was changed by hand."""
     r = it.release
-    if isinstance(r.record, observed.Failed):
+    if isinstance(r.record, freshness.Failed):
         return record_unread(r.record)
-    record, desired = observed.value_of(r.record), r.desired
+    record, desired = freshness.value_of(r.record), r.desired
     if r.is_current and (r.is_ours or not r.policy.enforce):  # a hand-made revision may stay where drift is not undone
         return DONE
     if record is not None and record.status == "failed" and desired == r.status.good.digest:
         return _good_again(r, record)
     if wait := attempts.wait_for_retry(r, "upgrade"):
         return wait
-    held, render = observed.value_of(r.claim), observed.value_of(r.render)
+    held, render = freshness.value_of(r.claim), freshness.value_of(r.render)
     assert held is not None and render is not None  # noqa: S101, PT018 - both steps come first
     attempt = attempts.begin(r, "upgrade", desired, record.revision if record else 0)
     inventory = claim.union(held.inventory, render.inventory)
@@ -327,7 +336,7 @@ def release_is_current(it: HasRelease) -> Verdict:
     fields: dict[str, object] = {"attempt": attempt}
     installed = record is not None and record.installed
     if record is None:
-        fields["good"] = status.Good()  # the history begins anew, as after the end of the namespace
+        fields["good"] = release_status.Good()  # the history begins anew, as after the end of the namespace
     task = "release.upgrade" if installed else "release.install"
     return Act(
         reason,
@@ -340,7 +349,7 @@ def release_is_current(it: HasRelease) -> Verdict:
     )
 
 
-def _good_again(r: ReleaseSeen, record: seen.RecordSeen) -> Verdict:
+def _good_again(r: ReleaseSeen, record: observation.RecordSeen) -> Verdict:
     """The spec says again what was good before an upgrade failed: it is restored as it was, not rendered anew."""
     if wait := attempts.wait_for_retry(r, "rollback"):
         return wait
@@ -359,8 +368,8 @@ def _good_again(r: ReleaseSeen, record: seen.RecordSeen) -> Verdict:
     )
 
 
-def _why(r: ReleaseSeen, record: seen.RecordSeen | None, desired: str) -> tuple[str, str]:
-    chart = observed.value_of(r.chart)
+def _why(r: ReleaseSeen, record: observation.RecordSeen | None, desired: str) -> tuple[str, str]:
+    chart = freshness.value_of(r.chart)
     what = f"release {r.target.release} with chart {chart.name} {chart.version}" if chart else r.target.release
     if record is None:
         return Reason.INSTALLING, f"{what} is installed"
@@ -374,13 +383,13 @@ def _why(r: ReleaseSeen, record: seen.RecordSeen | None, desired: str) -> tuple[
 def inventory_is_exact(it: HasRelease) -> Verdict:
     """Objects that left the chart are gone before the inventory forgets them."""
     r = it.release
-    held, record = observed.value_of(r.claim), observed.value_of(r.record)
+    held, record = freshness.value_of(r.claim), freshness.value_of(r.record)
     assert held is not None  # noqa: S101 - the claim comes first
     if record is None or record.digest != r.desired:
         return DONE
-    if not leftovers.surplus(held, record):
+    if not surplus.surplus(held, record):
         return DONE
-    if wait := leftovers.go(r, Reason.PRUNING):
+    if wait := surplus.go(r, Reason.PRUNING):
         return wait
     patch = claim.patch(r.target, held, "what left the chart is gone", inventory=record.inventory)
     return Act(Reason.INVENTORY, "the inventory matches the release again", (patch,), go_on=True)
@@ -389,24 +398,24 @@ def inventory_is_exact(it: HasRelease) -> Verdict:
 def children_are_ready(it: HasRelease) -> Verdict:
     """Ready means that the pods run; otherwise the message names the object and its own words."""
     r = it.release
-    if isinstance(r.children, observed.Failed):
+    if isinstance(r.children, freshness.Failed):
         return decision.unknown(Reason.LOOKING, r.children, "children")
-    weak = seen.weakest(r.children.value)
+    weak = observation.weakest(r.children.value)
     if weak is None:
         return DONE
     reason, message = object_reasons.of_object(weak.reason), f"{weak.ref.kind} {weak.ref.name}: {weak.message}"
     if reason is object_reasons.ObjectReason.ROLLOUT_PAUSED:
         return Blocked(reason, message, f"kubectl rollout resume {weak.ref.kind.lower()} {weak.ref.name}")
-    record, good = observed.value_of(r.record), r.status.good
+    record, good = freshness.value_of(r.record), r.status.good
     late = record is not None and r.now - record.updated >= r.policy.ready_timeout
     if (
         late
-        and reason not in seen.ROLLS_NOTHING_BACK
+        and reason not in observation.ROLLS_NOTHING_BACK
         and r.policy.rollback
         and good.revision
         and good.digest != r.desired
     ):
-        failed = status.FailedDigest(r.desired, weak.reason, message)
+        failed = release_status.FailedDigest(r.desired, weak.reason, message)
         remember = decision.Remember(why="it is not tried in a loop", fields={"failed": failed, "lastError": message})
         return Act(Reason.NOT_READY_IN_TIME, f"not ready within {r.policy.ready_timeout:g} s: {message}", (remember,))
     left = record.updated + r.policy.ready_timeout - r.now if record else 0.0

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, Generic, Literal
 
 import msgspec
 
-from moorage.api.kinds import POD, SECRET
+from moorage.api.builtin import POD, SECRET
 from moorage.api.meta import Resource
 
-from . import channels, codec, errors, transport
+from . import codec, errors
+from .http import exec_protocol, transport
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
@@ -326,7 +327,7 @@ class Client:
 
     async def exec(
         self, namespace: str, pod: str, command: Sequence[str], container: str = "", *, timeout: float = 15
-    ) -> channels.ExecResult:
+    ) -> exec_protocol.ExecResult:
         """Run a command in a container, without stdin or terminal, within `timeout`. Needs `create` on pods/exec."""
         query: dict[str, str | Sequence[str]] = {"command": list(command), "stdout": "true", "stderr": "true"}
         if container:
@@ -337,10 +338,10 @@ class Client:
             async with (
                 asyncio.timeout(timeout),
                 self.transport.socket(
-                    path, query=query, protocols=channels.PROTOCOLS, user=self.user, timeout=timeout
+                    path, query=query, protocols=exec_protocol.PROTOCOLS, user=self.user, timeout=timeout
                 ) as socket,
             ):
-                return await channels.collect(socket, what)
+                return await exec_protocol.collect(socket, what)
         except TimeoutError as error:
             raise errors.TransportError(f"{what}: still running after {timeout:g} s, given up", sent=True) from error
 

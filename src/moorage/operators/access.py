@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
-from moorage.api import kinds, meta
-from moorage.runtime import decision, observed
+from moorage.api import builtin, meta
+from moorage.runtime import decision, freshness
 from moorage.runtime.decision import DONE, Act, Verdict
 
 
@@ -96,28 +96,28 @@ def look(found: RoleBinding | None, rights: Rights) -> BindingSeen | None:
 def binding(namespace: str, rights: Rights) -> dict[str, Any]:
     """The RoleBinding by which the namespace's account works in it."""
     return {
-        "apiVersion": kinds.ROLE_BINDING.api_version,
-        "kind": kinds.ROLE_BINDING.kind,
+        "apiVersion": builtin.ROLE_BINDING.api_version,
+        "kind": builtin.ROLE_BINDING.kind,
         "metadata": {
             "name": rights.binding,
             "namespace": namespace,
             "labels": {"app.kubernetes.io/managed-by": "moorage"},
         },
-        "roleRef": {"apiGroup": kinds.ROLE_BINDING.group, "kind": "ClusterRole", "name": rights.cluster_role},
+        "roleRef": {"apiGroup": builtin.ROLE_BINDING.group, "kind": "ClusterRole", "name": rights.cluster_role},
         "subjects": [{"kind": "ServiceAccount", "name": rights.account(namespace), "namespace": rights.accounts}],
     }
 
 
 def is_bound(
-    seen: observed.Observed[BindingSeen | None], namespace: str, rights: Rights, reason: decision.Reason, why: str
+    seen: freshness.Observed[BindingSeen | None], namespace: str, rights: Rights, reason: decision.Reason, why: str
 ) -> Verdict:
     """The namespace's account is bound to its one role there. A binding to another role is made anew."""
-    if isinstance(seen, observed.Failed):
+    if isinstance(seen, freshness.Failed):
         return decision.unknown(reason, seen, "binding")
     found = seen.value
     if found is not None and found.right:
         return DONE
-    bind = decision.Apply(why=why, resource=kinds.ROLE_BINDING, body=binding(namespace, rights), as_operator=True)
+    bind = decision.Apply(why=why, resource=builtin.ROLE_BINDING, body=binding(namespace, rights), as_operator=True)
     first = (unbind(found, namespace, rights, "it is to another role"),) if found is not None and not found.role else ()
     return Act(reason, f"rights in {namespace} are bound", (*first, bind))
 
@@ -128,8 +128,8 @@ def unbind(
     """Gives the rights back, if the binding is as it was seen."""
     return decision.Delete(
         why=why,
-        resource=kinds.ROLE_BINDING,
-        ref=kinds.ROLE_BINDING.ref(namespace, rights.binding, found.uid),
+        resource=builtin.ROLE_BINDING,
+        ref=builtin.ROLE_BINDING.ref(namespace, rights.binding, found.uid),
         resource_version=found.resource_version,
         require=require,
         as_operator=True,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from moorage.api import meta
-from moorage.api import status as api_status
+from moorage.api import common_status, meta
 from moorage.runtime import decision
 from moorage.runtime.decision import DONE, Act, Verdict
 
@@ -18,10 +17,10 @@ def finalizer_is_set(metadata: meta.ObjectMeta, finalizer: str, reason: decision
 
 
 def retry_is_honoured(
-    metadata: meta.ObjectMeta, status: api_status.Status, reason: decision.Reason, message: str, **forgotten: Any
+    metadata: meta.ObjectMeta, status: common_status.Status, reason: decision.Reason, message: str, **forgotten: Any
 ) -> Verdict:
     """A new value of moorage.dev/reconcile-at puts these fields of the status back."""
-    asked = metadata.annotations.get(api_status.RECONCILE_AT, "")
+    asked = metadata.annotations.get(common_status.RECONCILE_AT, "")
     if asked == status.reconciled_at:
         return DONE
     note = decision.Remember(why="it was asked for", fields={"reconciledAt": asked, **forgotten})

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from moorage.api import meta
-from moorage.helm import binary
+from moorage.helm.runs import binary
 from moorage.runtime import decision, kind
 
 
@@ -30,7 +30,7 @@ class Described:
     resource: meta.Resource
     status: type[Any]
     steps: Sequence[decision.Step[Any]]
-    farewell: Sequence[decision.Step[Any]]
+    deletion_steps: Sequence[decision.Step[Any]]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Generic
 
-from moorage.api import kinds
-from moorage.kube import cache as kube_cache
-from moorage.runtime import kind, observed
+from moorage.api import builtin
+from moorage.kube.informers import informer
+from moorage.runtime import freshness, kind
 
 from . import access
 
@@ -17,20 +17,20 @@ class Bindings:
 
     def __init__(self, world: kind.World, rights: access.Rights, wake: Callable[[str], None]) -> None:
         self._rights, self._wake = rights, wake
-        self._cache = world.caches.watch(kinds.ROLE_BINDING, access.RoleBinding, name=rights.binding)
+        self._cache = world.caches.watch(builtin.ROLE_BINDING, access.RoleBinding, name=rights.binding)
         self._cache.subscribe(self._on_change)
 
-    def of(self, namespace: str) -> observed.Observed[access.BindingSeen | None]:
+    def of(self, namespace: str) -> freshness.Observed[access.BindingSeen | None]:
         """The binding in that namespace."""
         if not self._cache.synced:
-            return observed.unsynced(self._cache.error, "rights")
-        return observed.Fresh(access.look(self._cache.get(namespace, self._rights.binding), self._rights))
+            return freshness.unsynced(self._cache.error, "rights")
+        return freshness.Fresh(access.look(self._cache.get(namespace, self._rights.binding), self._rights))
 
     async def wait_synced(self) -> None:
         """Return once all are known."""
         await self._cache.wait_synced(timeout=None)
 
-    def _on_change(self, change: kube_cache.Change[access.RoleBinding]) -> None:
+    def _on_change(self, change: informer.Change[access.RoleBinding]) -> None:
         if (found := change.new or change.old) is not None:
             self._wake(found.metadata.namespace)
 

@@ -22,7 +22,7 @@ import msgspec
 
 from moorage.api import meta
 
-from . import observed
+from . import freshness
 
 S = TypeVar("S")
 
@@ -334,9 +334,9 @@ def stops(verdict: Verdict) -> bool:
             return True
 
 
-def unknown(reason: str, failed: observed.Failed, on: str, *, within: float = 120.0) -> Wait:
+def unknown(reason: str, failed: freshness.Failed, on: str, *, within: float = 120.0) -> Wait:
     """Wait for a fact that can't be decided on; of one that was only not looked at so far, nothing is said."""
-    unseen = failed.reason == observed.NOT_YET
+    unseen = failed.reason == freshness.NOT_YET
     return Wait(reason, failed.message, on=on, within=within, again=0.0 if unseen else 5.0, unseen=unseen)
 
 

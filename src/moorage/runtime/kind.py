@@ -14,17 +14,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeAlias, T
 import msgspec
 import prometheus_client as prometheus
 
-from moorage.api import meta
-from moorage.api import status as api_status
-from moorage.kube import cache as kube_cache
+from moorage.api import common_status, meta
 from moorage.kube import client as kube_client
+from moorage.kube.informers import informer
 
-from . import decision, others, pool, queue, verified
+from . import decision, task_pool, verified
 from . import gate as gates
-from . import pressure as pressures
+from .leading import installations
+from .workqueue import pressure as pressures
+from .workqueue import queue
 
 if TYPE_CHECKING:
-    from . import tracing
+    from .reporting import tracing
 
 
 class Reconciled(Protocol):
@@ -35,7 +36,7 @@ class Reconciled(Protocol):
         """The object's metadata."""
 
     @property
-    def status(self) -> api_status.Status:
+    def status(self) -> common_status.Status:
         """The status as last written."""
 
 
@@ -78,7 +79,7 @@ class World:
     def __init__(
         self,
         client: kube_client.Client,
-        caches: kube_cache.Caches,
+        caches: informer.Informers,
         gate: gates.Gate,
         enqueue: Enqueue,
         *,
@@ -94,8 +95,8 @@ class World:
         self.verified = verified.Verified()
         self._enqueue = enqueue
         self._told_of: Hashable = None
-        self.tasks = pool.Tasks(enqueue, limit=task_limit)
-        self.others = others.Others(client, operator, enqueue)
+        self.tasks = task_pool.Tasks(enqueue, limit=task_limit)
+        self.others = installations.Installations(client, operator, enqueue)
 
     @property
     def gate(self) -> gates.Gate:
@@ -131,7 +132,7 @@ class OwnWrite:
     """`async with`: a write is in flight. Hands the server's answer to it to the caches."""
 
     def __init__(
-        self, writings: list[kube_cache.Own[Any]], telling: Callable[[Hashable], None], author: Hashable
+        self, writings: list[informer.Own[Any]], telling: Callable[[Hashable], None], author: Hashable
     ) -> None:
         self._writings, self._telling, self._author = writings, telling, author
 
@@ -156,7 +157,7 @@ class OwnWrite:
         """The write ended the object."""
         self._tell(lambda writing: writing.gone())
 
-    def _tell(self, say: Callable[[kube_cache.Own[Any]], None]) -> None:
+    def _tell(self, say: Callable[[informer.Own[Any]], None]) -> None:
         self._telling(self._author)
         try:
             for writing in self._writings:
@@ -175,7 +176,7 @@ class Kind(Generic[O, S]):
     """Facts that must be True for Ready=True, beside all steps being done."""
 
     steps: Sequence[decision.Step[S]] = ()
-    farewell: Sequence[decision.Step[S]] = ()
+    deletion_steps: Sequence[decision.Step[S]] = ()
     """The steps of an object that is being deleted."""
 
     facts: Sequence[decision.FactOf[S]] = ()
@@ -196,7 +197,7 @@ class Kind(Generic[O, S]):
     namespaces: tuple[str, ...] = ()
     """Where objects of this kind are looked after; empty means everywhere."""
 
-    caches: Sequence[kube_cache.Cache[O]] = ()
+    caches: Sequence[informer.Informer[O]] = ()
     """The watches of the kind itself, one per namespace or one for all; opened before `start`."""
 
     async def start(self, world: World) -> None:

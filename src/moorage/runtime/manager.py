@@ -21,30 +21,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import msgspec
 import structlog
 
-from moorage.kube import cache as kube_cache
 from moorage.kube import client as kube_client
+from moorage.kube.informers import informer
 
-from . import (
-    balance,
-    controller,
-    election,
-    events,
-    failure,
-    gate,
-    health,
-    kind,
-    lanes,
-    lifecycle,
-    pressure,
-    queue,
-    server,
-    shards,
-    telemetry,
-    workers,
-)
+from . import cancellation, error_text, gate, kind
+from .leading import election, shard_balancer, shards
+from .reconcile import controller
+from .reporting import event_recorder, http_server, liveness, telemetry
+from .workqueue import lanes, pressure, queue, workers
 
 if TYPE_CHECKING:
-    from . import tracing
+    from .reporting import tracing
 
 log = structlog.get_logger(__name__)
 
@@ -73,7 +60,7 @@ class Settings(msgspec.Struct, frozen=True):
     task_limit: int = 4
     drain: float = 40.0
     backoff: float = 0.5  # until the first new try of what failed
-    events: events.Wanted = "all"
+    events: event_recorder.Wanted = "all"
 
 
 class End(NamedTuple):
@@ -110,7 +97,7 @@ class Manager:
             backlog_limit=max(1, settings.workers // 2),
             pressure=slack,
         )
-        self._caches = kube_cache.Caches(client)
+        self._caches = informer.Informers(client)
         self._world = kind.World(
             client,
             self._caches,
@@ -121,7 +108,7 @@ class Manager:
             task_limit=settings.task_limit,
             operator=f"{settings.namespace}/{settings.lease}" if settings.elect else "",
         )
-        self._recorder = events.Recorder(client, self._gate, instance=settings.identity, wanted=settings.events)
+        self._recorder = event_recorder.Recorder(client, self._gate, instance=settings.identity, wanted=settings.events)
         shared = lanes.Lanes()
         self._controllers: dict[str, controller.Controller[Any, Any]] = {}
         for of in kinds:
@@ -150,7 +137,7 @@ class Manager:
         try:
             for each in self._controllers.values():
                 await each.start()
-            if not await lifecycle.unless(stopping, self._fill()):
+            if not await cancellation.unless(stopping, self._fill()):
                 return True
             return await self._lead(stopping)
         finally:
@@ -161,11 +148,11 @@ class Manager:
             except TimeoutError:
                 log.warning("not closed in time", seconds=CUT)
 
-    async def _close(self, probes: server.Server | None) -> None:
+    async def _close(self, probes: http_server.Server | None) -> None:
         closing = [each.kind.stop() for each in self._controllers.values()]
         for failed in await asyncio.gather(*closing, return_exceptions=True):
             if failed is not None:
-                failure.tell("kind not closed", failed)
+                error_text.tell("kind not closed", failed)
         await self._world.others.stop()
         await self._caches.stop()
         if probes:
@@ -192,7 +179,7 @@ class Manager:
             end = await self._serve(stopping, asyncio.create_task(_for_ever(), name="no lease"))
             return end.kept and end.whole
         candidate = self._candidate(stopping)
-        if not await lifecycle.unless(stopping, candidate.acquire()):
+        if not await cancellation.unless(stopping, candidate.acquire()):
             await candidate.release()  # the request that took it may have been under way
             return True
         held = asyncio.create_task(candidate.hold(), name="lease")
@@ -201,11 +188,11 @@ class Manager:
             await candidate.release()
         return end.kept and end.whole
 
-    def _candidate(self, stopping: asyncio.Task[Any]) -> election.Election | balance.Balance:
+    def _candidate(self, stopping: asyncio.Task[Any]) -> election.Election | shard_balancer.Balancer:
         if not self._shards.are_many:
             return self._election(self._settings.lease, self._gate)
         news = asyncio.Event()
-        return balance.Balance(
+        return shard_balancer.Balancer(
             self._shards,
             [self._election(f"{self._settings.lease}-{shard.number}", shard.gate, news) for shard in self._shards.all],
             self._election(self._settings.lease, self._shards.division, news, f"{len(self._shards.all)} shards"),
@@ -254,17 +241,17 @@ class Manager:
         try:
             await asyncio.wait({held, stopping, *crew}, return_when=asyncio.FIRST_COMPLETED)
             whole = not _tell_dead(crew)
-            kept = not held.done() and await lifecycle.unless(held, self._drain())
+            kept = not held.done() and await cancellation.unless(held, self._drain())
             drained = kept and all(worker.done() for worker in self._workers.tasks)
         finally:
             self.metrics.leading.set(0)
             self._keys.close()
             within = CUT if kept else min(CUT, 0.8 * self._settings.timing.margin)
-            cut = (lifecycle.cancel(*self._workers.tasks, caring, within=within), self._world.tasks.stop(within))
+            cut = (cancellation.cancel(*self._workers.tasks, caring, within=within), self._world.tasks.stop(within))
             ended = all(await asyncio.gather(*cut))
             if kept:
                 await self._recorder.flush(2.0)
-            await lifecycle.cancel(recorder, held, within=CUT)
+            await cancellation.cancel(recorder, held, within=CUT)
         return End(kept, drained and ended, whole)
 
     async def _drain(self) -> None:
@@ -298,7 +285,7 @@ class Manager:
                 try:
                     each.look_for_unreadable()
                 except Exception as error:
-                    failure.tell("not looked for the unreadable", error, kind=each.kind.resource.kind)
+                    error_text.tell("not looked for the unreadable", error, kind=each.kind.resource.kind)
             await asyncio.sleep(LOOK_EVERY)
 
     def _enqueue(self, key: Hashable, *, backlog: bool = False) -> None:
@@ -306,13 +293,13 @@ class Manager:
         if not self._shards.are_many or self._controllers[at[0]].is_mine(at):
             self._keys.add(at, backlog=backlog)
 
-    def _server(self) -> server.Server | None:
+    def _server(self) -> http_server.Server | None:
         if not self._settings.port:
             return None
-        return server.Server(
+        return http_server.Server(
             host=self._settings.host,
             port=self._settings.port,
-            unhealthy=lambda: [*health.beyond_cure(self._caches.all()), *self._workers.stuck],
+            unhealthy=lambda: [*liveness.beyond_cure(self._caches.all()), *self._workers.stuck],
             unready=lambda: [] if self._synced else ["caches are being filled"],
             metrics=self._measure,
         )

@@ -17,7 +17,7 @@ from typing import Generic, TypeVar
 
 from moorage.api import conditions
 
-from . import failure, lifecycle, observed
+from . import cancellation, error_text, freshness
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -38,7 +38,7 @@ class SourceError(Exception):
 class _Entry(Generic[V]):
     """What is known under one key, who reads it, and the fetch that is under way."""
 
-    def __init__(self, fact: observed.Observed[V]) -> None:
+    def __init__(self, fact: freshness.Observed[V]) -> None:
         self.fact = fact
         self.readers: set[Hashable] = set()
         self.failures = 0
@@ -82,11 +82,11 @@ class Source(Generic[K, V]):
         self._entries: dict[K, _Entry[V]] = {}
         self._read_by: dict[Hashable, set[K]] = {}
 
-    def read(self, key: K, reader: Hashable) -> observed.Observed[V]:
+    def read(self, key: K, reader: Hashable) -> freshness.Observed[V]:
         """The fact as last seen. `reader` is enqueued when it changes, until `forget(reader)`."""
         entry = self._entries.get(key)
         if entry is None:
-            entry = self._entries[key] = _Entry(observed.not_yet(self.name))
+            entry = self._entries[key] = _Entry(freshness.not_yet(self.name))
             self._begin(key, entry)
             loop = asyncio.get_running_loop()
             entry.patience = loop.call_later(self._patience, self._tell_slow, key, entry, time.time())
@@ -94,19 +94,19 @@ class Source(Generic[K, V]):
         self._read_by.setdefault(reader, set()).add(key)
         return entry.fact
 
-    def follow(self, key: K, reader: Hashable) -> observed.Observed[V]:
+    def follow(self, key: K, reader: Hashable) -> freshness.Observed[V]:
         """As `read`, for a reader that needs this key alone: it no longer needs any other."""
         self.forget(reader, keep=(key,))
         return self.read(key, reader)
 
-    def peek(self, key: K) -> observed.Observed[V]:
+    def peek(self, key: K) -> freshness.Observed[V]:
         """The fact as last seen, without interest in what becomes of it."""
         entry = self._entries.get(key)
-        return entry.fact if entry else observed.not_yet(self.name)
+        return entry.fact if entry else freshness.not_yet(self.name)
 
     def known(self) -> Iterator[V]:
         """The values of all keys that somebody reads."""
-        return (entry.fact.value for entry in self._entries.values() if not isinstance(entry.fact, observed.Failed))
+        return (entry.fact.value for entry in self._entries.values() if not isinstance(entry.fact, freshness.Failed))
 
     def refresh(self, key: K) -> None:
         """Look again now; what is known stays readable meanwhile."""
@@ -122,8 +122,8 @@ class Source(Generic[K, V]):
         entry = self._entries.get(key)
         if entry is None:
             return
-        if isinstance(entry.fact, observed.Fresh):
-            entry.fact = observed.Stale(entry.fact.value, entry.fact.at, why)
+        if isinstance(entry.fact, freshness.Fresh):
+            entry.fact = freshness.Stale(entry.fact.value, entry.fact.at, why)
         entry.outdated = why
         self._begin(key, entry)
 
@@ -147,7 +147,7 @@ class Source(Generic[K, V]):
             self._drop(entry)
         self._entries.clear()
         self._read_by.clear()
-        await lifecycle.cancel(*fetches, within=5.0)
+        await cancellation.cancel(*fetches, within=5.0)
 
     @staticmethod
     def _drop(entry: _Entry[V]) -> None:
@@ -181,17 +181,17 @@ class Source(Generic[K, V]):
         if again is not None:
             entry.timer = asyncio.get_running_loop().call_later(again, self._on_timer, key, entry)
 
-    async def _fetched(self, key: K, entry: _Entry[V]) -> observed.Observed[V]:
+    async def _fetched(self, key: K, entry: _Entry[V]) -> freshness.Observed[V]:
         try:
             async with asyncio.timeout(self._deadline):
                 value = await self._fetch(key)
         except (Exception, asyncio.CancelledError) as error:
-            if lifecycle.is_cancelled(error):
+            if cancellation.is_cancelled(error):
                 raise  # nobody reads it any more; else something inside was cancelled, and the key must not go dead
             entry.failures += 1
             return self._failure(entry.fact, error)
         at, entry.failures = time.time(), 0
-        return observed.Stale(value, at, entry.outdated) if entry.outdated else observed.Fresh(value, at)
+        return freshness.Stale(value, at, entry.outdated) if entry.outdated else freshness.Fresh(value, at)
 
     def _slots_of(self, key: K) -> asyncio.Semaphore:
         """A group's slots live as long as a fetch of the group does."""
@@ -209,7 +209,7 @@ class Source(Generic[K, V]):
             words = f"{place} has given no answer since {begun}; it gets {self._deadline:g} s"
         else:
             words = f"{place} is to be asked since {begun}; requests before this one are not answered"
-        entry.fact = observed.Failed(NO_ANSWER, words)
+        entry.fact = freshness.Failed(NO_ANSWER, words)
         for reader in tuple(entry.readers):
             self._enqueue(reader)
 
@@ -218,20 +218,20 @@ class Source(Generic[K, V]):
         if self._entries.get(key) is entry:
             self._begin(key, entry)
 
-    def _failure(self, before: observed.Observed[V], error: BaseException) -> observed.Observed[V]:
+    def _failure(self, before: freshness.Observed[V], error: BaseException) -> freshness.Observed[V]:
         match error:
             case SourceError():
-                failed = observed.Failed(error.reason, error.message, error.transient)
+                failed = freshness.Failed(error.reason, error.message, error.transient)
             case TimeoutError():
-                failed = observed.Failed("TimedOut", f"{self.name} gave no answer within {self._deadline:g} s")
+                failed = freshness.Failed("TimedOut", f"{self.name} gave no answer within {self._deadline:g} s")
             case _:
-                failure.tell("source failed", error, source=self.name)
-                failed = observed.Failed("Unavailable", f"{self.name}: {failure.words(error)}")
-        last = observed.value_of(before)
+                error_text.tell("source failed", error, source=self.name)
+                failed = freshness.Failed("Unavailable", f"{self.name}: {error_text.words(error)}")
+        last = freshness.value_of(before)
         if last is None or not failed.transient:
             return failed
-        at = before.at if isinstance(before, observed.Fresh | observed.Stale) else 0.0
-        return observed.Stale(last, at, failed.message)
+        at = before.at if isinstance(before, freshness.Fresh | freshness.Stale) else 0.0
+        return freshness.Stale(last, at, failed.message)
 
     def _again_in(self, key: K, entry: _Entry[V]) -> float | None:
         jitter = random.uniform(0.8, 1.2)  # noqa: S311 - spreads load, protects nothing
@@ -241,8 +241,8 @@ class Source(Generic[K, V]):
         return None if every is None else every * jitter
 
 
-def _same(before: observed.Observed[V], after: observed.Observed[V]) -> bool:
+def _same(before: freshness.Observed[V], after: freshness.Observed[V]) -> bool:
     """Whether a reader would decide the same on both: the time of looking alone changes nothing."""
     return type(before) is type(after) and (
-        before == after if isinstance(after, observed.Failed) else observed.value_of(before) == after.value
+        before == after if isinstance(after, freshness.Failed) else freshness.value_of(before) == after.value
     )

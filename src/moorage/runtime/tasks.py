@@ -1,4 +1,4 @@
-"""What is known of a long task: plain data that observations hold. `pool` runs them."""
+"""What is known of a long task: plain data that observations hold. `task_pool` runs them."""
 
 from __future__ import annotations
 

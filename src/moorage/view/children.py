@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from moorage.api import meta
-from moorage.helm import diagnosis, health
+from moorage.children import diagnosis, health
 
 from . import model
 

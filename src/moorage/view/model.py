@@ -10,11 +10,10 @@ from typing import Any, Protocol
 
 import msgspec
 
-from moorage.api import conditions, meta
-from moorage.api import status as api_status
+from moorage.api import common_status, conditions, meta
 from moorage.runtime import decision
 
-from . import operator
+from . import operator_state
 
 
 class Described(Protocol):
@@ -33,7 +32,7 @@ class Described(Protocol):
         """The steps of an object in use."""
 
     @property
-    def farewell(self) -> Sequence[decision.Step[Any]]:
+    def deletion_steps(self) -> Sequence[decision.Step[Any]]:
         """The steps of an object that is being deleted."""
 
 
@@ -104,7 +103,7 @@ def of(
     obj: dict[str, Any],
     events: Sequence[dict[str, Any]] = (),
     children: tuple[ChildView, ...] = (),
-    seen: operator.Operator = operator.UNKNOWN,
+    seen: operator_state.Operator = operator_state.UNKNOWN,
 ) -> ObjectView:
     """The view of one object, as it came from the API server; `seen` is what is known of who looks after it."""
     meta, status = obj["metadata"], msgspec.convert(obj.get("status") or {}, described.status)
@@ -130,7 +129,7 @@ def of(
         deleting=deleting,
         looked_at=looked_at,
         facts=facts,
-        steps=_steps(described.farewell if deleting else described.steps, status.progress.step),
+        steps=_steps(described.deletion_steps if deleting else described.steps, status.progress.step),
         next=said.next,
         status={k: v for k, v in (obj.get("status") or {}).items() if k != "conditions"},
         events=tuple(_event(event) for event in sorted(events, key=_when)[-10:]),
@@ -152,7 +151,7 @@ class _Said(msgspec.Struct, frozen=True):
 _SECONDS = "moorage's look is awaited, which takes seconds"
 
 
-def _said(facts: tuple[conditions.Condition, ...], at: api_status.Progress) -> _Said:
+def _said(facts: tuple[conditions.Condition, ...], at: common_status.Progress) -> _Said:
     """By the status, and in the decision's own words; what is to be done has a line of its own."""
     ready = conditions.find(facts, "Ready")
     if ready is None:
@@ -162,14 +161,14 @@ def _said(facts: tuple[conditions.Condition, ...], at: api_status.Progress) -> _
     return _Said(ready.status, ready.reason, message, at.next or "nothing")
 
 
-def _unseen(before: _Said, seen: operator.Operator) -> _Said:
+def _unseen(before: _Said, seen: operator_state.Operator) -> _Said:
     """What status says is of an earlier generation."""
     told = f"{before.reason}: {before.message}" if before.message else before.reason
     said = f"the latest change is not looked at yet; before it: {told}"
     return _Said("Unknown", "NotLookedAt", said, seen.next if seen.is_away else _SECONDS)
 
 
-def _contradicted(weak: ChildView, seen: operator.Operator) -> _Said:
+def _contradicted(weak: ChildView, seen: operator_state.Operator) -> _Said:
     """Status calls it ready, and what is live is not."""
     said = f"status knows nothing of it yet: {weak.kind} {weak.name}: {weak.message or weak.reason}"
     return _Said("False", weak.reason, said, seen.next if seen.is_away else _SECONDS)

@@ -13,10 +13,11 @@ from typing import Any
 
 import yaml
 
-from moorage.api import conditions, kinds, meta
-from moorage.helm import binary
+from moorage.api import builtin, conditions, meta
+from moorage.helm.runs import binary
 from moorage.kube import client as kube_client
-from moorage.kube import errors, transport
+from moorage.kube import errors
+from moorage.kube.http import transport
 from moorage.operators import access, collector, system
 from moorage.operators.collector import config, types
 from moorage.runtime import kind
@@ -78,7 +79,7 @@ class Operator(operate.Operator):
 async def define(client: kube_client.Client) -> None:
     """Have Collectors served."""
     for body in collector.SYSTEM.definitions():
-        await client.apply(kinds.CRD, "", str(body["metadata"]["name"]), body, field_manager="test")  # type: ignore[index]
+        await client.apply(builtin.CRD, "", str(body["metadata"]["name"]), body, field_manager="test")  # type: ignore[index]
 
     async def is_served() -> bool:
         try:
@@ -126,31 +127,33 @@ class People:
         """A namespace that admits the Collectors of another."""
         metadata = {"name": name, "annotations": {"moorage.dev/collectors-from": admits}}
         body = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
-        await self.client.create(kinds.NAMESPACE, "", body, field_manager="people")
+        await self.client.create(builtin.NAMESPACE, "", body, field_manager="people")
 
     async def config_map(self, namespace: str, name: str) -> dict[str, Any] | None:
         """It, or None."""
         try:
-            return await self.client.get(kinds.CONFIG_MAP, namespace, name)
+            return await self.client.get(builtin.CONFIG_MAP, namespace, name)
         except errors.NotFound:
             return None
 
     async def rewrite_record(self, namespace: str, release: str, change: Callable[[dict[str, Any]], None]) -> None:
         """What somebody does who may write Secrets there."""
         labels = f"owner=helm,name={release}"
-        (found,) = (await self.client.list(kinds.SECRET, namespace, labels=labels)).items
+        (found,) = (await self.client.list(builtin.SECRET, namespace, labels=labels)).items
         record = json.loads(gzip.decompress(base64.b64decode(base64.b64decode(found["data"]["release"]))))
         change(record)
         data = base64.b64encode(base64.b64encode(gzip.compress(json.dumps(record).encode()))).decode()
         body = {"data": {"release": data}}
-        await self.client.patch_merge(kinds.SECRET, namespace, found["metadata"]["name"], body, field_manager="tenant")
+        await self.client.patch_merge(
+            builtin.SECRET, namespace, found["metadata"]["name"], body, field_manager="tenant"
+        )
 
     async def rewrite_claim(self, namespace: str, release: str, change: Callable[[dict[str, str]], None]) -> None:
         """What somebody does who may write ConfigMaps there."""
-        found = await self.client.get(kinds.CONFIG_MAP, namespace, f"release.{release}")
+        found = await self.client.get(builtin.CONFIG_MAP, namespace, f"release.{release}")
         change(found["data"])
         body = {"data": found["data"]}
-        await self.client.patch_merge(kinds.CONFIG_MAP, namespace, f"release.{release}", body, field_manager="tenant")
+        await self.client.patch_merge(builtin.CONFIG_MAP, namespace, f"release.{release}", body, field_manager="tenant")
 
     async def leave(self) -> None:
         """Let go of all Collectors, as no operator will."""

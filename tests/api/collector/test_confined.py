@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 
-from moorage.api import kinds, meta
-from moorage.helm import claim, lookups, manifest, seen
+from moorage.api import builtin, meta
+from moorage.helm import observation, release_sources
+from moorage.helm.release import claim, manifest
 from moorage.kube import client as kube_client
 from tests.api.runtime import operate
 
@@ -68,26 +69,26 @@ async def place(client: kube_client.Client, namespace: str, tmp_path: Path, clus
     yield it
     await it.people.leave()
     for name in (it.hostile, it.other):
-        await client.delete(kinds.NAMESPACE, "", name, propagation="Background")
+        await client.delete(builtin.NAMESPACE, "", name, propagation="Background")
 
 
 @pytest.fixture(params=["as it is", "without checks"])
 def unchecked(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
     """Whether what is read is believed."""
     if request.param == "without checks":
-        monkeypatch.setattr(lookups, "_is_inside", lambda *_: True)
+        monkeypatch.setattr(release_sources, "_is_inside", lambda *_: True)
         monkeypatch.setattr(claim, "read", _believe)
         monkeypatch.setattr(manifest, "problems", lambda *_: ())
     return request.param == "without checks"
 
 
-def _believe(obj: claim.ClaimObject) -> seen.ClaimSeen:
-    return seen.ClaimSeen(
+def _believe(obj: claim.ClaimObject) -> observation.ClaimSeen:
+    return observation.ClaimSeen(
         uid=obj.metadata.uid,
         resource_version=obj.metadata.resource_version,
         owner=claim.msgspec.json.decode(obj.data["owner"], type=meta.ObjectRef),
         inventory=manifest.load_inventory(obj.data["inventory"]),
-        pin=claim.msgspec.json.decode(obj.data["chart"], type=seen.Pin) if "chart" in obj.data else None,
+        pin=claim.msgspec.json.decode(obj.data["chart"], type=observation.Pin) if "chart" in obj.data else None,
     )
 
 
@@ -154,7 +155,7 @@ async def test_a_chart_that_makes_objects_elsewhere_when_nobody_looks(place: Pla
         if unchecked or when != "IsUpgrade":  # else it is seen as soon as the next one would be an upgrade
             await place.people.ready("eve")
         there = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "there"}}
-        await place.client.create(kinds.CONFIG_MAP, place.hostile, there, field_manager="tenant")
+        await place.client.create(builtin.CONFIG_MAP, place.hostile, there, field_manager="tenant")
         await place.people.collector("eve", place.hostile, word="two", **values)
         await place.people.until("eve", lambda it: place.other in operating.said(it, "Ready").message)
 
@@ -180,7 +181,7 @@ async def test_a_label_that_is_no_number_hinders_nobody(place: Place) -> None:
             labels = {"owner": "helm", "name": "odd-eve", "version": version}
             body = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": f"odd-{number}", "labels": labels}}
             with contextlib.suppress(kube_client.errors.Invalid):
-                await place.client.create(kinds.SECRET, place.hostile, body, field_manager="tenant")
+                await place.client.create(builtin.SECRET, place.hostile, body, field_manager="tenant")
         await place.people.collector("eve", place.hostile, word="two")
 
         await place.people.ready("eve")

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from moorage.api import kinds
+from moorage.api import builtin
 from moorage.kube import client as kube_client
 from moorage.operators.collector import config
 
@@ -49,7 +49,7 @@ async def place(client: kube_client.Client, namespace: str, tmp_path: Path, clus
     await it.operator.kill()
     server.close()
     for name in (it.first, it.second):
-        await client.delete(kinds.NAMESPACE, "", name, propagation="Background")
+        await client.delete(builtin.NAMESPACE, "", name, propagation="Background")
 
 
 async def test_a_registry_that_never_answers_is_named_and_holds_up_no_other(place: Place) -> None:
@@ -75,7 +75,7 @@ async def test_a_secret_that_only_looks_like_a_record_is_left_out_and_one_that_i
     told = await place.people.until("one", lambda it: operating.said(it, "Stalled").status == "True")
     assert "RecordBroken" == operating.said(told, "Ready").reason
 
-    await place.client.delete(kinds.SECRET, place.first, "strange", propagation="Background")
+    await place.client.delete(builtin.SECRET, place.first, "strange", propagation="Background")
     await place.people.ready("one")
     await _secret(place, "strange", "x", "hello")
     await place.people.collector("one", place.first, "plain", word="two")
@@ -87,7 +87,7 @@ async def test_a_secret_that_only_looks_like_a_record_is_left_out_and_one_that_i
     assert "RecordBroken" == ready.reason
     assert f"release record broken in namespace {place.first} can't be read: not a release record" in ready.message
 
-    await place.client.delete(kinds.SECRET, place.first, "broken", propagation="Background")
+    await place.client.delete(builtin.SECRET, place.first, "broken", propagation="Background")
     await place.people.ready("one")
 
 
@@ -107,4 +107,4 @@ async def _secret(place: Place, name: str, version: str, content: str) -> None:
     labels = {"owner": "helm", "name": "plain-one", "version": version, "status": "deployed"}
     data = {"release": base64.b64encode(content.encode()).decode()}
     body = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "labels": labels}, "data": data}
-    await place.client.create(kinds.SECRET, place.first, body, field_manager="eve")
+    await place.client.create(builtin.SECRET, place.first, body, field_manager="eve")

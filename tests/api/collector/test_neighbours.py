@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from moorage.api import kinds, meta
+from moorage.api import builtin, meta
 from moorage.kube import client as kube_client
 from moorage.operators.collector import types
 
@@ -86,7 +86,7 @@ async def fleet(client: kube_client.Client, namespace: str) -> AsyncIterator[Fle
     yield it
     await it.people.leave()
     for tenant in (*it.tenants.values(), f"{namespace}-eve"):
-        await client.delete(kinds.NAMESPACE, "", tenant, propagation="Background")
+        await client.delete(builtin.NAMESPACE, "", tenant, propagation="Background")
 
 
 async def test_harmful_values_are_refused_and_the_neighbours_hear_nothing_of_it(

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from moorage.api import meta
-from moorage.kube import errors, transport
+from moorage.kube import errors
+from moorage.kube.http import transport
 
 if TYPE_CHECKING:
     from . import faulty

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-from moorage.api import kinds, meta
+from moorage.api import builtin, meta
 from moorage.kube import client as kube_client
 
 ACCEPT = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
@@ -41,7 +41,7 @@ async def scene(client: kube_client.Client, is_meant: Callable[[str, str], bool]
 
     But for what is in namespaces that are being deleted, as those that earlier tests have left.
     """
-    spaces = (await client.list(kinds.NAMESPACE, as_=meta.Partial, metadata_only=True)).items
+    spaces = (await client.list(builtin.NAMESPACE, as_=meta.Partial, metadata_only=True)).items
     ending = {it.metadata.name for it in spaces if it.metadata.deleting}
     found: Scene = {}
     for resource in await served(client):
@@ -49,7 +49,7 @@ async def scene(client: kube_client.Client, is_meant: Callable[[str, str], bool]
             continue
         for it in (await client.list(resource, "", as_=meta.Partial, metadata_only=True)).items:
             metadata = it.metadata
-            if (metadata.name if resource == kinds.NAMESPACE else metadata.namespace) in ending:
+            if (metadata.name if resource == builtin.NAMESPACE else metadata.namespace) in ending:
                 continue
             if is_meant(resource.kind, metadata.namespace):
                 key = f"{resource.group_kind} {metadata.namespace}/{metadata.name}"

@@ -16,7 +16,8 @@ from typing import Any
 
 import msgspec
 
-from moorage.kube import errors, transport
+from moorage.kube import errors
+from moorage.kube.http import transport
 
 from . import events
 

@@ -17,12 +17,14 @@ import msgspec
 import yaml
 
 from moorage import config, operators
-from moorage.api import kinds, meta
-from moorage.helm import binary
+from moorage.api import builtin, meta
+from moorage.helm.runs import binary
 from moorage.kube import client as kube_client
-from moorage.kube import credentials, errors, transport
+from moorage.kube import credentials, errors
+from moorage.kube.http import transport
 from moorage.operators import system
-from moorage.runtime import election, kind
+from moorage.runtime import kind
+from moorage.runtime.leading import election
 from tests.api.runtime import operate
 
 from . import proxy, waiting
@@ -115,7 +117,7 @@ async def installed(
         token.write_text(told["status"]["token"])
         reached = await credentials.from_kubeconfig(_with_token(Path(kubeconfig), token, folder / "operator.yaml"))
         wire = transport.HttpTransport(reached)
-        text = (await client.get(kinds.CONFIG_MAP, name, name))["data"]["config.yaml"]
+        text = (await client.get(builtin.CONFIG_MAP, name, name))["data"]["config.yaml"]
         it = Installed(name, wire, reached, token, msgspec.convert(yaml.safe_load(text), config.Config))
         await _in_force(kube_client.Client(wire), name)
         yield it
@@ -123,7 +125,7 @@ async def installed(
     finally:
         await _run(*command, "uninstall", name)
         for namespace in (name, f"{name}-accounts"):
-            await client.delete(kinds.NAMESPACE, "", namespace, propagation="Background")
+            await client.delete(builtin.NAMESPACE, "", namespace, propagation="Background")
 
 
 def _with_token(admin: Path, token: Path, into: Path) -> str:
@@ -135,9 +137,9 @@ def _with_token(admin: Path, token: Path, into: Path) -> str:
 
 async def _in_force(operator: kube_client.Client, name: str) -> None:
     """The API server learns of a new policy within seconds; of one it shows: that bindings are named as moorage's."""
-    role = {"apiGroup": kinds.ROLE_BINDING.group, "kind": "ClusterRole"}
+    role = {"apiGroup": builtin.ROLE_BINDING.group, "kind": "ClusterRole"}
     body = {
-        "apiVersion": kinds.ROLE_BINDING.api_version,
+        "apiVersion": builtin.ROLE_BINDING.api_version,
         "kind": "RoleBinding",
         "metadata": {"name": "another"},
         "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": name}],
@@ -147,7 +149,7 @@ async def _in_force(operator: kube_client.Client, name: str) -> None:
         for which in (f"{name}-collector-tenant", f"{name}-xsld-namespace"):
             asked = {**body, "roleRef": {**role, "name": which}}
             try:
-                await operator.create(kinds.ROLE_BINDING, "default", asked, field_manager="test", dry_run=True)
+                await operator.create(builtin.ROLE_BINDING, "default", asked, field_manager="test", dry_run=True)
             except errors.ApiError as error:
                 if "ValidatingAdmissionPolicy" in str(error):
                     return True

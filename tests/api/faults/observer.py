@@ -12,9 +12,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from moorage.api import meta
-from moorage.kube import cache as kube_cache
 from moorage.kube import client as kube_client
 from moorage.kube import errors
+from moorage.kube.informers import informer
 
 from . import waiting
 
@@ -38,8 +38,8 @@ class Observer:
 
     def __init__(self, client: kube_client.Client, namespaces: Iterable[str], counted: Iterable[meta.Resource]) -> None:
         self._client = client
-        self._caches = kube_cache.Caches(client)
-        self._watched: list[kube_cache.Cache[meta.Partial]] = []
+        self._caches = informer.Informers(client)
+        self._watched: list[informer.Informer[meta.Partial]] = []
         self._seen: set[tuple[str, str]] = set()
         self.made: Counter[str] = Counter()
         self.removed: Counter[str] = Counter()
@@ -58,7 +58,7 @@ class Observer:
         """Let go."""
         await self._caches.stop()
 
-    def _on_change(self, kind: str, change: kube_cache.Change[meta.Partial]) -> None:
+    def _on_change(self, kind: str, change: informer.Change[meta.Partial]) -> None:
         old, new = change.old, change.new
         if new is not None and (kind, new.metadata.uid) not in self._seen:
             self._seen.add((kind, new.metadata.uid))

@@ -13,7 +13,8 @@ from collections.abc import Hashable, Iterable
 import msgspec
 
 from moorage.kube import client as kube_client
-from moorage.kube import errors, transport
+from moorage.kube import errors
+from moorage.kube.http import transport
 
 from . import faulty
 

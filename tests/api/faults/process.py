@@ -13,9 +13,10 @@ import sys
 import uuid
 from pathlib import Path
 
-from moorage.helm import binary
+from moorage.helm.runs import binary
 from moorage.kube import client as kube_client
-from moorage.kube import credentials, transport
+from moorage.kube import credentials
+from moorage.kube.http import transport
 from moorage.operators import system
 from moorage.runtime import manager
 from tests.api.runtime import operate

@@ -16,8 +16,8 @@ from typing import Any
 
 import msgspec
 
-from moorage.api import conditions, kinds, meta
-from moorage.helm import binary
+from moorage.api import builtin, conditions, meta
+from moorage.helm.runs import binary
 from moorage.kube import client as kube_client
 from moorage.kube import credentials, errors
 from moorage.operators import system
@@ -70,7 +70,7 @@ class Stage:
         """Have the kinds of a scenario served."""
         for body in scenario.definitions(of):
             await self.client.apply(
-                kinds.CRD, "", str(body["metadata"]["name"]), body, field_manager="test", force=True
+                builtin.CRD, "", str(body["metadata"]["name"]), body, field_manager="test", force=True
             )
 
         async def served() -> bool:
@@ -156,7 +156,7 @@ class Run:
     async def running(self) -> AsyncIterator[Run]:
         """A namespace, somebody who watches, and an operator that is started again whenever it dies."""
         body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace}}
-        await self._client.create(kinds.NAMESPACE, "", body, field_manager="user")
+        await self._client.create(builtin.NAMESPACE, "", body, field_manager="user")
         counted = [self.scenario.resource(each) for each in self.scenario.count]
         self.seen = observer.Observer(self._client, self.scenario.namespaces, counted)
         async with contextlib.AsyncExitStack() as stack:
@@ -324,7 +324,7 @@ class Run:
                     where = (resource, self.namespace, left.metadata.name)
                     await self._client.patch_merge(*where, free, field_manager="user")
         for namespace in self.scenario.namespaces:
-            await self._client.delete(kinds.NAMESPACE, "", namespace, propagation="Background")
+            await self._client.delete(builtin.NAMESPACE, "", namespace, propagation="Background")
 
 
 def _is_settled(body: dict[str, Any]) -> bool:

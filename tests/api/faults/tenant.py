@@ -15,7 +15,7 @@ import random
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from moorage.api import kinds, meta
+from moorage.api import builtin, meta
 from moorage.kube import client as kube_client
 from moorage.kube import errors
 
@@ -101,7 +101,7 @@ class Tenant(abc.ABC):
     async def _binding(self) -> str:
         draw, name = self._draw, self.binding
         if draw.random() < 0.5:
-            await self._client.delete(kinds.ROLE_BINDING, self.namespace, name, propagation="Background")
+            await self._client.delete(builtin.ROLE_BINDING, self.namespace, name, propagation="Background")
         if draw.random() < 0.4:
             return "binding: deleted"
         subjects = [
@@ -113,16 +113,16 @@ class Tenant(abc.ABC):
         ]
         role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": draw.choice(["view", "admin"])}
         body = {
-            "apiVersion": kinds.ROLE_BINDING.api_version,
+            "apiVersion": builtin.ROLE_BINDING.api_version,
             "kind": "RoleBinding",
             "metadata": {"name": name},
             "roleRef": role,
             "subjects": subjects,
         }
         with contextlib.suppress(errors.Conflict, errors.AlreadyExists):
-            await self._client.create(kinds.ROLE_BINDING, self.namespace, body, field_manager="tenant")
+            await self._client.create(builtin.ROLE_BINDING, self.namespace, body, field_manager="tenant")
             return f"binding: to {role['name']} for {subjects[0]['name']}"
-        await self._patch(kinds.ROLE_BINDING, name, {"subjects": subjects})
+        await self._patch(builtin.ROLE_BINDING, name, {"subjects": subjects})
         return f"binding: for {subjects[0]['name']}"
 
     async def _object(self) -> str:

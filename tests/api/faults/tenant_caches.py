@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from moorage.api import kinds, meta
+from moorage.api import builtin, meta
 from moorage.operators.xsld import names
 
 from . import tenant
@@ -19,13 +19,13 @@ class CacheTenant(tenant.Tenant):
 
     binding = "moorage-xsld"
     owned = (
-        kinds.STATEFUL_SET,
-        kinds.SERVICE,
-        kinds.CONFIG_MAP,
-        kinds.SECRET,
-        kinds.DISRUPTION_BUDGET,
-        kinds.VOLUME_CLAIM,
-        kinds.POD,
+        builtin.STATEFUL_SET,
+        builtin.SERVICE,
+        builtin.CONFIG_MAP,
+        builtin.SECRET,
+        builtin.DISRUPTION_BUDGET,
+        builtin.VOLUME_CLAIM,
+        builtin.POD,
     )
 
     def alterations(self) -> tuple[tuple[int, tenant.Alteration], ...]:
@@ -63,18 +63,18 @@ class CacheTenant(tenant.Tenant):
             {"metadata": {"annotations": {"moorage.dev/applied": draw.choice(["x", None])}}},
         ]
         change = draw.choice(changes)
-        await self._patch(kinds.STATEFUL_SET, NAME, change)
+        await self._patch(builtin.STATEFUL_SET, NAME, change)
         return f"StatefulSet: {change}"
 
     async def _foreign(self) -> str:
         """Something that bears the cache's label, or its members' names, and is none of its objects."""
         draw = self._draw
-        resource = draw.choice([kinds.CONFIG_MAP, kinds.SECRET, kinds.SERVICE, kinds.VOLUME_CLAIM, kinds.POD])
+        resource = draw.choice([builtin.CONFIG_MAP, builtin.SECRET, builtin.SERVICE, builtin.VOLUME_CLAIM, builtin.POD])
         claims = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Mi"}}}
         specs: dict[meta.Resource, Body] = {
-            kinds.SERVICE: {"spec": {"ports": [{"port": 80}], "selector": {names.APP: NAME}}},
-            kinds.VOLUME_CLAIM: {"spec": {**claims, "storageClassName": "none"}},
-            kinds.POD: {
+            builtin.SERVICE: {"spec": {"ports": [{"port": 80}], "selector": {names.APP: NAME}}},
+            builtin.VOLUME_CLAIM: {"spec": {**claims, "storageClassName": "none"}},
+            builtin.POD: {
                 "spec": {"containers": [{"name": "main", "image": "none"}], "nodeSelector": {"zoo": "nowhere"}}
             },
         }
@@ -90,7 +90,7 @@ class CacheTenant(tenant.Tenant):
     async def _pod(self) -> str:
         """What a pod says of itself."""
         draw = self._draw
-        pods = (await self._client.list(kinds.POD, self.namespace)).items
+        pods = (await self._client.list(builtin.POD, self.namespace)).items
         if not pods:
             return "pod: none"
         name = draw.choice(pods)["metadata"]["name"]
@@ -108,7 +108,7 @@ class CacheTenant(tenant.Tenant):
         )
         if "podIP" in status:
             status["podIPs"] = [{"ip": status["podIP"]}]
-        await self._patch(kinds.POD, name, {"status": status}, subresource="status")
+        await self._patch(builtin.POD, name, {"status": status}, subresource="status")
         return f"pod {name}: {status}"
 
     async def _cache_spec(self) -> str:

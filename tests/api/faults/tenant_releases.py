@@ -7,7 +7,7 @@ import gzip
 import json
 from typing import Any
 
-from moorage.api import kinds
+from moorage.api import builtin
 from moorage.operators.collector import types
 
 from . import tenant
@@ -22,7 +22,7 @@ class ReleaseTenant(tenant.Tenant):
     """Its Collector is called NAME, and its release RELEASE."""
 
     binding = "moorage-collector"
-    owned = (kinds.CONFIG_MAP, kinds.SECRET, kinds.SERVICE, tenant.ACCOUNT)
+    owned = (builtin.CONFIG_MAP, builtin.SECRET, builtin.SERVICE, tenant.ACCOUNT)
 
     def alterations(self) -> tuple[tuple[int, tenant.Alteration], ...]:
         """See `tenant.Tenant`."""
@@ -42,7 +42,7 @@ class ReleaseTenant(tenant.Tenant):
     # --- the record ----------------------------------------------------------------------------------------------
 
     async def _records(self) -> list[Body]:
-        found = (await self._client.list(kinds.SECRET, self.namespace, labels="owner=helm")).items
+        found = (await self._client.list(builtin.SECRET, self.namespace, labels="owner=helm")).items
         return [each for each in found if each.get("type") == "helm.sh/release.v1"]
 
     async def _record(self) -> str:
@@ -58,7 +58,7 @@ class ReleaseTenant(tenant.Tenant):
             said, data = "garbage for what is garbage already", b"x"
         encoded = base64.b64encode(data).decode()
         body = {"data": {"release": base64.b64encode(encoded.encode()).decode()}}
-        await self._patch(kinds.SECRET, secret["metadata"]["name"], body)
+        await self._patch(builtin.SECRET, secret["metadata"]["name"], body)
         return f"record: {said}"
 
     def _altered(self, record: Body) -> tuple[str, bytes]:
@@ -146,12 +146,12 @@ class ReleaseTenant(tenant.Tenant):
         name = secret["metadata"]["name"]
         choice = draw.randrange(3)
         if choice == 0:
-            await self._client.delete(kinds.SECRET, self.namespace, name, propagation="Background")
+            await self._client.delete(builtin.SECRET, self.namespace, name, propagation="Background")
             return "record's Secret: deleted"
         if choice == 1:
             label = draw.choice(["version", "name", "owner", "status", "modifiedAt", "moorage.dev/digest"])
             value = draw.choice(["", "x", "-1", "1e9", "99999999999999999999", "anything-bob", "deployed", "failed"])
-            await self._patch(kinds.SECRET, name, {"metadata": {"labels": {label: value}}})
+            await self._patch(builtin.SECRET, name, {"metadata": {"labels": {label: value}}})
             return f"record's Secret: label {label}={value}"
         number = draw.choice([2, 9, 1000, 2**31, 2**63])
         labels = {**secret["metadata"].get("labels", {}), "version": str(number)}
@@ -162,7 +162,7 @@ class ReleaseTenant(tenant.Tenant):
             "metadata": {"name": f"sh.helm.release.v1.{RELEASE}.v{number}", "labels": labels},
             "data": secret.get("data", {}),
         }
-        await self._client.create(kinds.SECRET, self.namespace, copy, field_manager="tenant")
+        await self._client.create(builtin.SECRET, self.namespace, copy, field_manager="tenant")
         return f"record's Secret: the same as number {number}"
 
     async def _decoy(self) -> str:
@@ -175,7 +175,7 @@ class ReleaseTenant(tenant.Tenant):
                 {"app.kubernetes.io/managed-by": "Helm"},
             ]
         )
-        resource = draw.choice([kinds.SECRET, kinds.CONFIG_MAP])
+        resource = draw.choice([builtin.SECRET, builtin.CONFIG_MAP])
         name = f"decoy-{draw.randrange(10**6)}"
         body: Body = {"apiVersion": "v1", "kind": resource.kind, "metadata": {"name": name, "labels": labels}}
         body["data"] = {"release": "eA==", "owner": "eA==", "inventory": "eA=="}
@@ -194,7 +194,7 @@ class ReleaseTenant(tenant.Tenant):
         draw, name = self._draw, f"release.{RELEASE}"
         choice = draw.randrange(6)
         if choice == 0:
-            await self._client.delete(kinds.CONFIG_MAP, self.namespace, name, propagation="Background")
+            await self._client.delete(builtin.CONFIG_MAP, self.namespace, name, propagation="Background")
             return "claim: deleted"
         if choice <= 2:
             rows: Any = [self._row() for _ in range(draw.choice([1, 3, 2000]))]
@@ -210,7 +210,7 @@ class ReleaseTenant(tenant.Tenant):
             data = {"chart": json.dumps({"wanted": wanted, "chart": chart})}
         else:
             data = {draw.choice(["owner", "inventory", "chart"]): json.dumps(self._strange())}
-        await self._patch(kinds.CONFIG_MAP, name, {"data": data})
+        await self._patch(builtin.CONFIG_MAP, name, {"data": data})
         return f"claim: {', '.join(data)} {next(iter(data.values())):.60}"
 
     # --- the Collector -------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from moorage.api import kinds
+from moorage.api import builtin
 from moorage.kube import client as kube_client
 from moorage.kube import errors
 
@@ -42,10 +42,10 @@ async def test_a_write(client: kube_client.Client, namespace: str, word: str) ->
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
     caught: errors.KubeError | None = None
     try:
-        await kube_client.Client(wire).create(kinds.CONFIG_MAP, namespace, body, field_manager="test")
+        await kube_client.Client(wire).create(builtin.CONFIG_MAP, namespace, body, field_manager="test")
     except errors.KubeError as error:
         caught = error
-    found = await client.list(kinds.CONFIG_MAP, namespace, fields="metadata.name=a")
+    found = await client.list(builtin.CONFIG_MAP, namespace, fields="metadata.name=a")
 
     assert applied == bool(found.items) == wire.writes[0].applied
     assert raised is (type(caught) if caught else None)

@@ -22,7 +22,7 @@ import msgspec
 import pytest
 
 from moorage import operators
-from moorage.api import kinds, meta
+from moorage.api import builtin, meta
 from moorage.kube import client as kube_client
 from moorage.kube import errors
 from moorage.operators.collector import types
@@ -87,7 +87,7 @@ RELEASES = Sort(
     tenant=tenant_releases.ReleaseTenant,
     remembered=(),
     dependents=(),
-    product=kinds.CONFIG_MAP,
+    product=builtin.CONFIG_MAP,
     product_name=tenant_releases.RELEASE,
     whole={"data": {"word": '"one"'}},
     ready=True,
@@ -109,7 +109,7 @@ CACHES = Sort(
     tenant=tenant_caches.CacheTenant,
     remembered=("currentTask", "memberStatuses", "left", "troubles", "replication", "goodImage", "targetImage"),
     dependents=(names.GRID, names.TEMPLATE),
-    product=kinds.STATEFUL_SET,
+    product=builtin.STATEFUL_SET,
     product_name=tenant_caches.NAME,
     whole={"metadata": {"labels": {names.APP: tenant_caches.NAME}}, "spec": {"replicas": 1}},
     ready=False,
@@ -137,7 +137,7 @@ class Place:
         for name in (self.bob, *self.hostile):
             metadata = {"name": name, "annotations": {"moorage.dev/collectors-from": name}}
             body = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
-            await self.client.create(kinds.NAMESPACE, "", body, field_manager="test")
+            await self.client.create(builtin.NAMESPACE, "", body, field_manager="test")
             await self.admit(name)
             await self.order(name)
         for name in (self.bob, *self.hostile):
@@ -146,13 +146,13 @@ class Place:
     async def admit(self, name: str) -> None:
         """Its tenant may do everything there, and nothing elsewhere."""
         body = {
-            "apiVersion": kinds.ROLE_BINDING.api_version,
+            "apiVersion": builtin.ROLE_BINDING.api_version,
             "kind": "RoleBinding",
             "metadata": {"name": "tenant"},
-            "roleRef": {"apiGroup": kinds.ROLE_BINDING.group, "kind": "ClusterRole", "name": "cluster-admin"},
-            "subjects": [{"apiGroup": kinds.ROLE_BINDING.group, "kind": "User", "name": name}],
+            "roleRef": {"apiGroup": builtin.ROLE_BINDING.group, "kind": "ClusterRole", "name": "cluster-admin"},
+            "subjects": [{"apiGroup": builtin.ROLE_BINDING.group, "kind": "User", "name": name}],
         }
-        await self.client.create(kinds.ROLE_BINDING, name, body, field_manager="test")
+        await self.client.create(builtin.ROLE_BINDING, name, body, field_manager="test")
 
     async def order(self, name: str) -> None:
         """Its object as it should be."""
@@ -238,7 +238,7 @@ class Place:
             for it in (await self.client.list(resource, name, as_=meta.Partial, metadata_only=True)).items:
                 if it.metadata.name not in FOREIGN:
                     await self._remove(resource, name, it.metadata.name)
-        await self._remove(kinds.ROLE_BINDING, name, sort.tenant.binding)
+        await self._remove(builtin.ROLE_BINDING, name, sort.tenant.binding)
         if leaves:
             await self._left(name)
             await self.order(name)
@@ -266,13 +266,13 @@ class Place:
             for resource in (*self._sort.dependents, self._sort.resource):
                 for it in (await self.client.list(resource, name, as_=meta.Partial)).items:
                     await self._remove(resource, name, it.metadata.name)
-            await self.client.delete(kinds.NAMESPACE, "", name, propagation="Background")
+            await self.client.delete(builtin.NAMESPACE, "", name, propagation="Background")
 
 
 @contextlib.asynccontextmanager
 async def _place(stage: run.Stage, kubeconfig: str, sort: Sort, count: int) -> AsyncIterator[Place]:
     for body in operators.SYSTEMS[sort.system].definitions():
-        await stage.client.apply(kinds.CRD, "", str(body["metadata"]["name"]), body, field_manager="test")  # type: ignore[index]
+        await stage.client.apply(builtin.CRD, "", str(body["metadata"]["name"]), body, field_manager="test")  # type: ignore[index]
     name = f"hostile-{uuid.uuid4().hex[:6]}"
     bob, hostile = f"{name}-bob", [f"{name}-eve-{number}" for number in range(count)]
     folder = stage.folder / name

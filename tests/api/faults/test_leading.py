@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from moorage.api import kinds
+from moorage.api import builtin
 from moorage.kube import client as kube_client
 from tests.api.runtime import conftest, operate
 
@@ -33,8 +33,8 @@ ROUNDS = 3
 async def _free_lease(client: kube_client.Client, namespace: str) -> None:
     """As an installation brings it, so that the first leader does not wait."""
     metadata = {"name": LEASE, "namespace": namespace}
-    body = {"apiVersion": kinds.LEASE.api_version, "kind": kinds.LEASE.kind, "metadata": metadata}
-    await client.apply(kinds.LEASE, namespace, LEASE, body, field_manager="test")
+    body = {"apiVersion": builtin.LEASE.api_version, "kind": builtin.LEASE.kind, "metadata": metadata}
+    await client.apply(builtin.LEASE, namespace, LEASE, body, field_manager="test")
 
 
 class Candidates:
@@ -129,7 +129,7 @@ async def lease_deleted(
     them: Candidates, it: operate.Operator, plan: plans.Partition, patch: pytest.MonkeyPatch
 ) -> bool:
     """By somebody."""
-    await them.client.delete(kinds.LEASE, them.namespace, LEASE, propagation="Background")
+    await them.client.delete(builtin.LEASE, them.namespace, LEASE, propagation="Background")
     assert await it.task is False
     return True
 
@@ -139,7 +139,7 @@ async def lease_stolen(
 ) -> bool:
     """Somebody writes another holder into it, who does not exist."""
     body = {"spec": {"holderIdentity": "nobody"}}
-    await them.client.patch_merge(kinds.LEASE, them.namespace, LEASE, body, field_manager="test")
+    await them.client.patch_merge(builtin.LEASE, them.namespace, LEASE, body, field_manager="test")
     assert await it.task is False
     return True
 
@@ -149,7 +149,7 @@ async def lease_edited(
 ) -> bool:
     """Somebody annotates it, which is nobody's business."""
     body = {"metadata": {"annotations": {"seen": "yes"}}}
-    await them.client.patch_merge(kinds.LEASE, them.namespace, LEASE, body, field_manager="test")
+    await them.client.patch_merge(builtin.LEASE, them.namespace, LEASE, body, field_manager="test")
     renewals = len(it.wire.other)
     await waiting.until(lambda: len(it.wire.other) > renewals + 3)
     return False

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from moorage.api import kinds
+from moorage.api import builtin
 from moorage.kube import client as kube_client
-from moorage.kube import credentials, errors, transport
+from moorage.kube import credentials, errors
+from moorage.kube.http import transport
 
 from . import proxy
 
@@ -35,9 +36,9 @@ def _configmap(name: str, **data: str) -> dict[str, Any]:
 
 async def test_what_is_let_through_is_recorded_and_unharmed(through: Through, namespace: str) -> None:
     client, between = through
-    made = await client.create(kinds.CONFIG_MAP, namespace, _configmap("a", x="1" * 300_000), field_manager="test")
-    assert made == await client.get(kinds.CONFIG_MAP, namespace, "a")
-    path = kinds.CONFIG_MAP.path(namespace)
+    made = await client.create(builtin.CONFIG_MAP, namespace, _configmap("a", x="1" * 300_000), field_manager="test")
+    assert made == await client.get(builtin.CONFIG_MAP, namespace, "a")
+    path = builtin.CONFIG_MAP.path(namespace)
     version = made["metadata"]["resourceVersion"]
     query = {"watch": "true", "resourceVersion": str(int(version) - 1), "timeoutSeconds": "1"}
     read = b""
@@ -60,28 +61,28 @@ async def test_a_write_and_its_answer(
     broken, between = through
     between.judge = lambda _: word
     with pytest.raises(errors.TransportError) as caught:
-        await broken.create(kinds.CONFIG_MAP, namespace, _configmap("a"), field_manager="test", timeout=2)
+        await broken.create(builtin.CONFIG_MAP, namespace, _configmap("a"), field_manager="test", timeout=2)
     assert caught.value.maybe_applied
-    found = await client.list(kinds.CONFIG_MAP, namespace, fields="metadata.name=a")
+    found = await client.list(builtin.CONFIG_MAP, namespace, fields="metadata.name=a")
     assert applied == bool(found.items)
 
 
 async def test_a_trickle_is_read_whole(through: Through, client: kube_client.Client, namespace: str) -> None:
     slow, between = through
     between.judge = lambda _: "drip"
-    made = await client.create(kinds.CONFIG_MAP, namespace, _configmap("a", x="1"), field_manager="test")
-    assert made == await slow.get(kinds.CONFIG_MAP, namespace, "a")
+    made = await client.create(builtin.CONFIG_MAP, namespace, _configmap("a", x="1"), field_manager="test")
+    assert made == await slow.get(builtin.CONFIG_MAP, namespace, "a")
 
 
 @pytest.mark.parametrize("word", ["reset", "half", "end"])
 async def test_a_watch_that_breaks(through: Through, client: kube_client.Client, namespace: str, word: str) -> None:
     broken, between = through
-    await client.create(kinds.CONFIG_MAP, namespace, _configmap("a"), field_manager="test")
+    await client.create(builtin.CONFIG_MAP, namespace, _configmap("a"), field_manager="test")
     between.judge_chunk = lambda it, _: word if it.is_watch else ""
     query = {"watch": "true", "timeoutSeconds": "5", "fieldSelector": "metadata.name=a"}
     read = b""
     with pytest.raises(errors.TransportError):
-        async with broken.transport.stream("GET", kinds.CONFIG_MAP.path(namespace), query=query, timeout=5) as stream:
+        async with broken.transport.stream("GET", builtin.CONFIG_MAP.path(namespace), query=query, timeout=5) as stream:
             async for chunk in stream.chunks():
                 read += chunk
     assert b"\n" not in read
@@ -89,7 +90,7 @@ async def test_a_watch_that_breaks(through: Through, client: kube_client.Client,
 
 async def test_closed_nobody_gets_through(through: Through, namespace: str) -> None:
     client, between = through
-    await client.list(kinds.CONFIG_MAP, namespace)
+    await client.list(builtin.CONFIG_MAP, namespace)
     await between.close()
     with pytest.raises(errors.TransportError):
-        await client.list(kinds.CONFIG_MAP, namespace)
+        await client.list(builtin.CONFIG_MAP, namespace)

@@ -15,10 +15,11 @@ from typing import Any
 
 import pytest
 
-from moorage.api import kinds, meta
-from moorage.kube import cache as kube_cache
+from moorage.api import builtin, meta
 from moorage.kube import client as kube_client
-from moorage.kube import credentials, errors, transport
+from moorage.kube import credentials, errors
+from moorage.kube.http import transport
+from moorage.kube.informers import informer
 from tests.api.runtime import conftest, operate
 
 from . import proxy, report, run, waiting
@@ -156,7 +157,7 @@ async def test_servers_that_restart(bed: Bed, told: report.Report) -> None:
     wire = transport.HttpTransport(await credentials.from_kubeconfig(bed.kubeconfig))
     client = kube_client.Client(wire)
     body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "outages"}}
-    await client.create(kinds.NAMESPACE, "", body, field_manager="test")
+    await client.create(builtin.NAMESPACE, "", body, field_manager="test")
     await conftest.define(client)
     user = operate.User(client, "outages")
     rows = []
@@ -199,7 +200,7 @@ async def _caches_are_right(client: kube_client.Client, it: operate.Operator) ->
         scope = cache.scope
         live = await client.list(scope.resource, scope.namespace, labels=scope.labels, as_=meta.Partial)
         versions = {one.metadata.name: one.metadata.resource_version for one in live.items}
-        known = {m.name: m.resource_version for m in map(kube_cache.meta_of, cache.items())}
+        known = {m.name: m.resource_version for m in map(informer.meta_of, cache.items())}
         if versions != known or not cache.healthy:
             return False
     return True

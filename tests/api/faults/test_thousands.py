@@ -21,21 +21,22 @@ from typing import Any
 import msgspec
 import pytest
 
-from moorage.api import kinds, meta
-from moorage.kube import cache as kube_cache
+from moorage.api import builtin, meta
 from moorage.kube import client as kube_client
-from moorage.kube import credentials, errors, transport, watch
+from moorage.kube import credentials, errors
+from moorage.kube.http import transport
+from moorage.kube.informers import informer, reflector
 from tests.api.runtime import conftest, operate, widget
 
 from . import faulty, plans, proxy, report, run, waiting
 
-PACE = watch.Pace(idle=1.5, lifetime=30.0, connect=2.0, base=0.02, cap=0.2, settled=5.0)
+PACE = reflector.Pace(idle=1.5, lifetime=30.0, connect=2.0, base=0.02, cap=0.2, settled=5.0)
 TRIES = 2 / PACE.cap + 5
 """How often one watch may try within a second: each half of the longest delay, and the first, shorter ones."""
 
 ROUND = 100
 WITHIN = 90.0
-CONFIG_MAP = kinds.CONFIG_MAP
+CONFIG_MAP = builtin.CONFIG_MAP
 
 
 class Weather(msgspec.Struct, frozen=True):
@@ -94,19 +95,19 @@ class World:
         between.judge, between.judge_chunk = self.below.judge, self.below.judge_chunk
         self._dice = random.Random(seed)
         self.operator = operate.Operator(kube_client.Client(through), namespace, plan=self.chaos, pace=PACE)
-        scopes: list[tuple[watch.Scope, Any]] = [
-            (watch.Scope(CONFIG_MAP, namespace), ConfigMap),
-            (watch.Scope(CONFIG_MAP, namespace), dict),
-            (watch.Scope(CONFIG_MAP, namespace, metadata_only=True), meta.Partial),
-            (watch.Scope(CONFIG_MAP, namespace, labels=widget.OWNER), ConfigMap),
-            (watch.Scope(CONFIG_MAP, namespace, name="cm-1"), ConfigMap),
+        scopes: list[tuple[reflector.Scope, Any]] = [
+            (reflector.Scope(CONFIG_MAP, namespace), ConfigMap),
+            (reflector.Scope(CONFIG_MAP, namespace), dict),
+            (reflector.Scope(CONFIG_MAP, namespace, metadata_only=True), meta.Partial),
+            (reflector.Scope(CONFIG_MAP, namespace, labels=widget.OWNER), ConfigMap),
+            (reflector.Scope(CONFIG_MAP, namespace, name="cm-1"), ConfigMap),
         ]
         self.wires = [faulty.Wire(through, self.chaos) for _ in scopes]
         clients = [kube_client.Client(wire) for wire in self.wires]
         for only in clients[1::2]:
             only.only_pages.add(CONFIG_MAP)  # the others list as a stream, until a fault looks as if the server can't
         self.beside = [
-            kube_cache.Cache(a_client, scope, model, pace=PACE, cold=model is dict)
+            informer.Informer(a_client, scope, model, pace=PACE, cold=model is dict)
             for a_client, (scope, model) in zip(clients, scopes, strict=True)
         ]
         for cache in self.beside:
@@ -207,7 +208,7 @@ def _owned(child: str, widgets: list[widget.Widget]) -> bool:
 
 
 def _versions(items: Sequence[Any]) -> dict[Any, tuple[str, str]]:
-    metadata = [kube_cache.meta_of(item) for item in items]
+    metadata = [informer.meta_of(item) for item in items]
     return {it.key: (it.uid, it.resource_version) for it in metadata}
 
 
@@ -216,7 +217,7 @@ async def world(stage: run.Stage, seed: int) -> AsyncIterator[World]:
     """A namespace with people, an operator, and a proxy in between."""
     name, client = f"weather-{uuid.uuid4().hex[:8]}", stage.client
     body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-    await client.create(kinds.NAMESPACE, "", body, field_manager="user")
+    await client.create(builtin.NAMESPACE, "", body, field_manager="user")
     between = proxy.Proxy(stage.admin, stage.certificate)
     await between.start()
     reached = await credentials.from_kubeconfig(between.kubeconfig(stage.folder / name))
@@ -229,7 +230,7 @@ async def world(stage: run.Stage, seed: int) -> AsyncIterator[World]:
         await through.close()
         await between.close()
         await operate.User(client, name).leave()
-        await client.delete(kinds.NAMESPACE, "", name, propagation="Background")
+        await client.delete(builtin.NAMESPACE, "", name, propagation="Background")
 
 
 async def _campaign(stage: run.Stage, worlds: int, rounds: int, told: report.Report) -> None:

@@ -15,7 +15,7 @@ import aiohttp
 import pytest
 import yaml
 
-from moorage.helm import binary
+from moorage.helm.runs import binary
 
 ROOT = Path(__file__).parents[3]
 

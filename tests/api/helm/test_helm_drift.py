@@ -15,7 +15,8 @@ import pytest
 from aiohttp import web
 
 from moorage.api import comparison
-from moorage.helm import binary, drift, failures, manifest, records
+from moorage.helm.release import drift, manifest, records
+from moorage.helm.runs import binary, failures
 
 pytestmark = pytest.mark.api
 

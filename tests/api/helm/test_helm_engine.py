@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from moorage.api import comparison, conditions, meta
-from moorage.helm import aside, engine, seen, status
-from moorage.kube import cache as kube_cache
+from moorage.helm import engine, observation, release_status
+from moorage.helm.parsing import aside
 from moorage.kube import errors
-from moorage.runtime import decision, kind, observed
+from moorage.kube.informers import informer
+from moorage.runtime import decision, freshness, kind
 from moorage.runtime import gate as runtime_gate
 
 pytestmark = pytest.mark.api
@@ -76,19 +77,19 @@ class Stage:
 
     def __init__(self, api, helm, client, namespace) -> None:
         self.api, self.helm, self.namespace = api, helm, namespace
-        self.caches = kube_cache.Caches(client)
+        self.caches = informer.Informers(client)
         self.world = kind.World(client, self.caches, runtime_gate.Gate(), lambda *_, **__: None)
         self.work = aside.Aside()
         self.engine = self.another_engine()
-        self.target = seen.Target("r", namespace)
+        self.target = observation.Target("r", namespace)
         self.started = conditions.timestamp(time.time())
         self.request = engine.Request(
             key="it",
             owner=meta.ObjectRef("example.com/v1", "Thing", namespace, "it", "u"),
             target=self.target,
-            policy=seen.Policy(),
-            wanted=seen.Wanted("app", "", ""),
-            status=status.HelmStatus(attempt=status.Attempt(started=self.started)),
+            policy=observation.Policy(),
+            wanted=observation.Wanted("app", "", ""),
+            status=release_status.HelmStatus(attempt=release_status.Attempt(started=self.started)),
             reconcile_at="",
             generation=1,
             leaving=False,
@@ -108,12 +109,12 @@ class Stage:
             place=str,
         )
 
-    def look(self) -> seen.ReleaseSeen:
+    def look(self) -> observation.ReleaseSeen:
         return self.engine.observe(self.request, time.time(), entitled=True)
 
-    def children(self) -> dict[str, seen.ChildSeen]:
+    def children(self) -> dict[str, observation.ChildSeen]:
         """By name; empty while they are not looked at."""
-        return {child.ref.name: child for child in observed.value_of(self.look().children) or ()}
+        return {child.ref.name: child for child in freshness.value_of(self.look().children) or ()}
 
     async def until(self, good: Callable[[], Any]) -> Any:
         """What it returns once it is true; looks as often as a kind may."""
@@ -163,7 +164,7 @@ async def test_a_job_that_removed_itself_is_done_and_never_missing(stage, make_c
     await stage.until(lambda: stage.children().get("once"))
     for name in ("once", "stays"):
         await stage.api.call("DELETE", f"{JOB.format(stage.namespace)}/{name}", propagationPolicy="Background")
-    looks: list[seen.ChildSeen] = []
+    looks: list[observation.ChildSeen] = []
 
     def both_gone() -> bool:
         there = stage.children()

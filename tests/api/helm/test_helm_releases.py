@@ -10,7 +10,8 @@ import msgspec
 import pytest
 
 from moorage.api import meta
-from moorage.helm import binary, drift, failures, manifest, records
+from moorage.helm.release import drift, manifest, records
+from moorage.helm.runs import binary, failures
 
 pytestmark = pytest.mark.api
 

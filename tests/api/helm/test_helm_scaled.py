@@ -10,7 +10,10 @@ from collections.abc import AsyncIterator
 import pytest
 
 from moorage.api import meta
-from moorage.helm import aside, drift, lookups, manifest, records, runs, scaled, seen
+from moorage.helm import observation, operations, release_sources
+from moorage.helm.parsing import aside
+from moorage.helm.release import drift, manifest, records
+from moorage.helm.runs import scaling_live
 from moorage.kube import discovery
 from moorage.runtime import decision
 from moorage.runtime import gate as runtime_gate
@@ -54,7 +57,7 @@ class Stage:
         world = types.SimpleNamespace(client=client, gate=runtime_gate.Gate())
         self.served = discovery.Discovery(client)
         self.work = aside.Aside()
-        self.runs = runs.Runs(world, self.served, helm, lambda _: self.job, lambda _: "", self.work)
+        self.runs = operations.Runs(world, self.served, helm, lambda _: self.job, lambda _: "", self.work)
         self.revision = 0
 
     @property
@@ -81,11 +84,11 @@ class Stage:
         self.revision += 1
         assert isinstance(await self.runs.rollback(None, {"to": to}), decision.Ok)
 
-    async def a_job(self) -> runs.Job:
-        told = seen.RecordSeen("s", "u", "1", self.revision, "deployed", "", "", "", 0, 0)
-        loaded = lookups.Loaded(told, await self.objects()) if self.revision else None
-        target, owner = seen.Target("r", self.namespace), meta.ObjectRef("v1", "Thing", "n", "t", "u")
-        return runs.Job(target, seen.Policy(), owner, self.values, self.chart, loaded)
+    async def a_job(self) -> operations.Job:
+        told = observation.RecordSeen("s", "u", "1", self.revision, "deployed", "", "", "", 0, 0)
+        loaded = release_sources.Loaded(told, await self.objects()) if self.revision else None
+        target, owner = observation.Target("r", self.namespace), meta.ObjectRef("v1", "Thing", "n", "t", "u")
+        return operations.Job(target, observation.Policy(), owner, self.values, self.chart, loaded)
 
     async def scale(self, to: int, who: str) -> dict:
         """Scale the Deployment; returns it as it is then."""
@@ -166,13 +169,13 @@ async def test_a_chart_may_render_nothing_where_something_was_scaled(stage, make
 async def test_a_record_that_is_gone_or_none_is_helm_s_to_name(stage):
     """Nothing is carried into it, and nothing is written."""
     await stage.scale(20, "kubectl")
-    found = await scaled.look(stage.client, stage.served, await stage.objects())
+    found = await scaling_live.look(stage.client, stage.served, await stage.objects())
     for number, text in ((7, None), (8, "bm8gcmVjb3Jk")):
         if text:
             body = {"metadata": {"name": f"sh.helm.release.v1.r.v{number}"}, "data": {"release": text}}
             await stage.api.call("POST", f"/api/v1/namespaces/{stage.namespace}/secrets", body)
         revision = records.Revision(stage.namespace, "r", number, "")
-        async with scaled.recorded(stage.client, runtime_gate.Gate(), stage.work, revision, found):
+        async with scaling_live.recorded(stage.client, runtime_gate.Gate(), stage.work, revision, found):
             pass
 
     assert 1 == len(found)

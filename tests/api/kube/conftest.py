@@ -8,17 +8,18 @@ from typing import Any
 import pytest
 import yaml
 
-from moorage.api import kinds
+from moorage.api import builtin
 from moorage.api.meta import Resource
-from moorage.kube import cache as kube_cache
 from moorage.kube import client as kube_client
-from moorage.kube import credentials, transport, watch
+from moorage.kube import credentials
+from moorage.kube.http import transport
+from moorage.kube.informers import informer, reflector
 from tests.api.faults import faulty
 
 SERVICE_ACCOUNT = Resource("", "v1", "ServiceAccount", "serviceaccounts")
 ROLE = Resource("rbac.authorization.k8s.io", "v1", "Role", "roles")
 
-QUICK = watch.Pace(idle=2.0, lifetime=1.0, base=0.01, cap=0.2, settled=0.5)
+QUICK = reflector.Pace(idle=2.0, lifetime=1.0, base=0.01, cap=0.2, settled=0.5)
 
 
 @pytest.fixture
@@ -30,12 +31,12 @@ async def wire(admin: credentials.Credentials) -> AsyncIterator[faulty.Wire]:
 
 
 @pytest.fixture(params=["stream", "pages"])
-async def caches(wire: faulty.Wire, request: pytest.FixtureRequest) -> AsyncIterator[kube_cache.Caches]:
+async def caches(wire: faulty.Wire, request: pytest.FixtureRequest) -> AsyncIterator[informer.Informers]:
     """Caches that lose no time, with lists of each form."""
     client = kube_client.Client(wire)
     if request.param == "pages":
-        client.only_pages.add(kinds.CONFIG_MAP)
-    made = kube_cache.Caches(client, pace=QUICK)
+        client.only_pages.add(builtin.CONFIG_MAP)
+    made = informer.Informers(client, pace=QUICK)
     yield made
     await made.stop()
 
@@ -46,7 +47,7 @@ def configmap(client: kube_client.Client, namespace: str) -> Callable[..., Await
 
     async def make(name: str, manager: str = "test", **data: str) -> dict[str, Any]:
         body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
-        return await client.apply(kinds.CONFIG_MAP, namespace, name, body, field_manager=manager)
+        return await client.apply(builtin.CONFIG_MAP, namespace, name, body, field_manager=manager)
 
     return make
 
@@ -72,7 +73,7 @@ async def account(
     role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "reader"}}
     await client.create(SERVICE_ACCOUNT, namespace, who, field_manager="test")
     await client.create(ROLE, namespace, {**role, "rules": rules}, field_manager="test")
-    await client.create(kinds.ROLE_BINDING, namespace, binding(namespace), field_manager="test")
+    await client.create(builtin.ROLE_BINDING, namespace, binding(namespace), field_manager="test")
     wish = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 600}}
     token = await client.create(
         SERVICE_ACCOUNT, namespace, wish, name="reader", subresource="token", field_manager="test"

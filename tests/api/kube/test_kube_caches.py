@@ -8,18 +8,19 @@ from typing import Any
 
 import msgspec
 
-from moorage.api import crd, kinds
+from moorage.api import builtin, crd
 from moorage.api.meta import ObjectMeta, Partial, Resource
-from moorage.kube import cache as kube_cache
 from moorage.kube import client as kube_client
-from moorage.kube import credentials, errors, transport, watch
+from moorage.kube import credentials, errors
+from moorage.kube.http import transport
+from moorage.kube.informers import informer, reflector
 from tests.api.faults import faulty, waiting
 
 from . import conftest
 
 Client = kube_client.Client
 Make = Callable[..., Awaitable[dict[str, Any]]]
-CONFIG_MAP = kinds.CONFIG_MAP
+CONFIG_MAP = builtin.CONFIG_MAP
 until = waiting.until
 
 
@@ -29,7 +30,7 @@ class ConfigMap(msgspec.Struct, frozen=True, gc=False):
 
 
 async def test_follows_without_listing_again(
-    caches: kube_cache.Caches, wire: faulty.Wire, client: Client, namespace: str, configmap: Make
+    caches: informer.Informers, wire: faulty.Wire, client: Client, namespace: str, configmap: Make
 ) -> None:
     """Each watch lives for a second only, so several are needed, and each resumes where the last one was.
 
@@ -59,8 +60,8 @@ async def test_bookmarks_move_the_version(
 ) -> None:
     """What happens elsewhere must not age a quiet watch until its version is compacted away."""
     wire = faulty.Wire(transport.HttpTransport(admin))
-    pace = watch.Pace(lifetime=4.0, chance=lambda: 0.0)
-    cache = kube_cache.Cache(Client(wire), watch.Scope(CONFIG_MAP, namespace, "none=such"), ConfigMap, pace=pace)
+    pace = reflector.Pace(lifetime=4.0, chance=lambda: 0.0)
+    cache = informer.Informer(Client(wire), reflector.Scope(CONFIG_MAP, namespace, "none=such"), ConfigMap, pace=pace)
     cache.start()
     await cache.wait_synced(10)
     later = await configmap("elsewhere")
@@ -74,11 +75,11 @@ async def test_bookmarks_move_the_version(
 
 
 async def test_own_writes_are_read_back_and_cause_no_work(
-    caches: kube_cache.Caches, client: Client, namespace: str, configmap: Make
+    caches: informer.Informers, client: Client, namespace: str, configmap: Make
 ) -> None:
     cache = caches.watch(CONFIG_MAP, ConfigMap, namespace=namespace)
     await cache.wait_synced(10)
-    told: list[kube_cache.Change[ConfigMap]] = []
+    told: list[informer.Change[ConfigMap]] = []
     cache.subscribe(told.append)
     told.clear()
     for count in range(50):
@@ -102,16 +103,16 @@ async def test_rights_withdrawn_and_given_back(
 ) -> None:
     await configmap("a", x="1")
     wire = faulty.Wire(transport.HttpTransport(account))
-    scope = watch.Scope(CONFIG_MAP, namespace)
-    cache = kube_cache.Cache(Client(wire), scope, ConfigMap, pace=conftest.QUICK)
+    scope = reflector.Scope(CONFIG_MAP, namespace)
+    cache = informer.Informer(Client(wire), scope, ConfigMap, pace=conftest.QUICK)
     cache.start()
     await until(lambda: cache.healthy)
-    await client.delete(kinds.ROLE_BINDING, namespace, "reader", propagation="Background")
+    await client.delete(builtin.ROLE_BINDING, namespace, "reader", propagation="Background")
     await until(lambda: "403 Forbidden" in cache.error)
     assert not cache.healthy
     assert cache.get(namespace, "a") is not None
     await configmap("a", x="2")
-    await client.create(kinds.ROLE_BINDING, namespace, conftest.binding(namespace), field_manager="test")
+    await client.create(builtin.ROLE_BINDING, namespace, conftest.binding(namespace), field_manager="test")
     await until(lambda: cache.healthy)
 
     def renewed() -> bool:
@@ -127,14 +128,14 @@ class Nothing(msgspec.Struct, frozen=True):
     """A spec without fields."""
 
 
-async def test_a_definition_deleted_and_made_anew(caches: kube_cache.Caches, client: Client, namespace: str) -> None:
+async def test_a_definition_deleted_and_made_anew(caches: informer.Informers, client: Client, namespace: str) -> None:
     group = f"{namespace}.moorage.dev"
     reed = Resource(group, "v1", "Reed", "reeds")
     definition = crd.crd(group=group, version="v1", kind="Reed", plural="reeds", spec=Nothing)
     name = definition["metadata"]["name"]
 
     async def define() -> None:
-        await client.apply(kinds.CRD, "", name, definition, field_manager="test")
+        await client.apply(builtin.CRD, "", name, definition, field_manager="test")
         await until(lambda: served(reed))
 
     async def served(resource: Resource) -> bool:
@@ -155,12 +156,12 @@ async def test_a_definition_deleted_and_made_anew(caches: kube_cache.Caches, cli
     await make("old")
     await until(lambda: cache.healthy and cache.get(namespace, "old") is not None)
 
-    await client.delete(kinds.CRD, "", name, propagation="Background")
+    await client.delete(builtin.CRD, "", name, propagation="Background")
     await until(lambda: not cache.healthy, within=60)
 
     async def gone() -> bool:
         try:
-            await client.get(kinds.CRD, "", name)
+            await client.get(builtin.CRD, "", name)
         except errors.NotFound:
             return True
         return False
@@ -170,10 +171,10 @@ async def test_a_definition_deleted_and_made_anew(caches: kube_cache.Caches, cli
     await make("new")
     await until(lambda: cache.healthy and cache.get(namespace, "new") is not None)
     assert cache.get(namespace, "old") is None
-    await client.delete(kinds.CRD, "", name, propagation="Background")
+    await client.delete(builtin.CRD, "", name, propagation="Background")
 
 
-async def test_many_watches_stop_at_once(caches: kube_cache.Caches, namespace: str) -> None:
+async def test_many_watches_stop_at_once(caches: informer.Informers, namespace: str) -> None:
     for number in range(30):
         caches.watch(CONFIG_MAP, Partial, namespace=namespace, labels=f"n={number}")
     await asyncio.gather(*(cache.wait_synced(20) for cache in caches.all()))

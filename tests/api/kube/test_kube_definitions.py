@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from msgspec import Meta
 
-from moorage.api import crd, kinds, status
+from moorage.api import builtin, common_status, crd
 from moorage.api.meta import Resource
 from moorage.kube import client as kube_client
 from moorage.kube import errors
@@ -54,7 +54,7 @@ class Spec(msgspec.Struct, rename="camel", frozen=True):
     )
 
 
-class Seen(status.Status, frozen=True, kw_only=True):
+class Seen(common_status.Status, frozen=True, kw_only=True):
     members: int = 0
     selector: str = ""
 
@@ -77,7 +77,7 @@ async def gauge(client: Client, namespace: str) -> AsyncIterator[Resource]:
     )
     name = definition["metadata"]["name"]
     resource = Resource(group, "v1", "Gauge", "gauges")
-    await client.create(kinds.CRD, "", definition, field_manager="test")
+    await client.create(builtin.CRD, "", definition, field_manager="test")
 
     async def served() -> bool:
         try:
@@ -88,7 +88,7 @@ async def gauge(client: Client, namespace: str) -> AsyncIterator[Resource]:
 
     await waiting.until(served)
     yield resource
-    await client.delete(kinds.CRD, "", name, propagation="Background")
+    await client.delete(builtin.CRD, "", name, propagation="Background")
 
 
 def body(gauge: Resource, spec: dict[str, Any], name: str = "a") -> dict[str, Any]:

@@ -12,15 +12,16 @@ from typing import Any
 
 import pytest
 
-from moorage.api import kinds
+from moorage.api import builtin
 from moorage.api.meta import Partial, Resource
 from moorage.kube import client as kube_client
-from moorage.kube import credentials, discovery, errors, transport
+from moorage.kube import credentials, discovery, errors
+from moorage.kube.http import transport
 from tests.api.faults import faulty, waiting
 
 Client = kube_client.Client
 Make = Callable[..., Awaitable[dict[str, Any]]]
-CONFIG_MAP = kinds.CONFIG_MAP
+CONFIG_MAP = builtin.CONFIG_MAP
 
 
 async def test_create_get_and_already_exists(client: Client, namespace: str) -> None:
@@ -188,7 +189,7 @@ async def test_a_refused_token_is_read_again(account: credentials.InCluster, tmp
 async def test_discovery(client: Client) -> None:
     found = discovery.Discovery(client)
     assert await found.resource("apps/v1", "StatefulSet") == Resource("apps", "v1", "StatefulSet", "statefulsets")
-    assert await found.resource("v1", "Namespace") == kinds.NAMESPACE
+    assert await found.resource("v1", "Namespace") == builtin.NAMESPACE
     with pytest.raises(errors.NotFound, match="CustomResourceDefinition"):
         await found.resource("no.such.group/v1", "Thing")
     capabilities = await found.capabilities()

@@ -16,8 +16,8 @@ import pytest
 import yaml
 
 from moorage import operators
-from moorage.api import conditions, kinds, meta
-from moorage.helm import binary
+from moorage.api import builtin, conditions, meta
+from moorage.helm.runs import binary
 from moorage.kube import client as kube_client
 from moorage.kube import errors
 from moorage.operators import system
@@ -186,12 +186,12 @@ class Bench:
             },
         }
         await self.service_account()
-        await self.client.create(kinds.POD, self.tenant, body, field_manager="test")
+        await self.client.create(builtin.POD, self.tenant, body, field_manager="test")
         waits = {"reason": "ImagePullBackOff", "message": "it is nowhere"}
         state = {**container, "imageID": "", "ready": False, "restartCount": 0, "state": {"waiting": waits}}
         status = {"phase": "Pending", "containerStatuses": [state]}
         await self.client.patch_merge(
-            kinds.POD, self.tenant, f"{job}-x", {"status": status}, field_manager="test", subresource="status"
+            builtin.POD, self.tenant, f"{job}-x", {"status": status}, field_manager="test", subresource="status"
         )
 
     async def service_account(self) -> None:
@@ -213,16 +213,16 @@ class Bench:
             "roleRef": {"apiGroup": group, "kind": "Role", "name": "more"},
             "subjects": [user],
         }
-        await self.client.create(kinds.ROLE_BINDING, self.tenant, binding, field_manager="test")
+        await self.client.create(builtin.ROLE_BINDING, self.tenant, binding, field_manager="test")
 
     async def withdraw(self) -> None:
         """What `allow` gave is taken away, and known to be."""
-        await self.client.delete(kinds.ROLE_BINDING, self.tenant, "more", propagation="Background")
+        await self.client.delete(builtin.ROLE_BINDING, self.tenant, "more", propagation="Background")
         account = self.client.as_(f"system:serviceaccount:{ACCOUNTS}:collector.{self.tenant}")
 
         async def so() -> bool:
             try:
-                await account.delete(kinds.POD, self.tenant, "none", propagation="Background")
+                await account.delete(builtin.POD, self.tenant, "none", propagation="Background")
             except errors.Forbidden:
                 return True
             return False
@@ -247,7 +247,7 @@ class Bench:
 
     async def records(self) -> dict[str, str]:
         """Revision -> status, as helm's records say."""
-        found = await self.client.list(kinds.SECRET, self.tenant, labels="owner=helm", as_=meta.Partial)
+        found = await self.client.list(builtin.SECRET, self.tenant, labels="owner=helm", as_=meta.Partial)
         return {each.metadata.labels["version"]: each.metadata.labels["status"] for each in found.items}
 
 
@@ -260,13 +260,13 @@ async def bench(client: kube_client.Client, cluster: str, tmp_path: Path) -> Asy
         pytest.skip("no helm binary: set MOORAGE_TEST_HELM or bring the testbed up")
     for body in operators.SYSTEMS["collector"].definitions():
         name = str(body["metadata"]["name"])  # type: ignore[index]
-        await client.apply(kinds.CRD, "", name, body, field_manager="test", force=True)
+        await client.apply(builtin.CRD, "", name, body, field_manager="test", force=True)
     tag = uuid.uuid4().hex[:8]
     home, tenant = f"home-{tag}", f"tenant-{tag}"
     for name, admits in ((home, ""), (tenant, home)):
         notes = {"moorage.dev/collectors-from": admits}
         namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "annotations": notes}}
-        await client.create(kinds.NAMESPACE, "", namespace, field_manager="test")
+        await client.create(builtin.NAMESPACE, "", namespace, field_manager="test")
     it = Bench(client, home, tenant, tmp_path)
     (tmp_path / "scratch").mkdir()
     given: dict[str, Any] = {"folder": tmp_path, "cluster": cluster, "helm": helm}
@@ -279,4 +279,4 @@ async def bench(client: kube_client.Client, cluster: str, tmp_path: Path) -> Asy
         free = {"metadata": {"finalizers": None}}
         await client.patch_merge(types.COLLECTOR, home, left.metadata.name, free, field_manager="test")
     for name in (home, tenant):
-        await client.delete(kinds.NAMESPACE, "", name, propagation="Background")
+        await client.delete(builtin.NAMESPACE, "", name, propagation="Background")

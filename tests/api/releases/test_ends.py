@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import os
 
-from moorage.api import kinds
+from moorage.api import builtin
 
 from .conftest import CONFIG, JOB, Bench
 
@@ -59,7 +59,7 @@ async def test_what_can_not_be_deleted_is_named_with_its_rule(bench: Bench) -> N
 
     assert "failed to delete release: odd-it: pods" in message
     assert 'the account has no rights by {apiGroups: [""], resources: [pods], verbs: [' in message
-    await bench.client.delete(kinds.POD, bench.tenant, "p", propagation="Background", grace=0)
+    await bench.client.delete(builtin.POD, bench.tenant, "p", propagation="Background", grace=0)
     await bench.annotate(reconcile_at="now")
     await bench.gone()
     assert {} == await bench.records()
@@ -80,7 +80,7 @@ async def test_a_pre_delete_hook_that_fails_is_named_and_passed_by(bench: Bench)
     await bench.annotate(on_delete="NoHooks")
     await bench.gone()
     assert await bench.find(JOB, "bye") is None
-    assert await bench.find(kinds.CONFIG_MAP, "main") is None
+    assert await bench.find(builtin.CONFIG_MAP, "main") is None
 
 
 async def test_an_uninstall_that_was_given_up_leaves_a_deployed_release_without_the_hooks_job(bench: Bench) -> None:
@@ -98,7 +98,7 @@ async def test_an_uninstall_that_was_given_up_leaves_a_deployed_release_without_
 
     assert {"1": "deployed"} == await bench.records()
     assert await bench.find(JOB, "bye") is None
-    assert await bench.find(kinds.CONFIG_MAP, "main") is not None
+    assert await bench.find(builtin.CONFIG_MAP, "main") is not None
 
 
 async def test_what_lookup_renders_whole_is_no_endless_try_and_the_good_values_come_back(bench: Bench) -> None:
@@ -119,7 +119,7 @@ async def test_what_lookup_renders_whole_is_no_endless_try_and_the_good_values_c
     await bench.apply({"v": 1}, onFailure="Keep")
     await bench.until("Ready")
     assert "deployed" == (await bench.records())["3"]
-    found = await bench.client.get(kinds.CONFIG_MAP, bench.tenant, "main")
+    found = await bench.client.get(builtin.CONFIG_MAP, bench.tenant, "main")
     assert {"v": "1"} == found["data"]
 
 
@@ -133,7 +133,7 @@ async def test_an_install_that_failed_is_an_install_again(bench: Bench) -> None:
     await bench.apply({"v": 1}, readyTimeoutSeconds=10)
     await bench.job("seed", "Failed")
     await bench.until("UpgradeFailed", "Stalled")
-    before, failed = await bench.find(kinds.VOLUME_CLAIM, "data"), await bench.find(JOB, "seed")
+    before, failed = await bench.find(builtin.VOLUME_CLAIM, "data"), await bench.find(JOB, "seed")
     assert before is not None
     assert failed is not None
 
@@ -142,7 +142,7 @@ async def test_an_install_that_failed_is_an_install_again(bench: Bench) -> None:
     await bench.job("seed", "Complete")
     await bench.until("Released", "Released")
 
-    after = await bench.find(kinds.VOLUME_CLAIM, "data")
+    after = await bench.find(builtin.VOLUME_CLAIM, "data")
     assert after is not None
     assert before.uid == after.uid
     assert {"1": "failed", "2": "deployed"} == await bench.records()
@@ -168,7 +168,7 @@ async def test_templates_in_values_reach_nowhere_either(bench: Bench) -> None:
     """What they make appears only when helm runs; the server says no, and nothing is tried again."""
     bench.chart(CONFIG, "{{ range .Values.extra }}\n---\n{{ tpl . $ }}\n{{ end }}\n")
     own = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "there"}}
-    await bench.client.create(kinds.CONFIG_MAP, bench.tenant, own, field_manager="test")
+    await bench.client.create(builtin.CONFIG_MAP, bench.tenant, own, field_manager="test")
     extra = (
         '{{ if lookup "v1" "ConfigMap" .Release.Namespace "there" }}\napiVersion: v1\nkind: ConfigMap\n'
         "metadata: {name: sneaked, namespace: default}\n{{ end }}\n"

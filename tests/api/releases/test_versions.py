@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from moorage.api import kinds, meta
+from moorage.api import builtin, meta
 from moorage.kube import errors
 from tests.api.faults import waiting
 
@@ -30,7 +30,7 @@ class Trinkets:
         schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
         names = {"plural": "trinkets", "singular": "trinket", "kind": "Trinket", "listKind": "TrinketList"}
         body = {
-            "apiVersion": kinds.CRD.api_version,
+            "apiVersion": builtin.CRD.api_version,
             "kind": "CustomResourceDefinition",
             "metadata": {"name": f"trinkets.{self.group}"},
             "spec": {
@@ -44,7 +44,7 @@ class Trinkets:
             },
         }
         client = self._bench.client
-        await client.apply(kinds.CRD, "", f"trinkets.{self.group}", body, field_manager="test", force=True)
+        await client.apply(builtin.CRD, "", f"trinkets.{self.group}", body, field_manager="test", force=True)
 
         async def so() -> bool:
             return {v for v in ("v1", "v1beta1") if await self._is_served(v)} == set(versions)
@@ -53,7 +53,7 @@ class Trinkets:
 
     async def vanish(self) -> None:
         """The definition goes, and all objects with it."""
-        await self._bench.client.delete(kinds.CRD, "", f"trinkets.{self.group}", propagation="Background")
+        await self._bench.client.delete(builtin.CRD, "", f"trinkets.{self.group}", propagation="Background")
 
         async def so() -> bool:
             return not await self._is_served("v1")
@@ -79,7 +79,7 @@ async def trinkets(bench: Bench) -> AsyncIterator[Trinkets]:
     await it.serve("v1", "v1beta1")
     await bench.allow({"apiGroups": [it.group], "resources": ["*"], "verbs": ["*"]})
     yield it
-    await bench.client.delete(kinds.CRD, "", f"trinkets.{it.group}", propagation="Background")
+    await bench.client.delete(builtin.CRD, "", f"trinkets.{it.group}", propagation="Background")
 
 
 async def test_an_object_under_a_new_version_is_the_same_object(bench: Bench) -> None:
@@ -154,7 +154,7 @@ async def test_a_release_whose_definition_is_gone_can_go(bench: Bench, trinkets:
     await bench.delete()
     await bench.gone()
 
-    assert await bench.find(kinds.CONFIG_MAP, "main") is None
+    assert await bench.find(builtin.CONFIG_MAP, "main") is None
     assert {} == await bench.records()
 
 

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from moorage.api import kinds
+from moorage.api import builtin
 from moorage.kube import client as kube_client
 from moorage.kube import errors
 from tests.api.runtime import operate, widget
@@ -13,7 +13,7 @@ from tests.api.runtime import operate, widget
 async def define(client: kube_client.Client, group: str = widget.GROUP) -> None:
     """Have the Widget's definition served."""
     body = widget.definition(group)
-    await client.apply(kinds.CRD, "", body["metadata"]["name"], body, field_manager="test")
+    await client.apply(builtin.CRD, "", body["metadata"]["name"], body, field_manager="test")
 
     async def is_served() -> bool:
         try:

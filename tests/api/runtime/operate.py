@@ -8,17 +8,19 @@ import uuid
 from collections.abc import AsyncIterator
 from typing import Any, TypeVar
 
-from moorage.api import kinds, meta
+from moorage.api import builtin, meta
 from moorage.kube import client as kube_client
-from moorage.kube import errors, watch
-from moorage.runtime import election, kind, manager
+from moorage.kube import errors
+from moorage.kube.informers import reflector
+from moorage.runtime import kind, manager
+from moorage.runtime.leading import election
 from tests.api.faults import faulty, waiting
 from tests.api.runtime import widget
 
 T = TypeVar("T")
 TIMING = election.Timing(duration=3, renew=2, retry=0.2)
 PATIENCE = waiting.PATIENCE
-QUICK = watch.Pace(base=0.01, cap=0.2, settled=0.5)
+QUICK = reflector.Pace(base=0.01, cap=0.2, settled=0.5)
 """Watches that break lose no time."""
 
 Write = faulty.Write
@@ -36,7 +38,7 @@ class Operator:
         elect: bool = False,
         fault: faulty.Fault | None = None,
         plan: faulty.Plan | None = None,
-        pace: watch.Pace | None = None,
+        pace: reflector.Pace | None = None,
         timing: election.Timing = TIMING,
         shards: int = 1,
         lease: str = "moorage",
@@ -146,7 +148,7 @@ class User:
         return await self._find(self.resource, name, widget.Widget)
 
     async def child(self, name: str) -> dict[str, Any] | None:
-        return await self._find(kinds.CONFIG_MAP, f"{name}-widget", dict[str, Any])
+        return await self._find(builtin.CONFIG_MAP, f"{name}-widget", dict[str, Any])
 
     async def _find(self, resource: meta.Resource, name: str, as_: type[T]) -> T | None:
         try:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from moorage.api import kinds
+from moorage.api import builtin
 from moorage.kube import client as kube_client
 from tests.api.runtime import operate, widget
 
@@ -101,7 +101,7 @@ async def _settled(user: operate.User, them: Survivor, name: str, status: dict[s
         "Reconciling": "False",
         "Stalled": "False",
     }
-    listing: Any = await user.client.list(kinds.CONFIG_MAP, user.namespace, labels=f"{widget.OWNER}={name}")
+    listing: Any = await user.client.list(builtin.CONFIG_MAP, user.namespace, labels=f"{widget.OWNER}={name}")
     assert [(o["metadata"]["name"], o["data"]) for o in listing.items] == [(f"{name}-widget", {"text": status["text"]})]
 
 

@@ -8,20 +8,21 @@ import threading
 import time
 from collections.abc import AsyncIterator
 
-from moorage.api import kinds
+from moorage.api import builtin
 from moorage.kube import client as kube_client
-from moorage.kube import credentials, errors, transport
+from moorage.kube import credentials, errors
+from moorage.kube.http import transport
 from tests.api.runtime import operate, widget
 
 
 async def free_lease(client: kube_client.Client, namespace: str) -> None:
     """As an installation brings it, so that the first leader does not wait."""
     body = {
-        "apiVersion": kinds.LEASE.api_version,
-        "kind": kinds.LEASE.kind,
+        "apiVersion": builtin.LEASE.api_version,
+        "kind": builtin.LEASE.kind,
         "metadata": {"name": "moorage", "namespace": namespace},
     }
-    await client.create(kinds.LEASE, namespace, body, field_manager="test")
+    await client.create(builtin.LEASE, namespace, body, field_manager="test")
 
 
 @contextlib.asynccontextmanager
@@ -89,7 +90,7 @@ async def test_a_deleted_lease_ends_its_leader_and_never_makes_two(
     client: kube_client.Client, user: operate.User
 ) -> None:
     async with pair(client, user) as (first, second):
-        await client.delete(kinds.LEASE, user.namespace, "moorage", propagation="Background")
+        await client.delete(builtin.LEASE, user.namespace, "moorage", propagation="Background")
         both = []
 
         def led() -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from moorage.api import kinds
+from moorage.api import builtin
 from moorage.kube import client as kube_client
 from tests.api.runtime import conftest, operate, widget
 
@@ -67,16 +67,16 @@ async def test_drift_costs_one_write_and_foreign_fields_survive(
     async with operate.operating(client, user.namespace) as it:
         await user.create("one", text="a")
         await user.ready("one")
-        await user.change("one-widget", {"data": {"other": "mine"}}, kinds.CONFIG_MAP)
+        await user.change("one-widget", {"data": {"other": "mine"}}, builtin.CONFIG_MAP)
         match edit:
             case "change":
-                await user.change("one-widget", {"data": {"text": "spoilt"}}, kinds.CONFIG_MAP)
+                await user.change("one-widget", {"data": {"text": "spoilt"}}, builtin.CONFIG_MAP)
             case "remove a key":
-                await user.change("one-widget", {"data": {"text": None}}, kinds.CONFIG_MAP)
+                await user.change("one-widget", {"data": {"text": None}}, builtin.CONFIG_MAP)
             case "strip the stamp":
-                await user.change("one-widget", {"metadata": {"annotations": None}}, kinds.CONFIG_MAP)
+                await user.change("one-widget", {"metadata": {"annotations": None}}, builtin.CONFIG_MAP)
             case "delete":
-                await user.delete("one-widget", kinds.CONFIG_MAP)
+                await user.delete("one-widget", builtin.CONFIG_MAP)
 
         async def is_repaired() -> bool:
             child = await user.child("one")
@@ -122,7 +122,7 @@ async def test_a_definition_that_goes_and_comes_back(client: kube_client.Client,
         async with operate.operating(client, namespace, group=group) as it:
             await user.create("one", text="a")
             await user.ready("one")
-            await client.delete(kinds.CRD, "", name, propagation="Background")  # takes the Widget with it, properly
+            await client.delete(builtin.CRD, "", name, propagation="Background")  # takes the Widget with it, properly
 
             await operate.until(lambda: _absent(client, name))
             assert it.wrote == BIRTH + DEATH
@@ -135,9 +135,9 @@ async def test_a_definition_that_goes_and_comes_back(client: kube_client.Client,
             assert passes < 20, "not hot while it was away"
     finally:
         await user.leave()
-        await client.delete(kinds.CRD, "", name, propagation="Background")
+        await client.delete(builtin.CRD, "", name, propagation="Background")
 
 
 async def _absent(client: kube_client.Client, name: str) -> bool:
-    found = await client.list(kinds.CRD, "", fields=f"metadata.name={name}")
+    found = await client.list(builtin.CRD, "", fields=f"metadata.name={name}")
     return not found.items

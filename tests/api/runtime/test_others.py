@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from moorage.api import kinds
+from moorage.api import builtin
 from moorage.kube import client as kube_client
-from moorage.runtime import election, others
+from moorage.runtime.leading import election, installations
 from tests.api.runtime import operate
 
 TIMING = election.Timing(duration=7, renew=6, retry=0.2)
@@ -18,8 +18,8 @@ WIDGETS = [f"w{n}" for n in range(10)]
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Looks are further apart than a Lease lasts."""
-    monkeypatch.setattr(others, "LOOK_EVERY", TIMING.duration + 1)
-    monkeypatch.setattr(others, "AWAY", 5.0)
+    monkeypatch.setattr(installations, "LOOK_EVERY", TIMING.duration + 1)
+    monkeypatch.setattr(installations, "AWAY", 5.0)
 
 
 async def test_two_installations_do_not_fight(client: kube_client.Client, user: operate.User) -> None:
@@ -62,7 +62,7 @@ async def test_of_two_that_come_at_once_each_object_has_one(client: kube_client.
         for name in WIDGETS:
             await user.ready(name)
         await operate.until(lambda: first.idle and second.idle)
-        marks = [(await user.look(name)).metadata.annotations[others.OPERATOR] for name in WIDGETS]  # type: ignore[union-attr]
+        marks = [(await user.look(name)).metadata.annotations[installations.OPERATOR] for name in WIDGETS]  # type: ignore[union-attr]
         assert {f"{user.namespace}/first", f"{user.namespace}/second"} >= set(marks)
         for each, lease in ((first, "first"), (second, "second")):
             mine = {name for name, mark in zip(WIDGETS, marks, strict=True) if mark.endswith(lease)}
@@ -74,7 +74,7 @@ async def _told(client: kube_client.Client, namespace: str) -> set[tuple[str, st
     """Name, type, and whether the first installation is named, of each Event of the second."""
 
     async def found() -> set[tuple[str, str, bool]] | None:
-        events = [e for e in (await client.list(kinds.EVENT, namespace)).items if e["reason"] == "OtherOperator"]
+        events = [e for e in (await client.list(builtin.EVENT, namespace)).items if e["reason"] == "OtherOperator"]
         told = {(e["regarding"]["name"], e["type"], f"{namespace}/first" in e["note"]) for e in events}
         return told if len(events) == len(told) == 5 else None
 

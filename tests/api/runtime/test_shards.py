@@ -11,10 +11,10 @@ import time
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-from moorage.api import kinds
+from moorage.api import builtin
 from moorage.kube import client as kube_client
-from moorage.kube import transport
-from moorage.runtime import election, shards
+from moorage.kube.http import transport
+from moorage.runtime.leading import election, shards
 from tests.api.runtime import operate
 
 SHARDS = 4
@@ -28,11 +28,11 @@ SEED = int(os.environ.get("MOORAGE_TEST_SEED", "20261128"))
 async def free_leases(client: kube_client.Client, namespace: str, count: int = SHARDS) -> None:
     for name in ("moorage", *(f"moorage-{n}" for n in range(count))):
         body = {
-            "apiVersion": kinds.LEASE.api_version,
-            "kind": kinds.LEASE.kind,
+            "apiVersion": builtin.LEASE.api_version,
+            "kind": builtin.LEASE.kind,
             "metadata": {"name": name, "namespace": namespace},
         }
-        await client.create(kinds.LEASE, namespace, body, field_manager="test")
+        await client.create(builtin.LEASE, namespace, body, field_manager="test")
 
 
 class Timed:

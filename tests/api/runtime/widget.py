@@ -7,11 +7,11 @@ from typing import Annotated, Any
 
 import msgspec
 
-from moorage.api import crd, kinds, meta
-from moorage.api import status as api_status
-from moorage.kube import cache as kube_cache
+from moorage.api import builtin, common_status, crd, meta
+from moorage.children import apply
 from moorage.kube import errors
-from moorage.runtime import apply, decision, kind, observed, tasks
+from moorage.kube.informers import informer
+from moorage.runtime import decision, freshness, kind, tasks
 from moorage.runtime.decision import DONE, Act, Fact, Verdict, Wait
 
 GROUP = "test.moorage.dev"
@@ -24,7 +24,7 @@ class Spec(msgspec.Struct, frozen=True):
     task: Annotated[str, msgspec.Meta(max_length=100)] = ""
 
 
-class Status(api_status.Status, frozen=True, kw_only=True, rename="camel"):
+class Status(common_status.Status, frozen=True, kw_only=True, rename="camel"):
     text: str = ""
     begun: str = ""
     finished: str = ""
@@ -41,12 +41,12 @@ class Seen(msgspec.Struct, frozen=True):
     spec: Spec
     status: Status
     body: dict[str, Any]
-    children: observed.Observed[apply.Child]
+    children: freshness.Observed[apply.Child]
     task: tasks.TaskState
 
     @property
     def child(self) -> apply.Child:
-        return observed.value_of(self.children) or apply.Child()
+        return freshness.value_of(self.children) or apply.Child()
 
 
 def resource(group: str = GROUP) -> meta.Resource:
@@ -72,7 +72,7 @@ def finalizer_is_set(seen: Seen) -> Verdict:
 
 
 def child_is_known(seen: Seen) -> Verdict:
-    if isinstance(seen.children, observed.Failed):
+    if isinstance(seen.children, freshness.Failed):
         return decision.unknown("Looking", seen.children, "child")
     return DONE
 
@@ -80,7 +80,7 @@ def child_is_known(seen: Seen) -> Verdict:
 def child_is_applied(seen: Seen) -> Verdict:
     if seen.child.good:
         return DONE
-    write = apply.write(kinds.CONFIG_MAP, seen.body, seen.child, why="it is wanted")
+    write = apply.write(builtin.CONFIG_MAP, seen.body, seen.child, why="it is wanted")
     return Act("Applying", f"the ConfigMap differs in {seen.child.differs}", (write,))
 
 
@@ -105,8 +105,8 @@ def child_is_gone(seen: Seen) -> Verdict:
         return DONE
     if seen.child.deleting:
         return Wait("Leaving", "the ConfigMap goes", on="child", within=60)
-    ref = kinds.CONFIG_MAP.ref(seen.meta.namespace, f"{seen.meta.name}-widget", seen.child.uid)
-    return Act("Leaving", "the ConfigMap is deleted", (decision.Delete(why="w", resource=kinds.CONFIG_MAP, ref=ref),))
+    ref = builtin.CONFIG_MAP.ref(seen.meta.namespace, f"{seen.meta.name}-widget", seen.child.uid)
+    return Act("Leaving", "the ConfigMap is deleted", (decision.Delete(why="w", resource=builtin.CONFIG_MAP, ref=ref),))
 
 
 def finalizer_goes(seen: Seen) -> Verdict:
@@ -116,7 +116,7 @@ def finalizer_goes(seen: Seen) -> Verdict:
 
 
 STEPS = (finalizer_is_set, child_is_known, child_is_applied, task_has_run)
-FAREWELL = (child_is_known, child_is_gone, finalizer_goes)
+DELETION_STEPS = (child_is_known, child_is_gone, finalizer_goes)
 
 
 class WidgetKind(kind.Kind[Widget, Seen]):
@@ -127,7 +127,7 @@ class WidgetKind(kind.Kind[Widget, Seen]):
     finalizer = FINALIZER
     ready_facts = frozenset({"Available"})
     steps = STEPS
-    farewell = FAREWELL
+    deletion_steps = DELETION_STEPS
     facts = (available,)
 
     def __init__(self, namespace: str, *, group: str = GROUP, resync: float = 600.0) -> None:
@@ -141,10 +141,10 @@ class WidgetKind(kind.Kind[Widget, Seen]):
     async def start(self, world: kind.World) -> None:
         self._world = world
         self._compared = apply.Children(world.verified)
-        self._children = world.caches.watch(kinds.CONFIG_MAP, dict, namespace=self.namespaces[0], labels=OWNER)
+        self._children = world.caches.watch(builtin.CONFIG_MAP, dict, namespace=self.namespaces[0], labels=OWNER)
         self._children.subscribe(self._on_child)
 
-    def _on_child(self, change: kube_cache.Change[dict[str, Any]]) -> None:
+    def _on_child(self, change: informer.Change[dict[str, Any]]) -> None:
         metadata = (change.new or change.old or {})["metadata"]
         self._world.enqueue(self.key(metadata["namespace"], metadata["labels"][OWNER]), backlog=change.initial)
 
@@ -152,7 +152,9 @@ class WidgetKind(kind.Kind[Widget, Seen]):
         self.on_observe()
         body = _body(obj)
         live = self._children.get(obj.metadata.namespace, body["metadata"]["name"])
-        child = observed.Fresh(self._compared.look(body, live)) if self._children.synced else observed.not_yet("child")
+        child = (
+            freshness.Fresh(self._compared.look(body, live)) if self._children.synced else freshness.not_yet("child")
+        )
         return Seen(
             meta=obj.metadata,
             spec=obj.spec,
@@ -171,7 +173,7 @@ class WidgetKind(kind.Kind[Widget, Seen]):
 
     async def _child_is_gone(self, obj: Widget, _: dict[str, Any]) -> str:
         try:
-            await self._world.client.get(kinds.CONFIG_MAP, obj.metadata.namespace, f"{obj.metadata.name}-widget")
+            await self._world.client.get(builtin.CONFIG_MAP, obj.metadata.namespace, f"{obj.metadata.name}-widget")
         except errors.NotFound:
             return ""
         return "the ConfigMap is there"

@@ -10,8 +10,8 @@ from typing import Any
 import aiohttp
 import msgspec
 
-from moorage.api import conditions, kinds, meta
-from moorage.helm import binary
+from moorage.api import builtin, conditions, meta
+from moorage.helm.runs import binary
 from moorage.kube import client as kube_client
 from moorage.kube import errors
 from moorage.operators import system, xsld
@@ -145,12 +145,12 @@ class Site:
 
     async def claims(self) -> list[str]:
         """Names of all volumes."""
-        found = await self.client.list(kinds.VOLUME_CLAIM, self.namespace, as_=meta.Partial)
+        found = await self.client.list(builtin.VOLUME_CLAIM, self.namespace, as_=meta.Partial)
         return sorted(it.metadata.name for it in found.items)
 
     async def pods(self) -> list[str]:
         """Names of all pods."""
-        found = await self.client.list(kinds.POD, self.namespace, as_=meta.Partial)
+        found = await self.client.list(builtin.POD, self.namespace, as_=meta.Partial)
         return sorted(it.metadata.name for it in found.items)
 
     # --- what one waits for ----------------------------------------------------------------------------------------

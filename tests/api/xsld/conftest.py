@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from moorage.api import kinds
+from moorage.api import builtin
 from moorage.kube import client as kube_client
 from moorage.operators import xsld
 
@@ -45,7 +45,7 @@ async def definitions(client: kube_client.Client) -> None:
     """The kinds are served."""
     for definition in xsld.SYSTEM.definitions():
         name = str(definition["metadata"]["name"])  # type: ignore[index]
-        await client.apply(kinds.CRD, "", name, definition, field_manager="test", force=True)
+        await client.apply(builtin.CRD, "", name, definition, field_manager="test", force=True)
 
 
 @pytest.fixture

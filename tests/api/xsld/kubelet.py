@@ -19,10 +19,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from moorage.api import conditions, kinds, meta
-from moorage.kube import cache as kube_cache
+from moorage.api import builtin, conditions, meta
 from moorage.kube import client as kube_client
 from moorage.kube import errors
+from moorage.kube.informers import informer
 
 NODE = meta.Resource("", "v1", "Node", "nodes", namespaced=False)
 BEAT = 5.0
@@ -63,7 +63,7 @@ class Node:
         self._client, self._namespace, self._binary, self._folder = client, namespace, binary, folder
         self.name = f"members-{namespace}"
         self.env = env
-        self._caches = kube_cache.Caches(client)
+        self._caches = informer.Informers(client)
         self._running: dict[str, Container] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._network = Network()
@@ -81,7 +81,7 @@ class Node:
         body = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": self.name, "labels": {"members": self.name}}}
         await self._client.create(NODE, "", body, field_manager="test")
         self._spawn(self._beat())
-        self._pods = self._caches.watch(kinds.POD, dict, namespace=self._namespace)
+        self._pods = self._caches.watch(builtin.POD, dict, namespace=self._namespace)
         await self._pods.wait_synced(10)
         self._pods.subscribe(self._on_pod)
 
@@ -133,7 +133,7 @@ class Node:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    def _on_pod(self, change: kube_cache.Change[dict[str, Any]]) -> None:
+    def _on_pod(self, change: informer.Change[dict[str, Any]]) -> None:
         pod = change.new
         if pod is None:
             return
@@ -173,7 +173,7 @@ class Node:
                 value = fields[origin["fieldRef"]["fieldPath"]]
             elif "secretKeyRef" in origin:
                 ref = origin["secretKeyRef"]
-                secret = await self._client.get(kinds.SECRET, self._namespace, ref["name"])
+                secret = await self._client.get(builtin.SECRET, self._namespace, ref["name"])
                 value = base64.b64decode(secret["data"][ref["key"]]).decode()
             else:
                 value = entry.get("value", "")
@@ -184,7 +184,7 @@ class Node:
         """The folder of the pod's claim; a fresh one where it has none."""
         for volume in pod["spec"].get("volumes") or ():
             if claim := (volume.get("persistentVolumeClaim") or {}).get("claimName"):
-                found = await self._client.get(kinds.VOLUME_CLAIM, self._namespace, claim, as_=meta.Partial)
+                found = await self._client.get(builtin.VOLUME_CLAIM, self._namespace, claim, as_=meta.Partial)
                 return self._folder / found.metadata.uid[:13]
         return self._folder / pod["metadata"]["uid"][:13]
 
@@ -197,7 +197,7 @@ class Node:
             "metadata": {"name": name, "namespace": self._namespace, "uid": pod["metadata"]["uid"]},
             "target": {"apiVersion": "v1", "kind": "Node", "name": self.name},
         }
-        path = kinds.POD.path(self._namespace, name, "binding")
+        path = builtin.POD.path(self._namespace, name, "binding")
         with contextlib.suppress(errors.Conflict):
             await self._client.raw("POST", path, body=body)
 
@@ -205,7 +205,7 @@ class Node:
         """Write the pod's status."""
         with contextlib.suppress(errors.NotFound, errors.Conflict):
             await self._client.patch_merge(
-                kinds.POD,
+                builtin.POD,
                 self._namespace,
                 pod["metadata"]["name"],
                 {"metadata": {"uid": pod["metadata"]["uid"]}, "status": status},
@@ -219,7 +219,7 @@ class Node:
             await asyncio.sleep(0.02)
         with contextlib.suppress(errors.NotFound, errors.Conflict):
             await self._client.delete(
-                kinds.POD,
+                builtin.POD,
                 self._namespace,
                 pod["metadata"]["name"],
                 uid=pod["metadata"]["uid"],
@@ -232,7 +232,7 @@ class Node:
         """The exit code of one of the scripts, run in that pod as it stands in the cluster now."""
         container = self.pod(pod)
         volumes = {it["name"]: it for it in container.pod["spec"]["volumes"]}
-        found = await self._client.get(kinds.CONFIG_MAP, self._namespace, volumes["scripts"]["configMap"]["name"])
+        found = await self._client.get(builtin.CONFIG_MAP, self._namespace, volumes["scripts"]["configMap"]["name"])
         folder = self._folder / f"scripts-{pod}"
         folder.mkdir(exist_ok=True)
         for each, text in found["data"].items():

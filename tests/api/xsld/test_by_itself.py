@@ -8,8 +8,7 @@ from typing import Any
 
 import yaml
 
-from moorage.api import kinds, meta
-from moorage.api import status as api_status
+from moorage.api import builtin, common_status, meta
 from moorage.kube import errors
 from moorage.operators.xsld import names
 from moorage.operators.xsld.cache import build
@@ -28,12 +27,12 @@ async def made(site: bench.Site, size: int, **spec: Any) -> bench.Operator:
 
 async def alone(site: bench.Site) -> str:
     """Who is said to be the whole group."""
-    found = await site.get(kinds.CONFIG_MAP, "cache-scripts")
+    found = await site.get(builtin.CONFIG_MAP, "cache-scripts")
     return str(found["data"][build.ALONE]) if found else ""
 
 
 async def annotate(site: bench.Site, value: str | None) -> None:
-    await site.patch(names.CACHE, "cache", {"metadata": {"annotations": {api_status.PAUSED: value}}})
+    await site.patch(names.CACHE, "cache", {"metadata": {"annotations": {common_status.PAUSED: value}}})
 
 
 async def test_the_first_member_may_serve_alone_until_another_joins_and_again_when_it_is_left(site: bench.Site) -> None:
@@ -59,8 +58,8 @@ async def test_a_first_member_that_comes_back_blank_serves_nobody_and_its_copy_t
     copy = (await site.cache()).status.replication.slave
     await annotate(site, "true")
     old = site.node.pod("cache-0").address
-    await site.delete(kinds.VOLUME_CLAIM, "vol-cache-0")
-    await site.delete(kinds.POD, "cache-0")
+    await site.delete(builtin.VOLUME_CLAIM, "vol-cache-0")
+    await site.delete(builtin.POD, "cache-0")
 
     async def is_blank() -> bool:
         container = next((it for it in site.node.containers if it.name == "cache-0" and it.address != old), None)
@@ -129,7 +128,7 @@ async def test_a_pod_with_the_caches_labels_gets_no_password_and_is_not_believed
         "metadata": {"name": "evil", "labels": labels},
         "spec": {"containers": [container], "nodeSelector": {"members": site.node.name}},
     }
-    await site.client.create(kinds.POD, site.namespace, body, field_manager="user")
+    await site.client.create(builtin.POD, site.namespace, body, field_manager="user")
     await made(site, 2)
 
     asked = [each["path"] for each in await site.trace("evil")]
@@ -170,7 +169,7 @@ async def test_the_policy_of_the_guide_keeps_the_label_for_members(site: bench.S
     async def refused(**labels: str) -> bool:
         body = {**pod, "metadata": {"name": "theirs", "labels": labels}}
         try:
-            await site.client.create(kinds.POD, site.namespace, body, field_manager="user", dry_run=True)
+            await site.client.create(builtin.POD, site.namespace, body, field_manager="user", dry_run=True)
         except errors.ApiError as error:
             return "is for members of XSLD caches" in str(error)
         return False
@@ -181,8 +180,8 @@ async def test_the_policy_of_the_guide_keeps_the_label_for_members(site: bench.S
         await site.until(lambda: refused(**{build.LABEL: "cache"}))
         assert not await refused(app="cache")
         await made(site, 1)  # its StatefulSet may
-        await site.patch(kinds.POD, "cache-0", {"metadata": {"annotations": {"a": "b"}}})
-        assert "b" == ((await site.get(kinds.POD, "cache-0")) or {})["metadata"]["annotations"]["a"]
+        await site.patch(builtin.POD, "cache-0", {"metadata": {"annotations": {"a": "b"}}})
+        assert "b" == ((await site.get(builtin.POD, "cache-0")) or {})["metadata"]["annotations"]["a"]
     finally:
         await site.client.delete(BINDING, "", name, propagation="Background")
         await site.client.delete(POLICY, "", name, propagation="Background")
@@ -195,10 +194,10 @@ async def test_what_is_put_into_the_template_by_hand_is_taken_out_and_replaces_n
         "metadata": {"labels": {"mine": "x"}},
         "spec": {"hostAliases": [{"ip": "10.0.0.1", "hostnames": ["a"]}]},
     }
-    await site.patch(kinds.STATEFUL_SET, "cache", {"spec": {"template": template}})
+    await site.patch(builtin.STATEFUL_SET, "cache", {"spec": {"template": template}})
 
     async def is_out() -> bool:
-        found = await site.get(kinds.STATEFUL_SET, "cache")
+        found = await site.get(builtin.STATEFUL_SET, "cache")
         assert found is not None
         there = found["spec"]["template"]
         current = found["status"].get("observedGeneration") == found["metadata"]["generation"]
@@ -215,7 +214,7 @@ async def test_a_restart_that_is_asked_for_replaces_one_member_after_another(sit
     await made(site, 2)
     before = {pod: site.node.pod(pod).address for pod in ("cache-0", "cache-1")}
     annotations = {build.RESTARTED: "2026-01-01T00:00:00Z"}
-    await site.patch(kinds.STATEFUL_SET, "cache", {"spec": {"template": {"metadata": {"annotations": annotations}}}})
+    await site.patch(builtin.STATEFUL_SET, "cache", {"spec": {"template": {"metadata": {"annotations": annotations}}}})
 
     async def restarted() -> bool:
         now = {it.name: it.address for it in site.node.containers if not it.deleted.is_set()}
@@ -230,13 +229,13 @@ async def test_a_statefulset_that_is_made_anew_around_its_pods_is_no_outage(site
     await made(site, 2)
     before = {pod: site.node.pod(pod).address for pod in ("cache-0", "cache-1")}
     since = said(await site.ready(), "Available").last_transition_time
-    old = await site.get(kinds.STATEFUL_SET, "cache")
+    old = await site.get(builtin.STATEFUL_SET, "cache")
     assert old is not None
-    await site.client.delete(kinds.STATEFUL_SET, site.namespace, "cache", propagation="Orphan")
+    await site.client.delete(builtin.STATEFUL_SET, site.namespace, "cache", propagation="Orphan")
 
     async def is_new() -> bool:
-        found = await site.get(kinds.STATEFUL_SET, "cache")
-        pods = (await site.client.list(kinds.POD, site.namespace)).items
+        found = await site.get(builtin.STATEFUL_SET, "cache")
+        pods = (await site.client.list(builtin.POD, site.namespace)).items
         owners = {ref["uid"] for pod in pods for ref in pod["metadata"].get("ownerReferences") or ()}
         return (
             found is not None

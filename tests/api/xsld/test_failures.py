@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from moorage.api import kinds
-from moorage.api import status as api_status
+from moorage.api import builtin, common_status
 from moorage.operators.xsld import names
 
 from . import bench
@@ -57,7 +56,7 @@ async def test_a_pod_is_deleted(site: bench.Site) -> None:
     """Another address, the same volume: one record, with the address of the pod, and no join."""
     await three(site)
     joins, old = await asked(site, "cache-2"), site.node.pod("cache-2").address
-    await site.delete(kinds.POD, "cache-2")
+    await site.delete(builtin.POD, "cache-2")
 
     async def moved() -> dict[str, Any] | None:
         members, running = await site.members(), [it.name for it in site.node.containers]
@@ -133,7 +132,7 @@ async def test_the_copy_takes_over(site: bench.Site) -> None:
     await site.until(taken_over)
 
     async def follows() -> bool:
-        service = await site.get(kinds.SERVICE, "cache-admin")
+        service = await site.get(builtin.SERVICE, "cache-admin")
         return service is not None and service["spec"]["selector"]["statefulset.kubernetes.io/pod-name"] == slave
 
     await site.until(follows)
@@ -218,7 +217,7 @@ async def test_a_join_fails_again_and_again_until_somebody_looks(site: bench.Sit
     assert ("True", "Failed") == (said(found, "Stalled").status, found["status"]["phase"])
     assert 5 == found["status"]["troubles"][0]["attempts"]
     await site.fault("cache-1")
-    await site.patch(names.CACHE, "cache", {"metadata": {"annotations": {api_status.RECONCILE_AT: "now"}}})
+    await site.patch(names.CACHE, "cache", {"metadata": {"annotations": {common_status.RECONCILE_AT: "now"}}})
     found = await site.ready()
     assert 2 == found["status"]["online"]
     assert not found["status"].get("troubles")
@@ -257,14 +256,14 @@ async def test_the_leaving_member_dies(site: bench.Site) -> None:
         return now.status.current_task is not None and now.status.current_task.id > 0
 
     await site.until(leaving)
-    volume = await site.get(kinds.VOLUME_CLAIM, "vol-cache-2")
+    volume = await site.get(builtin.VOLUME_CLAIM, "vol-cache-2")
     assert volume is not None
     await site.node.pod("cache-2").crash()
     await site.change(size=3)
     await site.fault("cache-0")
     found = await site.ready()
     assert 3 == found["status"]["online"]
-    again = await site.get(kinds.VOLUME_CLAIM, "vol-cache-2")
+    again = await site.get(builtin.VOLUME_CLAIM, "vol-cache-2")
     assert again is not None
     assert volume["metadata"]["uid"] != again["metadata"]["uid"]
 
@@ -302,7 +301,7 @@ async def test_everything_is_gone_at_once(site: bench.Site) -> None:
     await three(site)
     claims, before = await site.claims(), await asked(site, "cache-0", "cache-1", "cache-2")
     for pod in await site.pods():
-        await site.delete(kinds.POD, pod)
+        await site.delete(builtin.POD, pod)
     await condition(site, "Available", "False")
     found = await site.ready()
     assert 3 == found["status"]["online"]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from moorage.api import status as api_status
+from moorage.api import common_status
 from moorage.operators.xsld import names
 
 from . import bench
@@ -160,7 +160,7 @@ async def test_one_that_never_gets_well_is_given_up(site: bench.Site) -> None:
     tried = await site.changes("cache-0")
     assert 2 == tried.count(MADE)
     await site.fault("cache-0")
-    await annotate(site, api_status.RECONCILE_AT, "now")
+    await annotate(site, common_status.RECONCILE_AT, "now")
     await ready(site)
 
     assert 3 == (await site.changes("cache-0")).count(MADE)
@@ -195,7 +195,7 @@ async def test_retained_it_stays_and_is_taken_over(site: bench.Site, how: str) -
     await orders(site, **({"deletionPolicy": "Retain"} if how == "deletionPolicy" else {}))
     await site.put("cache-0", "orders", "1", "one")
     if how == "annotation":
-        await annotate(site, api_status.ON_DELETE, "Orphan")
+        await annotate(site, common_status.ON_DELETE, "Orphan")
     await site.delete(names.GRID, "orders")
     await site.gone(names.GRID, "orders")
     await site.make(names.GRID, "orders", {"numAsyncReplicas": 0})

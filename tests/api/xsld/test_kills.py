@@ -22,7 +22,7 @@ from typing import Any
 
 import pytest
 
-from moorage.api import kinds
+from moorage.api import builtin
 from moorage.operators.xsld import names
 from moorage.operators.xsld.group import admin
 from tests.api.faults import run
@@ -88,7 +88,7 @@ class Life:
 
     async def look(self) -> None:
         """Note which volumes there are, and which are gone since."""
-        found = await self._site.client.list(kinds.VOLUME_CLAIM, self._site.namespace)
+        found = await self._site.client.list(builtin.VOLUME_CLAIM, self._site.namespace)
         now = {it["metadata"]["uid"]: it["metadata"]["name"] for it in found.items}
         self._deleted |= self._seen.keys() - now.keys()
         self._seen |= now

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 import structlog
 
-from moorage.api import kinds
+from moorage.api import builtin
 from moorage.operators.xsld import names
-from moorage.runtime import telemetry
+from moorage.runtime.reporting import telemetry
 
 from . import bench
 
@@ -47,7 +47,7 @@ async def test_no_secret_is_told(site: bench.Site, log: io.StringIO) -> None:
     await site.ready()
     body = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "documents"}}
     data = {"objectGrid.xml": coded(DOCUMENT), "deployment.xml": coded("<deploymentPolicy/>")}
-    await site.client.create(kinds.SECRET, site.namespace, {**body, "data": data}, field_manager="user")
+    await site.client.create(builtin.SECRET, site.namespace, {**body, "data": data}, field_manager="user")
     await site.make(names.TEMPLATE, "shop", {"source": {"secretRef": {"name": "documents"}}})
     await site.make(names.GRID, "orders", {"gridType": "Custom", "templateName": "shop"})
     await site.make(names.GRID, "refused", {"ownerName": "nobody"})
@@ -74,7 +74,7 @@ async def test_no_secret_is_told(site: bench.Site, log: io.StringIO) -> None:
 async def everything(site: bench.Site) -> str:
     """All that the namespace holds, without what the user gave, and without Secrets."""
     mine = (names.CACHE, names.GRID, names.TEMPLATE)
-    made = (kinds.STATEFUL_SET, kinds.POD, kinds.CONFIG_MAP, kinds.SERVICE, kinds.VOLUME_CLAIM, kinds.EVENT)
+    made = (builtin.STATEFUL_SET, builtin.POD, builtin.CONFIG_MAP, builtin.SERVICE, builtin.VOLUME_CLAIM, builtin.EVENT)
     found: list[dict[str, Any]] = []
     for resource in (*mine, *made):
         there = (await site.client.list(resource, site.namespace)).items

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from moorage.api import kinds, meta
-from moorage.api import status as api_status
-from moorage.operators.xsld import hub, names
+from moorage.api import builtin, common_status, meta
+from moorage.operators.xsld import group_access, names
 from moorage.operators.xsld.cache import build
 
 from . import bench
@@ -27,7 +26,7 @@ async def made(site: bench.Site, size: int = 3, **spec: Any) -> bench.Operator:
     return operator
 
 
-async def uids(site: bench.Site, resource: meta.Resource = kinds.POD) -> dict[str, str]:
+async def uids(site: bench.Site, resource: meta.Resource = builtin.POD) -> dict[str, str]:
     """Which objects these are, by name."""
     found = await site.client.list(resource, site.namespace, as_=meta.Partial)
     return {it.metadata.name: it.metadata.uid for it in found.items}
@@ -35,7 +34,7 @@ async def uids(site: bench.Site, resource: meta.Resource = kinds.POD) -> dict[st
 
 async def images(site: bench.Site) -> dict[str, str]:
     """What each pod runs."""
-    found = await site.client.list(kinds.POD, site.namespace)
+    found = await site.client.list(builtin.POD, site.namespace)
     return {it["metadata"]["name"]: it["spec"]["containers"][0]["image"] for it in found.items}
 
 
@@ -43,11 +42,11 @@ async def secret(site: bench.Site, password: str) -> None:
     """The user's own Secret with the credentials."""
     given = {"adminPwd": password, "secretKey": bench.SECRET}
     data = {key: base64.b64encode(text.encode()).decode() for key, text in given.items()}
-    if await site.get(kinds.SECRET, "login"):
-        await site.patch(kinds.SECRET, "login", {"data": data})
+    if await site.get(builtin.SECRET, "login"):
+        await site.patch(builtin.SECRET, "login", {"data": data})
         return
     body = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "login"}, "data": data}
-    await site.client.create(kinds.SECRET, site.namespace, body, field_manager="user")
+    await site.client.create(builtin.SECRET, site.namespace, body, field_manager="user")
 
 
 BY_SECRET: dict[str, Any] = {"adminPwd": None, "secretKey": None, "credentialsSecretRef": {"name": "login"}}
@@ -56,7 +55,7 @@ BY_SECRET: dict[str, Any] = {"adminPwd": None, "secretKey": None, "credentialsSe
 async def test_fewer_catalog_servers(site: bench.Site) -> None:
     """One at a time they leave and join anew; whoever holds the copy hands it on before."""
     await made(site, catalogs=3)
-    volumes = await uids(site, kinds.VOLUME_CLAIM)
+    volumes = await uids(site, builtin.VOLUME_CLAIM)
     await site.change(catalogs=1)
     found = await site.ready()
 
@@ -71,7 +70,7 @@ async def test_fewer_catalog_servers(site: bench.Site) -> None:
         "RemoveMember cache-2",
         "NewMemberJoin cache-2",
     ] == await site.changes(*THREE)
-    now = await uids(site, kinds.VOLUME_CLAIM)
+    now = await uids(site, builtin.VOLUME_CLAIM)
     assert ["vol-cache-0"] == [name for name, uid in volumes.items() if now[name] == uid]
 
 
@@ -120,8 +119,8 @@ async def test_a_member_that_comes_back_blank_joins_once_more(site: bench.Site) 
     """Its volume is lost with its pod: what is listed of it leaves, and it joins as if it were new."""
     await made(site)
     before = await site.members()
-    await site.delete(kinds.VOLUME_CLAIM, "vol-cache-2")
-    await site.delete(kinds.POD, "cache-2")
+    await site.delete(builtin.VOLUME_CLAIM, "vol-cache-2")
+    await site.delete(builtin.POD, "cache-2")
 
     async def rejoined() -> bool:
         now = (await site.members()).get("cache-2", {})
@@ -139,7 +138,7 @@ async def test_a_member_that_comes_back_blank_joins_once_more(site: bench.Site) 
 async def test_a_member_that_was_removed_by_hand_rejoins_by_itself(site: bench.Site, *, slow: bool) -> None:
     """Section 5.2, case 2: the server lost it, it joins exactly once, with a new volume."""
     await made(site)
-    old = (await uids(site, kinds.VOLUME_CLAIM))["vol-cache-2"]
+    old = (await uids(site, builtin.VOLUME_CLAIM))["vol-cache-2"]
     if slow:
         await site.fault("cache-0", stuckAt={"percent": 95, "command": "Remove"})
     await site.ask("cache-0", "POST", "/task", command("RemoveMember", memberName="cache-2"))
@@ -152,7 +151,7 @@ async def test_a_member_that_was_removed_by_hand_rejoins_by_itself(site: bench.S
         await site.fault("cache-0")
 
     async def is_new() -> bool:
-        return (await uids(site, kinds.VOLUME_CLAIM)).get("vol-cache-2", old) != old
+        return (await uids(site, builtin.VOLUME_CLAIM)).get("vol-cache-2", old) != old
 
     await site.until(is_new)
     found = await site.ready()
@@ -164,13 +163,13 @@ async def test_a_member_that_was_removed_by_hand_rejoins_by_itself(site: bench.S
 async def test_a_disjoin_that_fails_after_its_effect_has_worked(site: bench.Site) -> None:
     """The member is gone from the list: it is not asked to leave again, and joins anew with another volume."""
     await made(site, 2)
-    old = (await uids(site, kinds.VOLUME_CLAIM))["vol-cache-1"]
+    old = (await uids(site, builtin.VOLUME_CLAIM))["vol-cache-1"]
     await site.fault("cache-0", failAt={"percent": 95, "command": "Remove"})
     await site.change(catalogs=1)
     found = await site.ready()
 
     assert (2, ["cache-0"]) == (found["status"]["online"], found["status"]["catalogMembers"])
-    assert old != (await uids(site, kinds.VOLUME_CLAIM))["vol-cache-1"]
+    assert old != (await uids(site, builtin.VOLUME_CLAIM))["vol-cache-1"]
     assert ["NewMemberJoin cache-1"] == await site.changes("cache-1")
     told = await site.ask("cache-0", "GET", "/task")
     assert ["Failed"] == [task["status"] for task in told if task["command"] == "RemoveMemberTaskCommand"]
@@ -315,17 +314,17 @@ async def test_credentials_move_to_a_secret(site: bench.Site) -> None:
     assert 2 == commands.count("NewMemberJoinTaskCommand")
 
     async def tidied() -> bool:
-        return await site.get(kinds.SECRET, "cache-credentials") is None
+        return await site.get(builtin.SECRET, "cache-credentials") is None
 
     await site.until(tidied)
-    assert await site.get(kinds.SECRET, "login") is not None
+    assert await site.get(builtin.SECRET, "login") is not None
 
 
 async def test_a_changed_password_is_told_and_changes_nothing(
     site: bench.Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The group keeps the password that it was made with; so does a Secret that breaks the rule, or is gone."""
-    monkeypatch.setattr(hub, "SECRETS_EVERY", 0.5)
+    monkeypatch.setattr(group_access, "SECRETS_EVERY", 0.5)
     await secret(site, bench.PASSWORD)
     await made(site, 2, **BY_SECRET)
     before, asked = await uids(site), await site.changes("cache-0", "cache-1")
@@ -335,7 +334,7 @@ async def test_a_changed_password_is_told_and_changes_nothing(
     await secret(site, "short")
     found = await site.says("CredentialsInvalid")
     assert "short" not in said(found, "Ready").message
-    await site.delete(kinds.SECRET, "login")
+    await site.delete(builtin.SECRET, "login")
 
     async def missed() -> bool:
         now = await site.get(names.CACHE, "cache")
@@ -353,7 +352,7 @@ async def test_the_readiness_gate_follows_the_group(site: bench.Site) -> None:
     await made(site, 2, readinessGate=True)
 
     async def gate(status: str) -> bool:
-        pod = await site.get(kinds.POD, "cache-1")
+        pod = await site.get(builtin.POD, "cache-1")
         told = [c["status"] for c in (pod or {})["status"]["conditions"] if c["type"] == build.GATE]
         return told == [status]
 
@@ -367,12 +366,12 @@ async def test_the_readiness_gate_follows_the_group(site: bench.Site) -> None:
 async def test_paused_nothing_is_done(site: bench.Site) -> None:
     """What would be done is told; afterwards it is done."""
     operator = await made(site, 2)
-    await annotate(site, api_status.PAUSED, "true")
+    await annotate(site, common_status.PAUSED, "true")
     wrote, asked = len(operator.wrote), await site.changes("cache-0", "cache-1")
     await site.change(size=3)
     found = await site.says("Paused")
     assert ("True", "False") == (said(found, "Paused").status, said(found, "Stalled").status)
-    await site.delete(kinds.SERVICE, "cache-client")
+    await site.delete(builtin.SERVICE, "cache-client")
 
     async def noticed() -> bool:
         now = await site.get(names.CACHE, "cache")
@@ -381,11 +380,11 @@ async def test_paused_nothing_is_done(site: bench.Site) -> None:
     await site.until(noticed)
     assert {"PATCH xsldcaches/status"} == set(operator.wrote[wrote:])
     assert asked == await site.changes("cache-0", "cache-1")
-    await annotate(site, api_status.PAUSED, "false")
+    await annotate(site, common_status.PAUSED, "false")
     found = await site.ready()
 
     assert 3 == found["status"]["online"]
-    assert await site.get(kinds.SERVICE, "cache-client") is not None
+    assert await site.get(builtin.SERVICE, "cache-client") is not None
 
 
 async def annotate(site: bench.Site, key: str, value: str) -> None:
@@ -395,19 +394,19 @@ async def annotate(site: bench.Site, key: str, value: str) -> None:
 async def test_a_kept_volume_is_in_the_way_until_somebody_deletes_it(site: bench.Site) -> None:
     """reclaimOnScaleDown Retain: nobody joins with what an earlier member left."""
     await made(site, 2, storage={"storageClassName": "none", "reclaimOnScaleDown": "Retain"})
-    kept = (await uids(site, kinds.VOLUME_CLAIM))["vol-cache-1"]
+    kept = (await uids(site, builtin.VOLUME_CLAIM))["vol-cache-1"]
     await site.change(size=1)
     await site.ready()
     await site.until(lambda: only(site, "cache-0"))
     await site.change(size=2)
     found = await site.says("LeftoverVolume")
     assert ("True", 1) == (said(found, "Stalled").status, found["status"]["members"])
-    assert (["cache-0"], kept) == (await site.pods(), (await uids(site, kinds.VOLUME_CLAIM))["vol-cache-1"])
-    await site.delete(kinds.VOLUME_CLAIM, "vol-cache-1")
+    assert (["cache-0"], kept) == (await site.pods(), (await uids(site, builtin.VOLUME_CLAIM))["vol-cache-1"])
+    await site.delete(builtin.VOLUME_CLAIM, "vol-cache-1")
     found = await site.ready()
 
     assert 2 == found["status"]["online"]
-    assert kept != (await uids(site, kinds.VOLUME_CLAIM))["vol-cache-1"]
+    assert kept != (await uids(site, builtin.VOLUME_CLAIM))["vol-cache-1"]
 
 
 async def only(site: bench.Site, *pods: str) -> bool:
@@ -420,15 +419,15 @@ async def test_kept_volumes_are_a_new_cache_s_group(site: bench.Site) -> None:
     await made(site, 2, storage=storage)
     await site.make(names.GRID, "orders", {})
     await site.ready("orders", resource=names.GRID)
-    claims = await uids(site, kinds.VOLUME_CLAIM)
+    claims = await uids(site, builtin.VOLUME_CLAIM)
     await site.delete(names.CACHE, "cache")
     await site.gone(names.CACHE, "cache")
-    assert ([], claims) == (await site.pods(), await uids(site, kinds.VOLUME_CLAIM))
+    assert ([], claims) == (await site.pods(), await uids(site, builtin.VOLUME_CLAIM))
     await site.make_cache(size=2, storage=storage)
     found = await site.ready()
 
     assert (2, ["orders"]) == (found["status"]["online"], found["status"]["grids"])
-    assert claims == await uids(site, kinds.VOLUME_CLAIM)
+    assert claims == await uids(site, builtin.VOLUME_CLAIM)
     assert 0 == sum(each.startswith("NewMemberJoin") for each in await site.changes("cache-0", "cache-1"))
 
 
@@ -439,7 +438,7 @@ async def test_without_volumes_a_full_outage_leaves_an_empty_group(site: bench.S
     await site.ready("orders", resource=names.GRID)
     before = await uids(site)
     for pod in before:
-        await site.delete(kinds.POD, pod)
+        await site.delete(builtin.POD, pod)
 
     async def replaced() -> bool:
         now = await uids(site)

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from moorage.api import kinds, meta
-from moorage.operators.xsld import hub, names
+from moorage.api import builtin, meta
+from moorage.operators.xsld import group_access, names
 from moorage.operators.xsld.cache import seen
 
 from . import bench
@@ -28,7 +28,7 @@ async def made(site: bench.Site, size: int, **spec: Any) -> None:
 
 async def images(site: bench.Site) -> dict[str, str]:
     """What each pod runs."""
-    found = await site.client.list(kinds.POD, site.namespace)
+    found = await site.client.list(builtin.POD, site.namespace)
     return {it["metadata"]["name"]: it["spec"]["containers"][0]["image"] for it in found.items}
 
 
@@ -78,7 +78,7 @@ async def test_all_members_down_by_a_bad_edit(site: bench.Site) -> None:
     await site.change(image=BAD)
     await site.says("UpdateStalled")
     for pod in ("cache-0", "cache-1"):
-        await site.delete(kinds.POD, pod)
+        await site.delete(builtin.POD, pod)
 
     async def down() -> bool:
         return set((await images(site)).values()) == {BAD} and len(await site.pods()) == 3
@@ -133,7 +133,7 @@ async def test_a_wanted_pod_that_has_no_room_keeps_no_update_from_the_others(
     found = await site.says("MemberStarting")
     assert GOOD == found["status"]["currentImage"]
     site.node.no_room = set()
-    await site.delete(kinds.POD, "cache-2")
+    await site.delete(builtin.POD, "cache-2")
     found = await site.ready()
     assert 3 == found["status"]["online"]
 
@@ -165,25 +165,25 @@ async def secret(site: bench.Site, key: str) -> None:
     """The user's own Secret with the credentials."""
     given = {"adminPwd": bench.PASSWORD, "secretKey": key}
     data = {name: base64.b64encode(text.encode()).decode() for name, text in given.items()}
-    if await site.get(kinds.SECRET, "login"):
-        await site.patch(kinds.SECRET, "login", {"data": data})
+    if await site.get(builtin.SECRET, "login"):
+        await site.patch(builtin.SECRET, "login", {"data": data})
         return
     body = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "login"}, "data": data}
-    await site.client.create(kinds.SECRET, site.namespace, body, field_manager="user")
+    await site.client.create(builtin.SECRET, site.namespace, body, field_manager="user")
 
 
 async def test_a_pod_that_began_with_a_wrong_secret_key_comes_back_by_itself(
     site: bench.Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Once the Secret is right; who is Online is left alone, and nobody has to join anew."""
-    monkeypatch.setattr(hub, "SECRETS_EVERY", 0.5)
-    monkeypatch.setattr(hub, "KUBELET_LAG", 1.0)
+    monkeypatch.setattr(group_access, "SECRETS_EVERY", 0.5)
+    monkeypatch.setattr(group_access, "KUBELET_LAG", 1.0)
     await secret(site, bench.SECRET)
     await made(site, 3, adminPwd=None, secretKey=None, credentialsSecretRef={"name": "login"})
-    found = await site.client.list(kinds.POD, site.namespace, as_=meta.Partial)
+    found = await site.client.list(builtin.POD, site.namespace, as_=meta.Partial)
     before = {it.metadata.name: it.metadata.uid for it in found.items}
     await secret(site, "Another-key-1")
-    await site.delete(kinds.POD, "cache-2")
+    await site.delete(builtin.POD, "cache-2")
 
     async def back() -> bool:
         return any(
@@ -194,7 +194,7 @@ async def test_a_pod_that_began_with_a_wrong_secret_key_comes_back_by_itself(
     await condition(site, "MembersReady", "not online: cache-2")
     await secret(site, bench.SECRET)
     await site.ready()
-    found = await site.client.list(kinds.POD, site.namespace, as_=meta.Partial)
+    found = await site.client.list(builtin.POD, site.namespace, as_=meta.Partial)
     now = {it.metadata.name: it.metadata.uid for it in found.items}
 
     assert (before["cache-0"], before["cache-1"]) == (now["cache-0"], now["cache-1"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from moorage.api import kinds
+from moorage.api import builtin
 from moorage.operators.xsld import names
 
 from . import bench
@@ -74,4 +74,4 @@ async def test_deleted_with_everything(site: bench.Site) -> None:
     await site.gone(names.CACHE, "cache")
     assert [] == await site.claims()
     assert [] == await site.pods()
-    assert await site.get(kinds.STATEFUL_SET, "cache") is None
+    assert await site.get(builtin.STATEFUL_SET, "cache") is None

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from moorage.api import kinds, meta
-from moorage.operators.xsld import hub, names
+from moorage.api import builtin, meta
+from moorage.operators.xsld import group_access, names
 
 from . import bench
 from .bench import said
@@ -16,13 +16,13 @@ from .bench import said
 OLD, NEW = "<objectGridConfig/>", "<objectGridConfig><objectGrids/></objectGridConfig>"
 DEPLOYMENT = "<deploymentPolicy/>"
 UPLOADED, REMOVED = "PUT /gridTemplate/shop", "DELETE /gridTemplate/shop"
-SOURCES = {"configMapRef": kinds.CONFIG_MAP, "secretRef": kinds.SECRET}
+SOURCES = {"configMapRef": builtin.CONFIG_MAP, "secretRef": builtin.SECRET}
 
 
 @pytest.fixture(autouse=True)
 def sooner(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is not watched is looked at often."""
-    monkeypatch.setattr(hub, "SECRETS_EVERY", 0.5)
+    monkeypatch.setattr(group_access, "SECRETS_EVERY", 0.5)
 
 
 async def there(site: bench.Site) -> str:
@@ -94,7 +94,7 @@ async def test_from_an_object_that_comes_late_and_changes(site: bench.Site, ref:
 
 async def documents(site: bench.Site, resource: meta.Resource, texts: dict[str, str]) -> None:
     """Make the object, or change those keys of it."""
-    if resource == kinds.SECRET:
+    if resource == builtin.SECRET:
         texts = {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}
     body: dict[str, Any] = {"apiVersion": "v1", "kind": resource.kind, "metadata": {"name": "documents"}, "data": texts}
     if await site.get(resource, "documents"):

@@ -14,7 +14,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from moorage.api import conditions, kinds, meta
+from moorage.api import builtin, conditions, meta
 from moorage.kube import errors
 
 from . import world
@@ -50,7 +50,7 @@ class Controllers:
 
     def _heard(self, resource: meta.Resource, body: Body) -> None:
         act = self._acts.get(resource.kind)
-        if act is not None and ("deletionTimestamp" not in body["metadata"] or resource == kinds.VOLUME_CLAIM):
+        if act is not None and ("deletionTimestamp" not in body["metadata"] or resource == builtin.VOLUME_CLAIM):
             task = asyncio.create_task(self._act(act, resource, body))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)

@@ -14,8 +14,8 @@ from typing import Any
 import msgspec
 
 from moorage import operators
-from moorage.api import kinds, meta
-from moorage.helm import binary
+from moorage.api import builtin, meta
+from moorage.helm.runs import binary
 from moorage.kube import client as kube_client
 from moorage.kube import errors
 from moorage.operators import system
@@ -174,7 +174,7 @@ class Standing(msgspec.Struct, frozen=True):
 async def moorage(client: kube_client.Client, namespace: str, **more: Any) -> AsyncIterator[Moorage]:
     """An operator over the Collectors of a namespace of its own, which is left as nobody's in the end."""
     await client.create(
-        kinds.NAMESPACE,
+        builtin.NAMESPACE,
         "",
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}},
         field_manager="zoo",
@@ -187,7 +187,7 @@ async def moorage(client: kube_client.Client, namespace: str, **more: Any) -> As
         for left in (await client.list(types.COLLECTOR, namespace, as_=meta.Partial)).items:
             free = {"metadata": {"finalizers": None}}
             await client.patch_merge(types.COLLECTOR, namespace, left.metadata.name, free, field_manager="zoo")
-        await client.delete(kinds.NAMESPACE, "", namespace, propagation="Background")
+        await client.delete(builtin.NAMESPACE, "", namespace, propagation="Background")
 
 
 def _release(odd: charts.Odd) -> str:

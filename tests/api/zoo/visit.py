@@ -14,9 +14,10 @@ from pathlib import Path
 import msgspec
 
 from moorage import operators
-from moorage.api import kinds
+from moorage.api import builtin
 from moorage.kube import client as kube_client
-from moorage.kube import credentials, transport
+from moorage.kube import credentials
+from moorage.kube.http import transport
 from tests.api.faults import observer, waiting
 
 from . import charts, controllers, keepers, world
@@ -76,7 +77,7 @@ async def _keeper(kubeconfig: str, helm: str, folder: Path) -> AsyncIterator[Kee
         stack.push_async_callback(wire.close)
         for body in operators.SYSTEMS["collector"].definitions():
             name = str(body["metadata"]["name"])  # type: ignore[index]
-            await client.apply(kinds.CRD, "", name, body, field_manager="zoo", force=True)
+            await client.apply(builtin.CRD, "", name, body, field_manager="zoo", force=True)
         await world.first_consumer(client)
         around = world.World(client, f"{prefix}-")
         stack.push_async_callback(around.stop)
@@ -108,7 +109,7 @@ class Keeper:
             found += [f"uninstall: {each}" for each in await self._end(odd, theirs, mine)]
         finally:
             for name in (mine, theirs):
-                await self._world.client.delete(kinds.NAMESPACE, "", name, propagation="Background")
+                await self._world.client.delete(builtin.NAMESPACE, "", name, propagation="Background")
         return _unmeant(odd, found)
 
     async def _step(self, odd: charts.Odd, version: str, step: charts.Step, theirs: str, mine: str) -> list[str]:

@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from moorage.api import kinds, meta
-from moorage.kube import cache as kube_cache
+from moorage.api import builtin, meta
 from moorage.kube import client as kube_client
+from moorage.kube.informers import informer
 from tests.api.faults import everything, observer, waiting
 
 UNSEEN = ("endpoints", "events")
@@ -34,8 +34,8 @@ class World:
 
     def __init__(self, client: kube_client.Client, prefix: str) -> None:
         self.client, self._prefix = client, prefix
-        self._caches = kube_cache.Caches(client)
-        self._watched: dict[meta.Resource, kube_cache.Cache[dict[str, Any]]] = {}
+        self._caches = informer.Informers(client)
+        self._watched: dict[meta.Resource, informer.Informer[dict[str, Any]]] = {}
         self._uids: set[str] = set()
         self.listeners: list[Listener] = []
         self.made: Counter[tuple[str, str]] = Counter()
@@ -61,7 +61,7 @@ class World:
         """A kind by its name alone."""
         return next(it for it in self._watched if it.kind == kind)
 
-    def _heard(self, resource: meta.Resource, change: kube_cache.Change[dict[str, Any]]) -> None:
+    def _heard(self, resource: meta.Resource, change: informer.Change[dict[str, Any]]) -> None:
         if (body := change.new) is None or not body["metadata"]["namespace"].startswith(self._prefix):
             return
         if body["metadata"]["uid"] not in self._uids:
@@ -160,7 +160,7 @@ async def tenant(client: kube_client.Client, name: str, admits: str, account: st
     """A tenant's namespace, in which that account, `NAMESPACE:NAME`, has rights beyond the tenant role."""
     body: dict[str, Any] = {"apiVersion": "v1", "kind": "Namespace"}
     body["metadata"] = {"name": name, "annotations": {"moorage.dev/collectors-from": admits}}
-    await client.create(kinds.NAMESPACE, "", body, field_manager="zoo")
+    await client.create(builtin.NAMESPACE, "", body, field_manager="zoo")
     if not await has_controllers(client):  # else one of them makes it
         default = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}}
         await client.create(ACCOUNT, name, default, field_manager="zoo")
@@ -175,7 +175,7 @@ async def tenant(client: kube_client.Client, name: str, admits: str, account: st
             "roleRef": {"apiGroup": ROLE.group, "kind": "Role", "name": "more"},
             "subjects": [{"kind": "ServiceAccount", "namespace": where, "name": who}],
         }
-        await client.create(kinds.ROLE_BINDING, name, binding, field_manager="zoo")
+        await client.create(builtin.ROLE_BINDING, name, binding, field_manager="zoo")
 
 
 async def first_consumer(client: kube_client.Client) -> None:
@@ -183,4 +183,4 @@ async def first_consumer(client: kube_client.Client) -> None:
     name = "zoo-first-consumer"
     body: dict[str, Any] = {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": name}}
     body |= {"provisioner": "zoo.moorage.dev/none", "volumeBindingMode": "WaitForFirstConsumer"}
-    await client.apply(kinds.STORAGE_CLASS, "", name, body, field_manager="zoo", force=True)
+    await client.apply(builtin.STORAGE_CLASS, "", name, body, field_manager="zoo", force=True)

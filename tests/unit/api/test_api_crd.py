@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from msgspec import Meta
 
-from moorage.api import crd, schema, status
+from moorage.api import common_status, crd, schema
 
 
 class Colour(enum.Enum):
@@ -146,7 +146,7 @@ def test_what_can_not_be_said_names_its_path(struct: type[msgspec.Struct], path:
         schema.of(struct)
 
 
-class Seen(status.Status, frozen=True, kw_only=True):
+class Seen(common_status.Status, frozen=True, kw_only=True):
     members: int = 0
     name: str
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from moorage.api import kinds
+from moorage.api import builtin
 
 
 @pytest.mark.parametrize(
@@ -21,5 +21,5 @@ from moorage.api import kinds
 )
 def test_a_name_is_one_part_of_a_path_whatever_is_in_it(name: str, path: str) -> None:
     """Names come from records that tenants write: none leads to another place."""
-    assert f"/api/v1/namespaces/a/secrets/{path}" == kinds.SECRET.path("a", name)
-    assert f"/api/v1/namespaces/{path}/secrets/x" == kinds.SECRET.path(name, "x")
+    assert f"/api/v1/namespaces/a/secrets/{path}" == builtin.SECRET.path("a", name)
+    assert f"/api/v1/namespaces/{path}/secrets/x" == builtin.SECRET.path(name, "x")

@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from moorage import cli
-from moorage.cli import finding, words
+from moorage.cli import lookup, suggestions
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def test_a_slip_is_answered_with_what_was_meant(typed: list[str], said: str) -> 
 @pytest.mark.parametrize("word", ["collector", "Collectors", "col", "collectors.example.com"])
 def test_a_kind_has_all_the_names_that_kubectl_knows(word: str) -> None:
     """Kind, plural, short name, plural with group; upper and lower case."""
-    assert "Collector" == finding.wanted(f"{word}/hello", "", None, None).kinds[0].resource.kind
+    assert "Collector" == lookup.wanted(f"{word}/hello", "", None, None).kinds[0].resource.kind
 
 
 def test_a_missing_kubeconfig_is_named(tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,4 +62,4 @@ def test_help_lists_the_commands() -> None:
 
 def test_unknown_lists_what_there_is() -> None:
     """Also when nothing is near."""
-    assert "no kind 'x'; there is: Collector" == words.unknown("kind", "x", ["Collector"])
+    assert "no kind 'x'; there is: Collector" == suggestions.unknown("kind", "x", ["Collector"])

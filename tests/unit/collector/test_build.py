@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from moorage.api import meta
-from moorage.helm import chart, values
+from moorage.helm.charts import chart_archive, values
 from moorage.operators import access
 from moorage.operators.collector import build, reasons, types
-from moorage.runtime import decision, observed
+from moorage.runtime import decision, freshness
 
 
-def contents(schema: dict[str, object] | None) -> chart.Contents:
+def contents(schema: dict[str, object] | None) -> chart_archive.Contents:
     """A chart with this values schema."""
-    return chart.Contents(
+    return chart_archive.Contents(
         metadata={"name": "collector", "version": "1.0.0"},
         values={},
         schema=schema,
@@ -125,7 +125,7 @@ def test_a_binding_to_another_role_is_made_anew() -> None:
     """A roleRef can't be changed; one for somebody else is written over."""
 
     def acts(found: access.BindingSeen) -> list[str]:
-        verdict = access.is_bound(observed.Fresh(found), "acme", RIGHTS, reasons.Reason.BINDING, "why")
+        verdict = access.is_bound(freshness.Fresh(found), "acme", RIGHTS, reasons.Reason.BINDING, "why")
         assert isinstance(verdict, decision.Act)
         assert all(action.as_operator for action in verdict.actions)
         return [type(action).__name__ for action in verdict.actions]

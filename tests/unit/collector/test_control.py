@@ -8,11 +8,11 @@ import msgspec
 import pytest
 
 from moorage.api import meta
-from moorage.helm import seen as helm_seen
-from moorage.helm import status as helm_status
+from moorage.helm import observation as helm_observation
+from moorage.helm import release_status
 from moorage.operators import access
 from moorage.operators.collector import build, control, types
-from moorage.runtime import decision, observed, tasks
+from moorage.runtime import decision, freshness, tasks
 from tests.unit.helm import release_states as states
 
 RIGHTS = access.Rights("collector", "moorage-system", "moorage-accounts", "moorage-collector-tenant")
@@ -28,14 +28,14 @@ def seen(**changes: Any) -> control.Seen:
         spec=types.CollectorSpec(types.CollectorRef("collector"), types.Tenant("Acme", "main")),
         rights=RIGHTS,
         namespace_labels={"pod-security.kubernetes.io/enforce": "restricted"},
-        configuration=observed.Fresh(""),
-        tenant=observed.Fresh(TENANT),
-        binding=observed.Fresh(BINDING),
+        configuration=freshness.Fresh(""),
+        tenant=freshness.Fresh(TENANT),
+        binding=freshness.Fresh(BINDING),
         neighbours=0,
         release=states.settled(),
     )
-    known = (observed.Fresh, observed.Failed)
-    wrapped = {k: observed.Fresh(v) if k in FACTS and not isinstance(v, known) else v for k, v in changes.items()}
+    known = (freshness.Fresh, freshness.Failed)
+    wrapped = {k: freshness.Fresh(v) if k in FACTS and not isinstance(v, known) else v for k, v in changes.items()}
     return msgspec.structs.replace(whole, **wrapped)
 
 
@@ -53,15 +53,15 @@ def test_a_settled_collector_needs_nothing() -> None:
 
 
 def test_a_bad_configuration_is_refused_before_anything_is_touched() -> None:
-    fault = observed.Fresh("byte 3: '*'")
+    fault = freshness.Fresh("byte 3: '*'")
     step, reason, actions = outcome(seen(configuration=fault, meta=meta.ObjectMeta(name="one")))
 
     assert ("configuration_is_sound", "InvalidConfiguration", []) == (step, reason, actions)
 
 
 def test_a_configuration_that_is_not_read_yet_is_waited_for_quietly_and_one_that_takes_long_is_told() -> None:
-    unread = control.configuration_is_sound(seen(configuration=observed.not_yet("configuration")))
-    slow = control.configuration_is_sound(seen(configuration=observed.Failed("NoAnswer", "it takes long")))
+    unread = control.configuration_is_sound(seen(configuration=freshness.not_yet("configuration")))
+    slow = control.configuration_is_sound(seen(configuration=freshness.Failed("NoAnswer", "it takes long")))
 
     assert isinstance(unread, decision.Wait)
     assert isinstance(slow, decision.Wait)
@@ -69,8 +69,8 @@ def test_a_configuration_that_is_not_read_yet_is_waited_for_quietly_and_one_that
 
 
 def test_a_registry_that_does_not_answer_is_named_and_a_record_that_nobody_can_read_needs_a_person() -> None:
-    silent = observed.Failed("NoAnswer", "chart registry oci://r/charts has given no answer since 12:00")
-    broken = observed.Failed("RecordBroken", "release record x can't be read: not gzip", transient=False)
+    silent = freshness.Failed("NoAnswer", "chart registry oci://r/charts has given no answer since 12:00")
+    broken = freshness.Failed("RecordBroken", "release record x can't be read: not gzip", transient=False)
     release = msgspec.structs.replace(states.settled(), chart=silent, released_before=False)
 
     waits = decision.decide(seen(release=release), steps=control.STEPS).standing
@@ -81,7 +81,7 @@ def test_a_registry_that_does_not_answer_is_named_and_a_record_that_nobody_can_r
         waits.verdict.message,
         waits.verdict.unseen,
     )
-    for steps in (control.STEPS, control.FAREWELL):
+    for steps in (control.STEPS, control.DELETION_STEPS):
         unread = msgspec.structs.replace(states.settled(), record=broken)
         blocked = decision.decide(seen(release=unread), steps=steps).standing
         assert blocked is not None
@@ -141,7 +141,7 @@ def test_missing_or_altered_rights_are_bound(binding: access.BindingSeen | None)
 
 
 def leave(**changes: Any) -> tuple[str, list[str]]:
-    step, _, actions = outcome(seen(**changes), control.FAREWELL)
+    step, _, actions = outcome(seen(**changes), control.DELETION_STEPS)
     return step, [type(action).__name__ for action in actions]
 
 
@@ -153,7 +153,7 @@ def test_a_namespace_that_is_ending_is_waited_for() -> None:
     assert ("tenant_is_there", []) == leave(tenant=control.TenantSeen("u", True, ()))
 
 
-@pytest.mark.parametrize("steps", [control.STEPS, control.FAREWELL])
+@pytest.mark.parametrize("steps", [control.STEPS, control.DELETION_STEPS])
 def test_a_namespace_that_does_not_end_is_told_with_its_own_words(steps: Any) -> None:
     """What it waits for itself is one object away."""
     ending = control.TenantSeen("u", True, ("default",), "Some resources are remaining: pods. has 1 resource instances")
@@ -166,7 +166,7 @@ def test_a_namespace_that_does_not_end_is_told_with_its_own_words(steps: Any) ->
 
 def test_a_collector_that_was_never_admitted_may_go() -> None:
     refused = control.TenantSeen("u", False, ())
-    nothing = states.nothing(claim=observed.Failed(helm_seen.NO_RIGHTS, "none"))
+    nothing = states.nothing(claim=freshness.Failed(helm_observation.NO_RIGHTS, "none"))
 
     assert ("never_admitted_may_go", ["EditFinalizer"]) == leave(tenant=refused, binding=None, release=nothing)
 
@@ -177,11 +177,11 @@ def test_rights_that_were_taken_away_are_bound_again_to_leave() -> None:
 
 def test_a_namespace_that_admits_no_longer_blocks_and_says_how_to_go_on() -> None:
     released = states.settled(
-        status=helm_status.HelmStatus(release=helm_status.ReleaseStatus("collector-main", "acme", 1))
+        status=release_status.HelmStatus(release=release_status.ReleaseStatus("collector-main", "acme", 1))
     )
     it = seen(tenant=control.TenantSeen("u", False, ()), binding=None, release=released)
 
-    made = decision.decide(it, steps=control.FAREWELL)
+    made = decision.decide(it, steps=control.DELETION_STEPS)
 
     verdict = made.standing.verdict  # type: ignore[union-attr]
     assert isinstance(verdict, decision.Blocked)
@@ -203,7 +203,7 @@ def test_a_collector_in_a_namespace_that_ends_with_it_does_not_wait_for_its_end(
     ending = control.TenantSeen("ns-uid", True, ("acme",))
     inside = meta.ObjectMeta(name="one", namespace="acme", uid="uid-1", finalizers=(types.FINALIZER,))
 
-    made = decision.decide(seen(tenant=ending, meta=inside, binding=None), steps=control.FAREWELL)
+    made = decision.decide(seen(tenant=ending, meta=inside, binding=None), steps=control.DELETION_STEPS)
 
     (finalizer,) = made.acts[0].actions
     assert isinstance(finalizer, decision.EditFinalizer)
@@ -212,7 +212,7 @@ def test_a_collector_in_a_namespace_that_ends_with_it_does_not_wait_for_its_end(
 
 
 def test_nothing_is_read_in_the_namespace_after_the_rights_went() -> None:
-    made = decision.decide(seen(release=states.settled(claim=None)), steps=control.FAREWELL)
+    made = decision.decide(seen(release=states.settled(claim=None)), steps=control.DELETION_STEPS)
     unbind, finalizer = made.acts[0].actions
 
     assert ["claim_is_not_mine"] == [guard.check for guard in unbind.require]
@@ -220,14 +220,14 @@ def test_nothing_is_read_in_the_namespace_after_the_rights_went() -> None:
 
 
 def test_one_of_two_that_leave_at_once_knows_that_it_is_the_last() -> None:
-    made = decision.decide(seen(release=states.settled(claim=None), neighbours=1), steps=control.FAREWELL)
+    made = decision.decide(seen(release=states.settled(claim=None), neighbours=1), steps=control.DELETION_STEPS)
     (finalizer,) = made.acts[0].actions
 
     assert ["claim_is_not_mine", "others_stay"] == [guard.check for guard in finalizer.require]
 
 
 def test_an_orphaning_collector_gives_the_rights_back_too() -> None:
-    orphan = states.settled(policy=helm_seen.Policy(orphan=True))
+    orphan = states.settled(policy=helm_observation.Policy(orphan=True))
 
     assert ("orphaning_is_honoured", ["Delete", "Delete", "EditFinalizer"]) == leave(release=orphan)
 
@@ -235,14 +235,14 @@ def test_an_orphaning_collector_gives_the_rights_back_too() -> None:
 def test_nothing_is_given_up_while_helm_still_removes_it() -> None:
     """The uninstall would go on in what is nobody's by then."""
     running = tasks.Running("release.uninstall", states.NOW)
-    orphan = states.settled(policy=helm_seen.Policy(orphan=True), task=running)
+    orphan = states.settled(policy=helm_observation.Policy(orphan=True), task=running)
 
     assert ("no_helm_runs", []) == leave(release=orphan)
 
 
 def test_the_rights_stay_until_what_an_uninstall_left_is_put_right() -> None:
     """It is put right with them."""
-    begun = states.settled(policy=helm_seen.Policy(orphan=True), record=states.record(status="uninstalling"))
+    begun = states.settled(policy=helm_observation.Policy(orphan=True), record=states.record(status="uninstalling"))
 
     assert ("orphaning_is_honoured", ["Call", "Call"]) == leave(release=begun)
 
@@ -258,7 +258,7 @@ def test_a_fresh_try_can_be_asked_for_on_the_way_out() -> None:
 
 
 def test_an_observation_can_be_saved_and_decides_the_same_again() -> None:
-    for it in (seen(), seen(tenant=None), seen(release=states.nothing()), seen(binding=observed.not_yet("rights"))):
+    for it in (seen(), seen(tenant=None), seen(release=states.nothing()), seen(binding=freshness.not_yet("rights"))):
         again = msgspec.json.decode(msgspec.json.encode(it), type=control.Seen)
 
         assert it == again

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from moorage.helm import binary
+from moorage.helm.runs import binary
 
 ROOT = Path(__file__).parents[3]
 

@@ -6,19 +6,20 @@ from typing import Any
 
 import msgspec
 
-from moorage.api import conditions, kinds, meta
-from moorage.helm import manifest, seen, status
-from moorage.runtime import decision, observed
+from moorage.api import builtin, conditions, meta
+from moorage.helm import observation, release_status
+from moorage.helm.release import manifest
+from moorage.runtime import decision, freshness
 
 NOW = 1_800_000_000.0
 OWNER = meta.ObjectRef("example.com/v1alpha", "Collector", "default", "one", "uid-1")
-TARGET = seen.Target("collector-main", "acme")
-WANTED = seen.Wanted("collector", "", "default")
-CHART = seen.ChartSeen("collector", "1.0.0", "sha256:c")
+TARGET = observation.Target("collector-main", "acme")
+WANTED = observation.Wanted("collector", "", "default")
+CHART = observation.ChartSeen("collector", "1.0.0", "sha256:c")
 DEPLOYMENT = meta.ObjectRef("apps/v1", "Deployment", "acme", "collector-main")
 SERVICE = meta.ObjectRef("v1", "Service", "acme", "collector-main")
 INVENTORY = (manifest.InventoryItem(DEPLOYMENT), manifest.InventoryItem(SERVICE))
-ATTEMPT = status.Attempt(
+ATTEMPT = release_status.Attempt(
     id="a1", action="upgrade", digest="d1", revision=1, started=conditions.timestamp(NOW - 60), tries=1
 )
 
@@ -26,24 +27,24 @@ ATTEMPT = status.Attempt(
 class It(msgspec.Struct, frozen=True):
     """An observation with nothing but a release."""
 
-    release: seen.ReleaseSeen
+    release: observation.ReleaseSeen
 
 
-def claim(**changes: Any) -> seen.ClaimSeen:
+def claim(**changes: Any) -> observation.ClaimSeen:
     """The claim of OWNER."""
-    held = seen.ClaimSeen("claim-uid", "7", OWNER, INVENTORY, seen.Pin(WANTED, CHART))
+    held = observation.ClaimSeen("claim-uid", "7", OWNER, INVENTORY, observation.Pin(WANTED, CHART))
     return msgspec.structs.replace(held, **changes)
 
 
-def record(**changes: Any) -> seen.RecordSeen:
+def record(**changes: Any) -> observation.RecordSeen:
     """Revision 1, deployed by moorage a minute ago."""
-    made = seen.RecordSeen(
+    made = observation.RecordSeen(
         secret="sh.helm.release.v1.collector-main.v1",
         uid="record-uid",
         resource_version="9",
         revision=1,
         status="deployed",
-        description=seen.marker("a1"),
+        description=observation.marker("a1"),
         digest="d1",
         attempt="a1",
         updated=NOW - 60,
@@ -53,40 +54,40 @@ def record(**changes: Any) -> seen.RecordSeen:
     return msgspec.structs.replace(made, **changes)
 
 
-def child(ref: meta.ObjectRef = DEPLOYMENT, **changes: Any) -> seen.ChildSeen:
+def child(ref: meta.ObjectRef = DEPLOYMENT, **changes: Any) -> observation.ChildSeen:
     """A ready object without drift."""
-    return msgspec.structs.replace(seen.ChildSeen(ref, True), **changes)
+    return msgspec.structs.replace(observation.ChildSeen(ref, True), **changes)
 
 
-def settled(**changes: Any) -> seen.ReleaseSeen:
+def settled(**changes: Any) -> observation.ReleaseSeen:
     """Everything done; `changes` replace fields, plain values are wrapped as Fresh."""
-    whole = seen.ReleaseSeen(
+    whole = observation.ReleaseSeen(
         now=NOW,
         owner=OWNER,
         target=TARGET,
-        policy=seen.Policy(),
+        policy=observation.Policy(),
         wanted=WANTED,
-        status=status.HelmStatus(attempt=ATTEMPT, good=status.Good(1, "d1")),
-        claim=observed.Fresh(claim()),
-        chart=observed.Fresh(CHART),
-        render=observed.Fresh(seen.RenderSeen("d1", INVENTORY)),
-        record=observed.Fresh(record()),
-        children=observed.Fresh((child(DEPLOYMENT), child(SERVICE))),
-        leftovers=observed.Fresh(()),
+        status=release_status.HelmStatus(attempt=ATTEMPT, good=release_status.Good(1, "d1")),
+        claim=freshness.Fresh(claim()),
+        chart=freshness.Fresh(CHART),
+        render=freshness.Fresh(observation.RenderSeen("d1", INVENTORY)),
+        record=freshness.Fresh(record()),
+        children=freshness.Fresh((child(DEPLOYMENT), child(SERVICE))),
+        leftovers=freshness.Fresh(()),
     )
     facts = {"claim", "chart", "render", "record", "children", "leftovers"}
-    known = (observed.Fresh, observed.Stale, observed.Failed)
-    wrapped = {k: observed.Fresh(v) if k in facts and not isinstance(v, known) else v for k, v in changes.items()}
+    known = (freshness.Fresh, freshness.Stale, freshness.Failed)
+    wrapped = {k: freshness.Fresh(v) if k in facts and not isinstance(v, known) else v for k, v in changes.items()}
     return msgspec.structs.replace(whole, **wrapped)
 
 
-def nothing(**changes: Any) -> seen.ReleaseSeen:
+def nothing(**changes: Any) -> observation.ReleaseSeen:
     """Before the first install: claimed and rendered, nothing released."""
     empty = {
         "claim": claim(inventory=()),
         "record": None,
         "children": (),
-        "status": status.HelmStatus(),
+        "status": release_status.HelmStatus(),
     }
     return settled(**(empty | changes))
 
@@ -99,4 +100,4 @@ def actions(verdict: decision.Verdict) -> list[decision.Action]:
 
 def config_map(name: str) -> meta.ObjectRef:
     """A ConfigMap of the tenant, for objects that left the chart."""
-    return kinds.CONFIG_MAP.ref("acme", name)
+    return builtin.CONFIG_MAP.ref("acme", name)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from moorage.helm import engine, runs, seen, status
-from moorage.kube import cache as kube_cache
+from moorage.helm import engine, observation, operations, release_status
 from moorage.kube import client as kube_client
+from moorage.kube.informers import informer
 from moorage.runtime import gate, kind
 from tests.unit.runtime.fake_api import FakeApi, until
 
@@ -24,21 +24,21 @@ def made(world: kind.World) -> engine.Engine:
 async def test_without_rights_nothing_is_watched_in_a_namespace() -> None:
     """Neither before they come nor after they have gone: the server would only refuse, again and again."""
     client = kube_client.Client(FakeApi())
-    world = kind.World(client, kube_cache.Caches(client), gate.Gate(), lambda *_, **__: None)
+    world = kind.World(client, informer.Informers(client), gate.Gate(), lambda *_, **__: None)
     it = made(world)
     request = engine.Request(
         key="one",
         owner=states.OWNER,
         target=states.TARGET,
-        policy=seen.Policy(),
+        policy=observation.Policy(),
         wanted=states.WANTED,
-        status=status.HelmStatus(),
+        status=release_status.HelmStatus(),
         reconcile_at="",
         generation=1,
         leaving=False,
         values=None,
     )
-    assert seen.NO_RIGHTS == it.observe(request, states.NOW, entitled=False).claim.reason  # type: ignore[union-attr]
+    assert observation.NO_RIGHTS == it.observe(request, states.NOW, entitled=False).claim.reason  # type: ignore[union-attr]
     assert [] == world.caches.all()
     it.observe(request, states.NOW, entitled=True)
     assert {states.TARGET.namespace} == {cache.scope.namespace for cache in world.caches.all()}
@@ -50,13 +50,13 @@ async def test_without_rights_nothing_is_watched_in_a_namespace() -> None:
 async def test_what_is_remembered_of_an_object_ends_with_its_place_in_a_release() -> None:
     """When it leaves the chart, and when the whole release goes; that of others stays."""
     client = kube_client.Client(FakeApi())
-    world = kind.World(client, kube_cache.Caches(client), gate.Gate(), lambda *_, **__: None)
+    world = kind.World(client, informer.Informers(client), gate.Gate(), lambda *_, **__: None)
     it = made(world)
     other = states.config_map("other")
     for ref in (states.DEPLOYMENT, states.SERVICE, other):
         it._compared[ref] = ("1", "2", ())
         it._runs.settled[ref] = frozenset({"spec"})
-        it._runs.given_up[ref] = runs.GivenUp("1", "2", "no", 0.0)
+        it._runs.given_up[ref] = operations.GivenUp("1", "2", "no", 0.0)
     it._remember("one", (states.DEPLOYMENT, states.SERVICE))
     it._remember("two", (other,))
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from moorage.helm import facts, seen, status
-from moorage.runtime import observed
+from moorage.helm import facts, observation, release_status
+from moorage.runtime import freshness
 
 from . import release_states as states
 
@@ -18,15 +18,15 @@ WEAK = (states.child(ready=False, reason="CrashLoop", message="it crashes"), sta
     [
         (states.settled(), facts.released, (True, "Released")),
         (states.settled(record=None), facts.released, (False, "NotReleased")),
-        (states.settled(record=observed.not_yet("record")), facts.released, (None, "NotReleased")),
-        (states.settled(render=seen.RenderSeen("d2")), facts.released, (False, "NotReleased")),
+        (states.settled(record=freshness.not_yet("record")), facts.released, (None, "NotReleased")),
+        (states.settled(render=observation.RenderSeen("d2")), facts.released, (False, "NotReleased")),
         (states.settled(record=states.record(status="failed")), facts.released, (False, "NotReleased")),
         (states.settled(), facts.available, (True, "Ready")),
         (states.settled(children=WEAK), facts.available, (False, "CrashLoop")),
         (states.settled(children=(), record=states.record(status="failed")), facts.available, (False, "NotReleased")),
         (states.settled(children=(), record=None), facts.available, (False, "NotReleased")),
         (states.settled(children=()), facts.available, (True, "Ready")),
-        (states.settled(children=observed.not_yet("x")), facts.available, (None, "Looking")),
+        (states.settled(children=freshness.not_yet("x")), facts.available, (None, "Looking")),
         (states.settled(), facts.drifted, (False, "InSync")),
         (states.settled(children=(states.child(drift=("spec.x",)),)), facts.drifted, (True, "Drifted")),
         (states.settled(record=BY_HAND), facts.drifted, (True, "Drifted")),
@@ -36,16 +36,16 @@ WEAK = (states.child(ready=False, reason="CrashLoop", message="it crashes"), sta
             (False, "NotReleased"),
         ),
         (states.settled(), facts.chart_available, (True, "ChartChosen")),
-        (states.settled(chart=observed.not_yet("chart")), facts.chart_available, (None, "NotYet")),
-        (states.settled(chart=observed.Failed("Gone", "x")), facts.chart_available, (False, "Gone")),
+        (states.settled(chart=freshness.not_yet("chart")), facts.chart_available, (None, "NotYet")),
+        (states.settled(chart=freshness.Failed("Gone", "x")), facts.chart_available, (False, "Gone")),
         (
-            states.settled(chart=observed.Stale(states.CHART, 0.0, "x")),
+            states.settled(chart=freshness.Stale(states.CHART, 0.0, "x")),
             facts.chart_available,
             (False, "ChartUnreachable"),
         ),
     ],
 )
-def test_facts(release: seen.ReleaseSeen, fact: object, expected: tuple[bool | None, str]) -> None:
+def test_facts(release: observation.ReleaseSeen, fact: object, expected: tuple[bool | None, str]) -> None:
     found = fact(states.It(release))  # type: ignore[operator]
 
     assert expected == (found.status, str(found.reason))
@@ -71,7 +71,7 @@ def test_what_was_left_to_another_writer_is_told() -> None:
 
 def test_an_own_rollback_is_no_drift() -> None:
     rolled = states.record(revision=3, description="Rollback to 1")
-    given_up = status.HelmStatus(failed=status.FailedDigest("d2", rolled_back_to=1))
+    given_up = release_status.HelmStatus(failed=release_status.FailedDigest("d2", rolled_back_to=1))
 
     assert facts.drifted(states.It(states.settled(record=rolled, status=given_up))).status is False
 
@@ -79,10 +79,10 @@ def test_an_own_rollback_is_no_drift() -> None:
 def test_the_report_tells_chart_release_and_objects() -> None:
     told = facts.report(states.settled())
 
-    assert status.ChartStatus("collector", "1.0.0", "sha256:c", "", "default") == told["chart"]
-    assert status.ReleaseStatus("collector-main", "acme", 1, "deployed", "d1") == told["release"]
-    assert status.InventoryStatus(2, 2, {"Deployment": 1, "Service": 1}) == told["inventory"]
-    assert status.Good(1, "d1") == told["good"]
+    assert release_status.ChartStatus("collector", "1.0.0", "sha256:c", "", "default") == told["chart"]
+    assert release_status.ReleaseStatus("collector-main", "acme", 1, "deployed", "d1") == told["release"]
+    assert release_status.InventoryStatus(2, 2, {"Deployment": 1, "Service": 1}) == told["inventory"]
+    assert release_status.Good(1, "d1") == told["good"]
 
 
 def test_only_a_ready_revision_of_moorages_own_is_good() -> None:
@@ -91,7 +91,7 @@ def test_only_a_ready_revision_of_moorages_own_is_good() -> None:
 
 
 def test_what_is_not_known_is_not_reported() -> None:
-    unknown = observed.not_yet("x")
+    unknown = freshness.not_yet("x")
 
     assert {} == facts.report(states.settled(claim=unknown, record=unknown, children=unknown))
 
@@ -100,5 +100,5 @@ def test_a_release_without_objects_is_good() -> None:
     """A chart may hold nothing but hooks, or render nothing with these values."""
     told = facts.report(states.settled(children=()))
 
-    assert status.Good(1, "d1") == told["good"]
-    assert status.InventoryStatus(0, 0) == told["inventory"]
+    assert release_status.Good(1, "d1") == told["good"]
+    assert release_status.InventoryStatus(0, 0) == told["inventory"]

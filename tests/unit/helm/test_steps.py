@@ -6,25 +6,28 @@ import msgspec
 import pytest
 
 from moorage.api import conditions, meta
-from moorage.helm import claim, facts, failures, leftovers, manifest, object_reasons, seen, status, steps
+from moorage.children import reasons as object_reasons
+from moorage.helm import facts, observation, release_status, steps
 from moorage.helm.reasons import Reason
-from moorage.runtime import decision, observed, tasks
+from moorage.helm.release import claim, manifest, surplus
+from moorage.helm.runs import failures
+from moorage.runtime import decision, freshness, tasks
 
 from . import release_states as states
 
 
-def decide(release: seen.ReleaseSeen) -> decision.Decision:
+def decide(release: observation.ReleaseSeen) -> decision.Decision:
     return decision.decide(states.It(release), steps=steps.STEPS)
 
 
-def stand(release: seen.ReleaseSeen) -> tuple[str, str]:
+def stand(release: observation.ReleaseSeen) -> tuple[str, str]:
     """The step at which the list stops, and its reason."""
     standing = decide(release).standing
     assert standing is not None
     return standing.name, str(standing.verdict.reason)  # type: ignore[union-attr]
 
 
-def kinds_of(release: seen.ReleaseSeen) -> list[str]:
+def kinds_of(release: observation.ReleaseSeen) -> list[str]:
     return [type(action).__name__ for act in decide(release).acts for action in act.actions]
 
 
@@ -87,13 +90,13 @@ def test_the_claim_of_an_earlier_incarnation_is_taken_over() -> None:
 def test_a_release_that_moorage_did_not_make_is_adopted_only_on_request(adopt: bool, expected: str) -> None:
     foreign = states.record(description="Install complete", attempt="", digest="")
 
-    release = states.settled(claim=None, record=foreign, policy=seen.Policy(adopt=adopt))
+    release = states.settled(claim=None, record=foreign, policy=observation.Policy(adopt=adopt))
 
     assert ("release_is_claimed", expected) == stand(release)
 
 
 def test_a_restored_owner_finds_its_release_without_its_status() -> None:
-    release = states.settled(status=status.HelmStatus())
+    release = states.settled(status=release_status.HelmStatus())
 
     assert decide(release).standing is None
 
@@ -113,7 +116,7 @@ def ended(reason: str, message: str = "helm's words") -> tasks.Ended:
 
 
 def test_a_transient_failure_is_noted_and_tried_again_later() -> None:
-    failed = states.nothing(task=ended("Forbidden"), status=status.HelmStatus(attempt=states.ATTEMPT))
+    failed = states.nothing(task=ended("Forbidden"), status=release_status.HelmStatus(attempt=states.ATTEMPT))
 
     remember = states.actions(decide(failed).acts[0])[0]
 
@@ -121,7 +124,7 @@ def test_a_transient_failure_is_noted_and_tried_again_later() -> None:
     assert conditions.epoch(remember.fields["attempt"].retry_at) > states.NOW
     assert "failed" not in remember.fields
 
-    noted = status.HelmStatus(attempt=remember.fields["attempt"])
+    noted = release_status.HelmStatus(attempt=remember.fields["attempt"])
     waiting = states.nothing(task=ended("Forbidden"), status=noted)
     assert ("release_is_current", "Forbidden") == stand(waiting)
     assert [] == kinds_of(waiting)
@@ -135,7 +138,7 @@ def test_a_clock_that_was_set_back_holds_no_try_up() -> None:
     attempt = msgspec.structs.replace(
         states.ATTEMPT, reason="Forbidden", message="no", retry_at=conditions.timestamp(states.NOW + 86400)
     )
-    release = states.nothing(status=status.HelmStatus(attempt=attempt))
+    release = states.nothing(status=release_status.HelmStatus(attempt=attempt))
     lagging = states.settled(
         task=tasks.Ended("release.upgrade", "a1", states.NOW + 86400, decision.Ok(1)), record=None, children=()
     )
@@ -148,7 +151,7 @@ def test_delays_between_tries_grow_and_are_capped() -> None:
     delays = []
     for tries in (1, 2, 3, 20):
         attempt = msgspec.structs.replace(states.ATTEMPT, tries=tries)
-        failed = states.nothing(task=ended("Quota"), status=status.HelmStatus(attempt=attempt))
+        failed = states.nothing(task=ended("Quota"), status=release_status.HelmStatus(attempt=attempt))
         noted = states.actions(decide(failed).acts[0])[0].fields["attempt"]
         delays.append(conditions.epoch(noted.retry_at) - states.NOW)
 
@@ -157,12 +160,14 @@ def test_delays_between_tries_grow_and_are_capped() -> None:
 
 
 def test_a_failure_for_good_blocks_the_digest_until_the_spec_changes() -> None:
-    failed = states.nothing(task=ended("HookFailed"), status=status.HelmStatus(attempt=states.ATTEMPT))
+    failed = states.nothing(task=ended("HookFailed"), status=release_status.HelmStatus(attempt=states.ATTEMPT))
     fields = states.actions(decide(failed).acts[0])[0].fields
-    after = status.HelmStatus(attempt=fields["attempt"], failed=fields["failed"])
+    after = release_status.HelmStatus(attempt=fields["attempt"], failed=fields["failed"])
 
     blocked = states.nothing(task=ended("HookFailed"), status=after)
-    changed = states.nothing(task=ended("HookFailed"), status=after, render=seen.RenderSeen("d2", states.INVENTORY))
+    changed = states.nothing(
+        task=ended("HookFailed"), status=after, render=observation.RenderSeen("d2", states.INVENTORY)
+    )
 
     assert ("failed_digest_is_left_alone", "UpgradeFailed") == stand(blocked)
     assert [] == kinds_of(blocked)
@@ -170,20 +175,26 @@ def test_a_failure_for_good_blocks_the_digest_until_the_spec_changes() -> None:
 
 
 def test_reconcile_at_forgets_failures_once() -> None:
-    after = status.HelmStatus(attempt=states.ATTEMPT, failed=status.FailedDigest("d1", "HookFailed", "words"))
+    after = release_status.HelmStatus(
+        attempt=states.ATTEMPT, failed=release_status.FailedDigest("d1", "HookFailed", "words")
+    )
     asked = states.nothing(status=after, reconcile_at="now")
 
     remember = states.actions(decide(asked).acts[0])[0]
 
-    assert {"reconciledAt": "now", "failed": status.FailedDigest(), "attempt": status.Attempt()} == remember.fields
-    heard = msgspec.structs.replace(asked, status=status.HelmStatus(reconciled_at="now"))
+    assert {
+        "reconciledAt": "now",
+        "failed": release_status.FailedDigest(),
+        "attempt": release_status.Attempt(),
+    } == remember.fields
+    heard = msgspec.structs.replace(asked, status=release_status.HelmStatus(reconciled_at="now"))
     assert ("release_is_current", "Installing") == stand(heard)
 
 
 def test_the_failure_of_a_former_process_is_read_from_the_record() -> None:
     broken = states.record(status="failed", description="post-install hook failed", failure="HookFailed")
 
-    release = states.settled(record=broken, status=status.HelmStatus(attempt=states.ATTEMPT))
+    release = states.settled(record=broken, status=release_status.HelmStatus(attempt=states.ATTEMPT))
 
     assert ("last_run_is_noted", "HookFailed") == stand(release)
 
@@ -220,7 +231,7 @@ def test_somebody_elses_live_helm_gets_its_time() -> None:
 
 
 def test_another_digest_is_an_upgrade() -> None:
-    release = states.settled(render=seen.RenderSeen("d2", states.INVENTORY))
+    release = states.settled(render=observation.RenderSeen("d2", states.INVENTORY))
 
     assert ("release_is_current", "Upgrading") == stand(release)
     attempt = states.actions(decide(release).acts[0])[0].fields["attempt"]
@@ -229,7 +240,7 @@ def test_another_digest_is_an_upgrade() -> None:
 
 def test_the_inventory_written_ahead_holds_old_and_new_objects() -> None:
     new = manifest.InventoryItem(states.config_map("new"))
-    release = states.settled(render=seen.RenderSeen("d2", (new,)))
+    release = states.settled(render=observation.RenderSeen("d2", (new,)))
 
     patch = states.actions(decide(release).acts[0])[1]
 
@@ -242,7 +253,7 @@ def test_a_revision_made_by_hand_is_put_back_unless_drift_is_off(description: st
     by_hand = states.record(revision=2, description=description)
 
     assert ("release_is_current", "Reverting") == stand(states.settled(record=by_hand))
-    assert decide(states.settled(record=by_hand, policy=seen.Policy(enforce=False))).standing is None
+    assert decide(states.settled(record=by_hand, policy=observation.Policy(enforce=False))).standing is None
 
 
 def test_a_release_uninstalled_by_hand_is_installed_again() -> None:
@@ -260,7 +271,7 @@ def test_drift_is_undone_object_by_object_and_the_steps_go_on() -> None:
     assert isinstance(restore, decision.Call)
     assert "release.restore" == restore.operation
     assert states.DEPLOYMENT == msgspec.convert(restore.args["ref"], meta.ObjectRef)
-    assert () == decide(states.settled(children=drifted, policy=seen.Policy(enforce=False))).acts
+    assert () == decide(states.settled(children=drifted, policy=observation.Policy(enforce=False))).acts
 
 
 def test_a_repair_that_the_server_refuses_keeps_nothing_else_from_being_done() -> None:
@@ -286,7 +297,7 @@ def test_a_failed_release_is_not_repaired_object_by_object() -> None:
 def test_objects_that_left_the_chart_are_removed_before_the_inventory_forgets_them() -> None:
     gone = states.config_map("old")
     held = states.claim(inventory=(*states.INVENTORY, manifest.InventoryItem(gone)))
-    live = seen.Leftover(
+    live = observation.Leftover(
         msgspec.structs.replace(gone, uid="u"), meta.Resource("", "v1", "ConfigMap", "configmaps"), "3", False
     )
 
@@ -323,7 +334,7 @@ def test_what_is_not_ready_is_named_with_its_own_words() -> None:
 
 LATE = {
     "record": states.record(revision=2, digest="d2", updated=states.NOW - 301),
-    "render": seen.RenderSeen("d2", states.INVENTORY),
+    "render": observation.RenderSeen("d2", states.INVENTORY),
 }
 WEAK = (states.child(ready=False, reason="ImagePull", message="no"),)
 
@@ -333,7 +344,9 @@ def test_an_upgrade_that_is_not_ready_in_time_is_given_up_and_rolled_back() -> N
     assert ("children_are_ready", "NotReadyInTime") == stand(late)
     failed = states.actions(decide(late).acts[0])[0].fields["failed"]
 
-    given_up = states.settled(children=WEAK, status=status.HelmStatus(good=status.Good(1, "d1"), failed=failed), **LATE)
+    given_up = states.settled(
+        children=WEAK, status=release_status.HelmStatus(good=release_status.Good(1, "d1"), failed=failed), **LATE
+    )
     assert ("failed_digest_is_left_alone", "RollingBack") == stand(given_up)
     remember, run = states.actions(decide(given_up).acts[0])
     assert 1 == run.args["to"]
@@ -341,8 +354,8 @@ def test_an_upgrade_that_is_not_ready_in_time_is_given_up_and_rolled_back() -> N
 
     rolled_back = states.settled(
         record=states.record(revision=3, digest="d1", description="Rollback to 1"),
-        render=seen.RenderSeen("d2", states.INVENTORY),
-        status=status.HelmStatus(good=status.Good(1, "d1"), failed=remember.fields["failed"]),
+        render=observation.RenderSeen("d2", states.INVENTORY),
+        status=release_status.HelmStatus(good=release_status.Good(1, "d1"), failed=remember.fields["failed"]),
     )
     assert ("failed_digest_is_left_alone", "UpgradeFailed") == stand(rolled_back)
     assert [] == kinds_of(rolled_back)
@@ -351,14 +364,16 @@ def test_an_upgrade_that_is_not_ready_in_time_is_given_up_and_rolled_back() -> N
 @pytest.mark.parametrize(
     ("policy", "good"),
     [
-        (seen.Policy(rollback=False), status.Good(1, "d1")),
-        (seen.Policy(), status.Good()),
-        (seen.Policy(), status.Good(2, "d2")),
+        (observation.Policy(rollback=False), release_status.Good(1, "d1")),
+        (observation.Policy(), release_status.Good()),
+        (observation.Policy(), release_status.Good(2, "d2")),
     ],
     ids=["policy keeps it", "nothing to go back to", "it was ready before"],
 )
-def test_otherwise_a_release_that_is_not_ready_is_waited_for(policy: seen.Policy, good: status.Good) -> None:
-    release = states.settled(children=WEAK, policy=policy, status=status.HelmStatus(good=good), **LATE)
+def test_otherwise_a_release_that_is_not_ready_is_waited_for(
+    policy: observation.Policy, good: release_status.Good
+) -> None:
+    release = states.settled(children=WEAK, policy=policy, status=release_status.HelmStatus(good=good), **LATE)
 
     assert ("children_are_ready", "ImagePull") == stand(release)
     assert [] == kinds_of(release)
@@ -376,7 +391,7 @@ def test_of_several_objects_the_one_is_named_that_somebody_must_mend() -> None:
 def test_a_job_that_still_runs_rolls_nothing_back() -> None:
     """Nor is it spoken of before what is late."""
     job = states.child(ready=False, reason="JobRunning", message="1 pods run, it has not completed")
-    good = status.HelmStatus(good=status.Good(1, "d1"))
+    good = release_status.HelmStatus(good=release_status.Good(1, "d1"))
 
     assert ("children_are_ready", "JobRunning") == stand(states.settled(children=(job,), status=good, **LATE))
     assert ("children_are_ready", "NotReadyInTime") == stand(states.settled(children=(job, *WEAK), status=good, **LATE))
@@ -394,7 +409,7 @@ def test_a_paused_rollout_is_a_persons_to_resume_and_no_fault_of_the_upgrade() -
 
 
 def test_while_helm_runs_the_hook_that_it_stands_at_is_named() -> None:
-    hook = seen.HookSeen(
+    hook = observation.HookSeen(
         meta.ObjectRef("batch/v1", "Job", "acme", "migrate"), "pod migrate-x: ErrImagePull of i:1", "ImagePull"
     )
     running = tasks.Running("release.uninstall", states.NOW)
@@ -411,7 +426,7 @@ def test_while_helm_runs_the_hook_that_it_stands_at_is_named() -> None:
 
 @pytest.mark.parametrize("fact", ["claim", "chart", "render", "record", "children"])
 def test_what_was_not_looked_at_yet_is_waited_for_and_nothing_is_said(fact: str) -> None:
-    made = decide(states.settled(**{fact: observed.not_yet(fact)}))
+    made = decide(states.settled(**{fact: freshness.not_yet(fact)}))
 
     verdict = made.standing.verdict  # type: ignore[union-attr]
     assert isinstance(verdict, decision.Wait)
@@ -421,7 +436,7 @@ def test_what_was_not_looked_at_yet_is_waited_for_and_nothing_is_said(fact: str)
 
 @pytest.mark.parametrize("fact", ["claim", "chart", "render", "record", "children"])
 def test_what_can_not_be_seen_is_said(fact: str) -> None:
-    made = decide(states.settled(**{fact: observed.Failed("Unavailable", "the words")}))
+    made = decide(states.settled(**{fact: freshness.Failed("Unavailable", "the words")}))
 
     verdict = made.standing.verdict  # type: ignore[union-attr]
     assert isinstance(verdict, decision.Wait)
@@ -431,7 +446,7 @@ def test_what_can_not_be_seen_is_said(fact: str) -> None:
 
 def test_a_chart_that_reaches_outside_is_refused_before_helm_runs() -> None:
     problem = manifest.Problem(manifest.ProblemKind.CLUSTER_SCOPED, "ClusterRole x", "it is of the whole cluster")
-    render = seen.RenderSeen("d2", (), (problem,))
+    render = observation.RenderSeen("d2", (), (problem,))
 
     release = states.settled(render=render)
 
@@ -441,7 +456,8 @@ def test_a_chart_that_reaches_outside_is_refused_before_helm_runs() -> None:
 
 def test_a_new_constraint_is_resolved_and_pinned() -> None:
     release = states.settled(
-        wanted=seen.Wanted("collector", "^2", "default"), chart=seen.ChartSeen("collector", "2.1.0", "sha256:e")
+        wanted=observation.Wanted("collector", "^2", "default"),
+        chart=observation.ChartSeen("collector", "2.1.0", "sha256:e"),
     )
 
     assert ("chart_is_chosen", "ChartChosen") == stand(release)
@@ -450,11 +466,11 @@ def test_a_new_constraint_is_resolved_and_pinned() -> None:
 
 
 STANDS = {
-    "chart": observed.Failed("ChartUnreachable", "registry down"),
-    "render": observed.not_yet("render"),
+    "chart": freshness.Failed("ChartUnreachable", "registry down"),
+    "render": freshness.not_yet("render"),
     "released_before": True,
-    "status": status.HelmStatus(
-        attempt=states.ATTEMPT, release=status.ReleaseStatus("collector-main", "acme", 1, "deployed", "d1")
+    "status": release_status.HelmStatus(
+        attempt=states.ATTEMPT, release=release_status.ReleaseStatus("collector-main", "acme", 1, "deployed", "d1")
     ),
 }
 
@@ -480,20 +496,20 @@ def test_any_other_release_waits_for_its_chart(change: dict[str, object]) -> Non
 
 
 def test_a_stale_chart_is_good_enough() -> None:
-    assert decide(states.settled(chart=observed.Stale(states.CHART, 0.0, "registry down"))).standing is None
+    assert decide(states.settled(chart=freshness.Stale(states.CHART, 0.0, "registry down"))).standing is None
 
 
 # --- after a rollback
 
 
-RED = status.FailedDigest("d2", "Immutable", "field is immutable", rolled_back_to=1)
+RED = release_status.FailedDigest("d2", "Immutable", "field is immutable", rolled_back_to=1)
 
 
-def rolled_back(**changes: object) -> seen.ReleaseSeen:
+def rolled_back(**changes: object) -> observation.ReleaseSeen:
     """Revision 2 (digest d2) failed, revision 3 is a rollback to revision 1 (digest d1), labels and all."""
-    told = status.HelmStatus(
-        attempt=status.Attempt(id="b1", action="rollback", digest="d1", revision=3),
-        good=status.Good(1, "d1"),
+    told = release_status.HelmStatus(
+        attempt=release_status.Attempt(id="b1", action="rollback", digest="d1", revision=3),
+        good=release_status.Good(1, "d1"),
         failed=RED,
     )
     record = states.record(revision=3, description="Rollback to 1")
@@ -501,7 +517,7 @@ def rolled_back(**changes: object) -> seen.ReleaseSeen:
 
 
 def test_a_failed_digest_stays_blocked_after_the_rollback() -> None:
-    release = rolled_back(render=seen.RenderSeen("d2", states.INVENTORY))
+    release = rolled_back(render=observation.RenderSeen("d2", states.INVENTORY))
 
     assert ("failed_digest_is_left_alone", "UpgradeFailed") == stand(release)
     assert "revision 1 was restored" in decide(release).standing.verdict.message  # type: ignore[union-attr]
@@ -513,28 +529,30 @@ def test_what_was_restored_is_kept_when_the_spec_goes_back() -> None:
 
 def test_what_was_restored_is_the_good_revision_from_then_on() -> None:
     told = rolled_back().status
-    release = rolled_back(status=msgspec.structs.replace(told, good=status.Good(3, "d1"), failed=status.FailedDigest()))
+    release = rolled_back(
+        status=msgspec.structs.replace(told, good=release_status.Good(3, "d1"), failed=release_status.FailedDigest())
+    )
 
     assert decide(release).standing is None
-    assert status.Good(3, "d1") == facts.report(rolled_back())["good"]
+    assert release_status.Good(3, "d1") == facts.report(rolled_back())["good"]
 
 
 def test_a_rollback_is_not_begun_again_before_its_record_is_seen() -> None:
     after = tasks.Ended("release.rollback", "b1", states.NOW - 1, decision.Ok(0))
-    red = seen.RenderSeen("d2", states.INVENTORY)
-    stale = states.record(revision=2, description=seen.marker("a2"), attempt="a2", digest="d2")
+    red = observation.RenderSeen("d2", states.INVENTORY)
+    stale = states.record(revision=2, description=observation.marker("a2"), attempt="a2", digest="d2")
 
-    for record in (stale, observed.not_yet("record")):
+    for record in (stale, freshness.not_yet("record")):
         assert ("record_is_seen", "ReadingRecord") == stand(rolled_back(render=red, record=record, task=after))
     late = msgspec.structs.replace(after, at=states.NOW - 60)
     assert ("failed_digest_is_left_alone", "RollingBack") == stand(rolled_back(render=red, record=stale, task=late))
 
 
 def test_an_upgrade_is_not_begun_again_before_its_record_is_seen() -> None:
-    attempt = status.Attempt(id="a2", action="upgrade", digest="d2", revision=2)
+    attempt = release_status.Attempt(id="a2", action="upgrade", digest="d2", revision=2)
     release = states.settled(
-        status=status.HelmStatus(attempt=attempt, good=status.Good(1, "d1")),
-        render=seen.RenderSeen("d2", states.INVENTORY),
+        status=release_status.HelmStatus(attempt=attempt, good=release_status.Good(1, "d1")),
+        render=observation.RenderSeen("d2", states.INVENTORY),
         task=tasks.Ended("release.upgrade", "a2", states.NOW - 1, decision.Ok(2)),
     )
 
@@ -550,11 +568,11 @@ def test_a_rollback_that_died_is_unlocked_at_once() -> None:
 def test_a_good_revision_that_history_lost_is_forgotten() -> None:
     gone = tasks.Ended("release.rollback", "b1", states.NOW, decision.Refused("NotFound", "release has no 1 version"))
     failed = states.record(revision=2, status="failed", description="x", attempt="a2", digest="d2")
-    release = rolled_back(record=failed, render=seen.RenderSeen("d2", states.INVENTORY), task=gone)
+    release = rolled_back(record=failed, render=observation.RenderSeen("d2", states.INVENTORY), task=gone)
 
     remember = states.actions(decide(release).acts[0])[0]
 
-    assert status.Good() == remember.fields["good"]  # type: ignore[attr-defined]
+    assert release_status.Good() == remember.fields["good"]  # type: ignore[attr-defined]
     fields = {name: value for name, value in remember.fields.items() if name != "lastError"}  # type: ignore[attr-defined]
     told = msgspec.structs.replace(release.status, **fields)
     after = msgspec.structs.replace(release, status=told, task=None)
@@ -563,11 +581,11 @@ def test_a_good_revision_that_history_lost_is_forgotten() -> None:
 
 
 def test_a_history_that_begins_anew_has_no_good_revision() -> None:
-    release = states.nothing(status=status.HelmStatus(good=status.Good(4, "d0")))
+    release = states.nothing(status=release_status.HelmStatus(good=release_status.Good(4, "d0")))
 
     remember = states.actions(decide(release).acts[0])[0]
 
-    assert status.Good() == remember.fields["good"]  # type: ignore[attr-defined]
+    assert release_status.Good() == remember.fields["good"]  # type: ignore[attr-defined]
 
 
 def test_a_record_that_names_objects_of_other_places_is_not_worked_with() -> None:
@@ -590,7 +608,9 @@ def noted(word: str, tries: int = 1, action: str = "upgrade") -> dict[str, objec
     """What is written down of a run that failed so, in its try of that number."""
     attempt = msgspec.structs.replace(states.ATTEMPT, tries=tries, action=action)
     made = decide(
-        states.nothing(task=ended(word), status=status.HelmStatus(attempt=attempt, good=status.Good(1, "d0")))
+        states.nothing(
+            task=ended(word), status=release_status.HelmStatus(attempt=attempt, good=release_status.Good(1, "d0"))
+        )
     )
     remember = states.actions(made.acts[0])[0]
     assert isinstance(remember, decision.Remember)
@@ -620,9 +640,9 @@ def test_a_rollback_that_can_not_be_is_not_tried_for_ever() -> None:
     """As when the good revision names a version that is no longer served: the way back is closed, and it is told."""
     fields = noted("UnknownKind", 3, "rollback")
 
-    assert status.Good() == fields["good"]
-    failed = status.FailedDigest("d1", "Invalid", "no")
-    told = status.HelmStatus(attempt=fields["attempt"], failed=failed)  # type: ignore[arg-type]
+    assert release_status.Good() == fields["good"]
+    failed = release_status.FailedDigest("d1", "Invalid", "no")
+    told = release_status.HelmStatus(attempt=fields["attempt"], failed=failed)  # type: ignore[arg-type]
     blocked = states.settled(record=states.record(status="failed", attempt="x"), status=told)
     assert ("failed_digest_is_left_alone", "UpgradeFailed") == stand(blocked)
     assert "going back failed too: UnknownKind" in decide(blocked).standing.verdict.message  # type: ignore[union-attr]
@@ -631,7 +651,7 @@ def test_a_rollback_that_can_not_be_is_not_tried_for_ever() -> None:
 def test_lasting_want_of_rights_is_told_by_its_own_reason_and_rule() -> None:
     """An administrator reads which rule is missing."""
     words = 'roles is forbidden: User "u" cannot patch resource "roles" in API group "g" in the namespace "acme"'
-    told = status.HelmStatus(failed=status.FailedDigest("d1", "Forbidden", words))
+    told = release_status.HelmStatus(failed=release_status.FailedDigest("d1", "Forbidden", words))
 
     verdict = decide(states.nothing(status=told)).standing.verdict  # type: ignore[union-attr]
 
@@ -643,11 +663,11 @@ def test_lasting_want_of_rights_is_told_by_its_own_reason_and_rule() -> None:
 
 def test_helm_is_not_begun_without_the_rights_that_it_needs() -> None:
     """Nothing is written ahead either, so that nothing keeps a deletion."""
-    release = states.nothing(missing_rules=observed.Fresh(("{resources: [roles]}",)))
+    release = states.nothing(missing_rules=freshness.Fresh(("{resources: [roles]}",)))
 
     assert ("rights_suffice", "Forbidden") == stand(release)
     assert [] == kinds_of(release)
-    unknown = states.nothing(missing_rules=observed.not_yet("rights"))
+    unknown = states.nothing(missing_rules=freshness.not_yet("rights"))
     assert decide(unknown).standing.verdict.unseen  # type: ignore[union-attr]
 
 
@@ -662,7 +682,7 @@ def test_helm_is_not_begun_without_the_rights_that_it_needs() -> None:
 )
 def test_each_fault_of_a_render_has_its_own_reason(kind: manifest.ProblemKind, reason: str) -> None:
     """Only what is outside reaches outside."""
-    render = seen.RenderSeen("d2", (), (manifest.Problem(kind, "it", "it is so"),))
+    render = observation.RenderSeen("d2", (), (manifest.Problem(kind, "it", "it is so"),))
 
     assert ("chart_renders", reason) == stand(states.settled(render=render))
 
@@ -670,7 +690,7 @@ def test_each_fault_of_a_render_has_its_own_reason(kind: manifest.ProblemKind, r
 # --- an install that failed is an install again
 
 
-def run_of(release: seen.ReleaseSeen) -> decision.Run:
+def run_of(release: observation.ReleaseSeen) -> decision.Run:
     """The run that is begun."""
     return next(a for act in decide(release).acts for a in act.actions if isinstance(a, decision.Run))
 
@@ -678,8 +698,8 @@ def run_of(release: seen.ReleaseSeen) -> decision.Run:
 def test_until_a_revision_was_deployed_it_is_an_install() -> None:
     """Install hooks run, and the revisions are counted on."""
     broken = states.record(status="failed", attempt="x", revision=3, installed=False)
-    never = states.settled(record=broken, status=status.HelmStatus())
-    once = states.settled(record=msgspec.structs.replace(broken, installed=True), status=status.HelmStatus())
+    never = states.settled(record=broken, status=release_status.HelmStatus())
+    once = states.settled(record=msgspec.structs.replace(broken, installed=True), status=release_status.HelmStatus())
 
     assert ("release_is_current", "Installing") == stand(never)
     assert "release.install" == run_of(never).task
@@ -691,7 +711,9 @@ def test_until_a_revision_was_deployed_it_is_an_install() -> None:
 def test_values_that_were_good_are_restored_and_not_rendered_anew() -> None:
     """What a template would find by now, as by lookup, plays no part."""
     failed = states.record(status="failed", revision=2, digest="d2", attempt="x")
-    told = status.HelmStatus(good=status.Good(1, "d1"), failed=status.FailedDigest("d2", "Invalid", "no"))
+    told = release_status.HelmStatus(
+        good=release_status.Good(1, "d1"), failed=release_status.FailedDigest("d2", "Invalid", "no")
+    )
     release = states.settled(record=failed, status=told)
 
     assert ("release_is_current", "RollingBack") == stand(release)
@@ -702,9 +724,9 @@ def test_values_that_were_good_are_restored_and_not_rendered_anew() -> None:
 
 def test_a_hook_at_work_is_named_with_its_trouble() -> None:
     """For as long as it may take, which its owner says."""
-    hook = seen.HookSeen(meta.ObjectRef("batch/v1", "Job", "acme", "seed"), "pod seed-x: no image")
+    hook = observation.HookSeen(meta.ObjectRef("batch/v1", "Job", "acme", "seed"), "pod seed-x: no image")
     running = tasks.Running("release.install", states.NOW)
-    release = states.nothing(task=running, hooks=(hook,), policy=seen.Policy(hook_timeout=1000.0))
+    release = states.nothing(task=running, hooks=(hook,), policy=observation.Policy(hook_timeout=1000.0))
 
     verdict = decide(release).standing.verdict  # type: ignore[union-attr]
 
@@ -722,6 +744,6 @@ def test_an_object_is_the_same_under_each_version() -> None:
     held = states.claim(inventory=(manifest.InventoryItem(old),))
     record = states.record(inventory=(manifest.InventoryItem(new),))
 
-    assert () == leftovers.surplus(held, record)
+    assert () == surplus.surplus(held, record)
     both = claim.union(held.inventory, record.inventory)
     assert (manifest.InventoryItem(new),) == both

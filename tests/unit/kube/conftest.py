@@ -11,9 +11,10 @@ import pytest
 import raw_server
 import uvloop
 
-from moorage.kube import cache as kube_cache
 from moorage.kube import client as kube_client
-from moorage.kube import credentials, transport, watch
+from moorage.kube import credentials
+from moorage.kube.http import transport
+from moorage.kube.informers import informer, reflector
 
 ON_BOTH_LOOPS = ("test_kube_http", "test_kube_pool", "test_kube_transport")
 
@@ -52,10 +53,10 @@ def clock() -> kube_fakes.Clock:
 @pytest.fixture
 async def cache(
     server: kube_fakes.FakeServer, clock: kube_fakes.Clock
-) -> AsyncIterator[kube_cache.Cache[kube_fakes.Box]]:
+) -> AsyncIterator[informer.Informer[kube_fakes.Box]]:
     """A cache of all boxes, not started, on the fake clock."""
-    made = kube_cache.Cache(
-        kube_client.Client(server), watch.Scope(kube_fakes.BOX), kube_fakes.Box, pace=clock.pace(idle=5.0)
+    made = informer.Informer(
+        kube_client.Client(server), reflector.Scope(kube_fakes.BOX), kube_fakes.Box, pace=clock.pace(idle=5.0)
     )
     yield made
     await made.stop()

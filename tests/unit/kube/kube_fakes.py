@@ -11,7 +11,9 @@ from typing import Any, Literal
 import msgspec
 
 from moorage.api.meta import ObjectMeta, Resource
-from moorage.kube import errors, transport, watch
+from moorage.kube import errors
+from moorage.kube.http import transport
+from moorage.kube.informers import reflector
 
 NOTHING: transport.Query = {}
 BOX = Resource("test.moorage.dev", "v1", "Box", "boxes")
@@ -66,8 +68,8 @@ class Clock:
         self.now += seconds
         await asyncio.sleep(0)
 
-    def pace(self, **changes: Any) -> watch.Pace:
-        return watch.Pace(clock=self.time, sleep=self.sleep, chance=lambda: 1.0, **changes)
+    def pace(self, **changes: Any) -> reflector.Pace:
+        return reflector.Pace(clock=self.time, sleep=self.sleep, chance=lambda: 1.0, **changes)
 
 
 class Fault(msgspec.Struct, frozen=True):

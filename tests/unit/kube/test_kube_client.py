@@ -9,10 +9,11 @@ import msgspec
 import pytest
 from kube_fakes import BOX, Box, FakeServer, answer, body, box, refusal
 
-from moorage.api import kinds
+from moorage.api import builtin
 from moorage.api.meta import Partial
 from moorage.kube import client as kube_client
-from moorage.kube import codec, errors, transport
+from moorage.kube import codec, errors
+from moorage.kube.http import transport
 
 Client = kube_client.Client
 
@@ -74,10 +75,10 @@ async def test_tokens_that_always_expire_end_in_one_piece(client: Client, server
 
 async def test_raw_items_get_kind_and_version(client: Client, server: FakeServer) -> None:
     server.answers.append(answer(200, {"metadata": {"resourceVersion": "1"}, "items": [{"metadata": {"name": "a"}}]}))
-    listing = await client.list(kinds.POD)
+    listing = await client.list(builtin.POD)
     assert listing.items == [{"metadata": {"name": "a"}, "apiVersion": "v1", "kind": "Pod"}]
     server.answers.append(answer(200, {"metadata": {"resourceVersion": "1"}, "items": None}))
-    assert (await client.list(kinds.POD)).items == []
+    assert (await client.list(builtin.POD)).items == []
 
 
 async def test_list_of_something_else(client: Client, server: FakeServer) -> None:
@@ -113,7 +114,7 @@ async def test_patches_and_create(client: Client, server: FakeServer) -> None:
     assert last(server)[3] == {"status": None}
     await client.create(BOX, "ns", body("a", 0), field_manager="m")
     assert last(server)[:2] == ("POST", "/apis/test.moorage.dev/v1/namespaces/ns/boxes")
-    await client.create(kinds.POD, "ns", {}, name="p", subresource="binding", field_manager="m")
+    await client.create(builtin.POD, "ns", {}, name="p", subresource="binding", field_manager="m")
     assert last(server)[1] == "/api/v1/namespaces/ns/pods/p/binding"
 
 
@@ -292,7 +293,7 @@ def test_a_body_of_a_wrong_type_is_the_senders_fault() -> None:
 async def test_refusals_about_secrets_do_not_quote_them(client: Client, server: FakeServer) -> None:
     server.answers.append(answer(422, refusal(422, "Invalid", 'data: Invalid value: "hunter2"')))
     with pytest.raises(errors.Invalid) as caught:
-        await client.apply(kinds.SECRET, "ns", "a", {}, field_manager="m")
+        await client.apply(builtin.SECRET, "ns", "a", {}, field_manager="m")
     assert "hunter2" not in str(caught.value)
     assert "hunter2" not in repr(caught.value.status)
 

@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from kube_fakes import Box, FakeServer, answer, body, box, refusal
 
 from moorage.api.meta import Resource
-from moorage.kube import channels, discovery, errors, selectors, store, views
 from moorage.kube import client as kube_client
+from moorage.kube import discovery, errors
+from moorage.kube.http import exec_protocol
+from moorage.kube.informers import cached_object, selectors, store
 
 
 @pytest.mark.parametrize(
@@ -115,16 +117,16 @@ def test_views_of_structs_and_of_raw_objects_agree() -> None:
     owner = {"apiVersion": "v1", "kind": "X", "name": "o", "uid": "owner-uid"}
     raw = body("a", 7, labels={"l": "1"}, ownerReferences=[owner])
     typed = msgspec.convert(raw, Box)
-    assert views.identity(raw) == views.identity(typed) == (("ns", "a"), "uid-a", 7)
-    assert views.meta_of(raw) == views.meta_of(typed)
-    assert views.version_of(raw) == views.version_of(typed) == "7"
+    assert cached_object.identity(raw) == cached_object.identity(typed) == (("ns", "a"), "uid-a", 7)
+    assert cached_object.meta_of(raw) == cached_object.meta_of(typed)
+    assert cached_object.version_of(raw) == cached_object.version_of(typed) == "7"
     for owners in ([], [owner], [owner, {**owner, "uid": "other"}]):
         both = body("a", 7, ownerReferences=owners), msgspec.convert(body("a", 7, ownerReferences=owners), Box)
         assert [list(store.owner_uids(obj)) for obj in both] == [[found["uid"] for found in owners]] * 2
 
 
 class FakeSocket:
-    protocol = channels.PROTOCOLS[0]
+    protocol = exec_protocol.PROTOCOLS[0]
 
     def __init__(self, *frames: bytes) -> None:
         self._frames = frames
@@ -136,22 +138,24 @@ class FakeSocket:
 
 async def test_exec_output_and_success() -> None:
     end = b'\x03{"status":"Success"}'
-    result = await channels.collect(FakeSocket(b"\x01he", b"\x02oops", b"\x01llo", b"", b"\x09?", end), "exec")
-    assert result == channels.ExecResult("hello", "oops", 0)
+    result = await exec_protocol.collect(FakeSocket(b"\x01he", b"\x02oops", b"\x01llo", b"", b"\x09?", end), "exec")
+    assert result == exec_protocol.ExecResult("hello", "oops", 0)
 
 
 async def test_exec_exit_code() -> None:
     status = refusal(0, "NonZeroExitCode", details={"causes": [{"reason": "ExitCode", "message": "7"}]})
-    result = await channels.collect(FakeSocket(b"\x03" + msgspec.json.encode({**status, "status": "Failure"})), "exec")
+    result = await exec_protocol.collect(
+        FakeSocket(b"\x03" + msgspec.json.encode({**status, "status": "Failure"})), "exec"
+    )
     assert result.code == 7
 
 
 async def test_exec_that_never_started_or_never_ended() -> None:
     status = refusal(0, "InternalError", "no such container", status="Failure")
     with pytest.raises(errors.ServerError, match="no such container"):
-        await channels.collect(FakeSocket(b"\x03" + msgspec.json.encode(status)), "exec")
+        await exec_protocol.collect(FakeSocket(b"\x03" + msgspec.json.encode(status)), "exec")
     with pytest.raises(errors.TransportError) as caught:
-        await channels.collect(FakeSocket(b"\x01half"), "exec")
+        await exec_protocol.collect(FakeSocket(b"\x01half"), "exec")
     assert caught.value.sent
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from moorage.kube import transport
+from moorage.kube.http import transport
 
 Object = dict[str, Any]
 NOTHING: transport.Query = {}

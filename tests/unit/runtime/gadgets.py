@@ -8,11 +8,14 @@ from typing import Any
 
 import msgspec
 
-from moorage.api import kinds, meta
-from moorage.api import status as api_status
-from moorage.kube import cache as kube_cache
+from moorage.api import builtin, common_status, meta
 from moorage.kube import client as kube_client
-from moorage.runtime import controller, decision, events, gate, kind, lanes, queue, shards, telemetry
+from moorage.kube.informers import informer
+from moorage.runtime import decision, gate, kind
+from moorage.runtime.leading import shards
+from moorage.runtime.reconcile import controller
+from moorage.runtime.reporting import event_recorder, telemetry
+from moorage.runtime.workqueue import lanes, queue
 from tests.unit.runtime.fake_api import FakeApi, Object
 
 GADGET = meta.Resource("test.moorage.dev", "v1", "Gadget", "gadgets")
@@ -25,7 +28,7 @@ class Spec(msgspec.Struct, frozen=True):
     lane: str = ""
 
 
-class Status(api_status.Status, frozen=True, kw_only=True, rename="camel"):
+class Status(common_status.Status, frozen=True, kw_only=True, rename="camel"):
     intent: str = ""
     report: dict[str, Any] = {}
     maybe: str | None = None
@@ -59,10 +62,10 @@ class GadgetKind(kind.Kind[Gadget, Seen]):
 
     async def start(self, world: kind.World) -> None:
         self.world = world
-        self.children = world.caches.watch(kinds.CONFIG_MAP, dict)
+        self.children = world.caches.watch(builtin.CONFIG_MAP, dict)
         self.children.subscribe(self._on_child)
 
-    def _on_child(self, change: kube_cache.Change[dict[str, Any]]) -> None:
+    def _on_child(self, change: informer.Change[dict[str, Any]]) -> None:
         child = change.new or change.old or {}
         owner = self.key(child["metadata"]["namespace"], child["metadata"]["labels"]["gadget"])
         self.world.enqueue(owner, backlog=change.initial)
@@ -85,13 +88,13 @@ class Bench:
     def __init__(self, api: FakeApi, *kinds_: GadgetKind) -> None:
         self.api, self.kinds = api, kinds_
         self.client = kube_client.Client(api)
-        self.caches = kube_cache.Caches(self.client)
+        self.caches = informer.Informers(self.client)
         self.gate = gate.Gate()
         self.shards = shards.Shards(1, self.gate)
         self.keys: queue.WorkQueue[kind.Key] = queue.WorkQueue(base=0.05)
         self.world = kind.World(self.client, self.caches, self.gate, self.keys.add)
-        self.recorder = events.Recorder(self.client, self.gate, instance="test")
-        self.notes: list[events.Note] = []
+        self.recorder = event_recorder.Recorder(self.client, self.gate, instance="test")
+        self.notes: list[event_recorder.Note] = []
         self.recorder.note = self.notes.append  # type: ignore[method-assign, assignment]
         self.passes = 0
         shared = lanes.Lanes()

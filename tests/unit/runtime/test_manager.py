@@ -11,8 +11,10 @@ import pytest
 
 from moorage.kube import client as kube_client
 from moorage.kube import errors
-from moorage.runtime import controller, decision, election, manager
+from moorage.runtime import decision, manager
 from moorage.runtime.decision import DONE, Act, Verdict
+from moorage.runtime.leading import election
+from moorage.runtime.reconcile import controller
 from tests.unit.runtime.fake_api import Asked, FakeApi, until
 from tests.unit.runtime.gadgets import GadgetKind, Seen
 

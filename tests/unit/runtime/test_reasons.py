@@ -13,7 +13,9 @@ import pytest
 
 import moorage
 from moorage import operators
-from moorage.helm import failures, object_reasons, pods
+from moorage.children import pod_trouble
+from moorage.children import reasons as object_reasons
+from moorage.helm.runs import failures
 from moorage.runtime import decision, reasons
 from moorage.runtime.decision import Reason
 
@@ -48,7 +50,7 @@ def test_every_enum_of_reasons_is_looked_at() -> None:
 
 def test_each_way_in_which_pods_fail_has_its_reason() -> None:
     """In the order of what most needs someone's doing."""
-    assert list(pods._RANK) == [str(reason) for reason in object_reasons.PodReason]
+    assert list(pod_trouble._RANK) == [str(reason) for reason in object_reasons.PodReason]
 
 
 def test_a_word_is_its_reason_again_and_another_enums_stays_what_it_is() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from moorage.api import meta
 from moorage.operators.collector import control
-from moorage.runtime import decision, observed, tasks
+from moorage.runtime import decision, freshness, tasks
 from tests.unit.collector import test_control as collectors
 from tests.unit.runtime.gadgets import Gadget, Seen
 
@@ -29,21 +29,21 @@ def _replayed(seen: Any, steps: Any, facts: Any = ()) -> None:
 COLLECTORS: dict[str, dict[str, Any]] = {
     "settled": {},
     "new": {"meta": meta.ObjectMeta(name="one", namespace="default", uid="u")},
-    "nothing looked at": {"tenant": observed.not_yet("namespaces"), "binding": observed.not_yet("rights")},
-    "no namespace": {"tenant": observed.Fresh(None), "binding": observed.Fresh(None)},
+    "nothing looked at": {"tenant": freshness.not_yet("namespaces"), "binding": freshness.not_yet("rights")},
+    "no namespace": {"tenant": freshness.Fresh(None), "binding": freshness.Fresh(None)},
     "not admitted": {"tenant": control.TenantSeen("u", False, ())},
-    "bad configuration": {"configuration": observed.Fresh("no YAML")},
+    "bad configuration": {"configuration": freshness.Fresh("no YAML")},
 }
 
 
 @pytest.mark.parametrize("name", COLLECTORS)
 def test_a_collector(name: str) -> None:
-    for steps in (control.STEPS, control.FAREWELL):
+    for steps in (control.STEPS, control.DELETION_STEPS):
         _replayed(collectors.seen(**COLLECTORS[name]), steps, control.FACTS)
 
 
 def test_a_collector_that_sees_old_news() -> None:
-    stale = observed.Stale(collectors.TENANT, 5.0, "no route")
+    stale = freshness.Stale(collectors.TENANT, 5.0, "no route")
     _replayed(msgspec.structs.replace(collectors.seen(), tenant=stale), control.STEPS, control.FACTS)
 
 
@@ -65,9 +65,9 @@ def test_a_collector_whose_helm_runs_or_ran(task: tasks.TaskState) -> None:
 
 def test_every_quality_of_a_fact() -> None:
     class It(msgspec.Struct, frozen=True):
-        facts: tuple[observed.Observed[int | None], ...]
+        facts: tuple[freshness.Observed[int | None], ...]
 
-    it = It((observed.Fresh(1, 2.0), observed.Fresh(None), observed.Stale(3, 1.0, "why"), observed.not_yet("x")))
+    it = It((freshness.Fresh(1, 2.0), freshness.Fresh(None), freshness.Stale(3, 1.0, "why"), freshness.not_yet("x")))
     assert msgspec.json.decode(msgspec.json.encode(it), type=It) == it
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from moorage.runtime import observed, source
+from moorage.runtime import freshness, source
 from tests.unit.runtime.fake_api import until
 
 
@@ -60,12 +60,12 @@ async def make(place: Place, woken: list[Any]) -> AsyncIterator[Make]:
 
 async def test_news_wakes_its_readers_and_sameness_does_not(make: Make, place: Place, woken: list[Any]) -> None:
     it = make(every=0.01)
-    assert it.read("k", "r1") == observed.not_yet("place")
+    assert it.read("k", "r1") == freshness.not_yet("place")
     it.read("k", "r2")
     place.answers.put_nowait(1)
     await until(lambda: sorted(woken) == ["r1", "r2"])
     fact = it.read("k", "r1")
-    assert isinstance(fact, observed.Fresh)
+    assert isinstance(fact, freshness.Fresh)
     assert fact.value == 1
     place.answers.put_nowait(1)
     await until(lambda: len(place.asked) == 3)
@@ -81,7 +81,7 @@ async def test_a_refresh_during_a_fetch_fetches_once_more(make: Make, place: Pla
     place.answers.put_nowait("old")
     await until(lambda: len(place.asked) == 2)
     place.answers.put_nowait("new")
-    await until(lambda: observed.value_of(it.read("k", "r")) == "new")
+    await until(lambda: freshness.value_of(it.read("k", "r")) == "new")
     assert (len(place.asked), woken) == (2, ["r", "r"])
 
 
@@ -114,11 +114,11 @@ async def test_a_reader_that_comes_back_at_once_gets_a_fetch_of_its_own(make: Ma
     it = make()
     it.read("k", "r")
     it.forget("r", keep=())
-    assert it.read("k", "r") == observed.not_yet("place")
+    assert it.read("k", "r") == freshness.not_yet("place")
     await until(lambda: place.running == 1)
     it.forget("r", keep=("k",))
     place.answers.put_nowait(1)
-    await until(lambda: observed.value_of(it.read("k", "r")) == 1)
+    await until(lambda: freshness.value_of(it.read("k", "r")) == 1)
 
 
 async def test_who_follows_a_key_needs_no_other_and_others_keep_theirs(
@@ -129,14 +129,14 @@ async def test_who_follows_a_key_needs_no_other_and_others_keep_theirs(
     it.read("shared", "r1")
     it.read("shared", "r2")
     await until(lambda: place.running == 2)
-    assert it.follow("new", "r1") == observed.not_yet("place")
+    assert it.follow("new", "r1") == freshness.not_yet("place")
     await until(lambda: place.asked == ["old", "shared", "new"] and place.running == 2)
     place.answers.put_nowait(1)
     place.answers.put_nowait(2)
     await until(lambda: sorted(woken) == ["r1", "r2"])
-    assert observed.value_of(it.follow("new", "r1")) == 2
-    assert it.peek("old") == observed.not_yet("place")
-    assert observed.value_of(it.peek("shared")) == 1
+    assert freshness.value_of(it.follow("new", "r1")) == 2
+    assert it.peek("old") == freshness.not_yet("place")
+    assert freshness.value_of(it.peek("shared")) == 1
     assert place.asked == ["old", "shared", "new"]
 
 
@@ -157,25 +157,25 @@ async def test_a_failure_is_told_and_tried_again(
     place.answers.put_nowait(error)
     await until(lambda: woken)
     fact = it.read("k", "r")
-    assert isinstance(fact, observed.Failed)
+    assert isinstance(fact, freshness.Failed)
     assert (fact.reason, fact.transient) == (reason, transient)
     assert "hunter2" not in fact.message
     place.answers.put_nowait("good")
-    await until(lambda: observed.value_of(it.read("k", "r")) == "good")
+    await until(lambda: freshness.value_of(it.read("k", "r")) == "good")
 
 
 async def test_the_last_good_value_is_kept_as_stale_unless_the_failure_is_final(make: Make, place: Place) -> None:
     it = make(every=0.001)
     it.read("k", "r")
     place.answers.put_nowait(1)
-    await until(lambda: observed.value_of(it.read("k", "r")) == 1)
+    await until(lambda: freshness.value_of(it.read("k", "r")) == 1)
     place.answers.put_nowait(source.SourceError("Down", "registry is down"))
-    await until(lambda: isinstance(it.read("k", "r"), observed.Stale))
+    await until(lambda: isinstance(it.read("k", "r"), freshness.Stale))
     stale = it.read("k", "r")
-    assert isinstance(stale, observed.Stale)
+    assert isinstance(stale, freshness.Stale)
     assert (stale.value, stale.why) == (1, "registry is down")
     place.answers.put_nowait(source.SourceError("Gone", "deleted", transient=False))
-    await until(lambda: isinstance(it.read("k", "r"), observed.Failed))
+    await until(lambda: isinstance(it.read("k", "r"), freshness.Failed))
 
 
 async def test_a_fetch_that_hangs_times_out_and_gives_its_slot_back(make: Make, place: Place) -> None:
@@ -183,7 +183,7 @@ async def test_a_fetch_that_hangs_times_out_and_gives_its_slot_back(make: Make, 
     it.read("a", "r")
     it.read("b", "r")
     await until(lambda: place.asked == ["a", "b"])
-    await until(lambda: isinstance(fact := it.read("b", "r"), observed.Failed) and fact.reason == "TimedOut")
+    await until(lambda: isinstance(fact := it.read("b", "r"), freshness.Failed) and fact.reason == "TimedOut")
 
 
 async def test_stop_ends_everything(make: Make, place: Place) -> None:
@@ -203,16 +203,16 @@ async def test_what_is_outdated_is_stale_at_once_and_fresh_when_read_anew(
     it = make()
     it.read("k", "r")
     place.answers.put_nowait(1)
-    await until(lambda: isinstance(it.read("k", "r"), observed.Fresh))
+    await until(lambda: isinstance(it.read("k", "r"), freshness.Fresh))
     known = it.read("k", "r")
-    assert isinstance(known, observed.Fresh)
+    assert isinstance(known, freshness.Fresh)
 
     it.outdate("k", "a member joins")
 
-    assert observed.Stale(1, known.at, "a member joins") == it.read("k", "r")
+    assert freshness.Stale(1, known.at, "a member joins") == it.read("k", "r")
     await until(lambda: place.running)
     place.answers.put_nowait(1)
-    await until(lambda: isinstance(it.read("k", "r"), observed.Fresh))
+    await until(lambda: isinstance(it.read("k", "r"), freshness.Fresh))
     assert ["r", "r"] == woken, "that the same is known for sure again is news"
 
 
@@ -229,10 +229,10 @@ async def test_a_fetch_that_ran_meanwhile_may_have_read_before_and_is_repeated(
     await until(lambda: len(place.asked) == 2)
 
     stale = it.read("k", "r")
-    assert isinstance(stale, observed.Stale)
+    assert isinstance(stale, freshness.Stale)
     assert ("old", "second") == (stale.value, stale.why)
     place.answers.put_nowait("old")
-    await until(lambda: isinstance(it.read("k", "r"), observed.Fresh))
+    await until(lambda: isinstance(it.read("k", "r"), freshness.Fresh))
     assert (2, ["r", "r"]) == (len(place.asked), woken)
 
 
@@ -245,7 +245,7 @@ async def test_a_fetch_that_waits_for_its_turn_reads_after_it_and_is_not_repeate
     it.outdate("b", "before it was read")
     place.answers.put_nowait(1)
     place.answers.put_nowait(2)
-    await until(lambda: isinstance(it.read("b", "r"), observed.Fresh))
+    await until(lambda: isinstance(it.read("b", "r"), freshness.Fresh))
 
     assert (["a", "b"], 0) == (place.asked, place.running)
 
@@ -260,22 +260,22 @@ async def test_what_failed_stays_failed_when_outdated_and_is_read_anew_without_b
 
     it.outdate("k", "a write")
 
-    assert observed.Failed("Down", "it is down") == it.read("k", "r")
+    assert freshness.Failed("Down", "it is down") == it.read("k", "r")
     place.answers.put_nowait(1)
-    await until(lambda: isinstance(it.read("k", "r"), observed.Fresh))
+    await until(lambda: isinstance(it.read("k", "r"), freshness.Fresh))
 
 
 async def test_a_fetch_that_fails_after_that_leaves_it_stale(make: Make, place: Place) -> None:
     it = make(backoff=(1000.0, 1000.0))
     it.read("k", "r")
     place.answers.put_nowait(1)
-    await until(lambda: isinstance(it.read("k", "r"), observed.Fresh))
+    await until(lambda: isinstance(it.read("k", "r"), freshness.Fresh))
 
     it.outdate("k", "a write")
     place.answers.put_nowait(source.SourceError("Down", "it is down"))
-    await until(lambda: isinstance(fact := it.read("k", "r"), observed.Stale) and fact.why == "it is down")
+    await until(lambda: isinstance(fact := it.read("k", "r"), freshness.Stale) and fact.why == "it is down")
 
-    assert 1 == observed.value_of(it.read("k", "r"))
+    assert 1 == freshness.value_of(it.read("k", "r"))
 
 
 async def test_what_nobody_reads_is_not_outdated(make: Make, place: Place) -> None:
@@ -283,7 +283,7 @@ async def test_what_nobody_reads_is_not_outdated(make: Make, place: Place) -> No
 
     it.outdate("k", "a write")
 
-    assert observed.not_yet("place") == it.read("k", "r")
+    assert freshness.not_yet("place") == it.read("k", "r")
     await until(lambda: place.running)
     assert ["k"] == place.asked
 
@@ -323,17 +323,17 @@ async def test_what_was_outdated_behind_busy_slots_is_news_when_it_is_known_agai
     it = make(concurrency=1)
     it.read("k", "r")
     place.answers.put_nowait(1)
-    await until(lambda: isinstance(it.read("k", "r"), observed.Fresh))
+    await until(lambda: isinstance(it.read("k", "r"), freshness.Fresh))
     it.read("other", "r2")
     await until(lambda: place.running)
 
     it.refresh("k")
     await asyncio.sleep(0)
     it.outdate("k", "a write")
-    assert isinstance(it.read("k", "r"), observed.Stale)
+    assert isinstance(it.read("k", "r"), freshness.Stale)
     place.answers.put_nowait("other's")
     place.answers.put_nowait(1)
-    await until(lambda: isinstance(it.peek("k"), observed.Fresh))
+    await until(lambda: isinstance(it.peek("k"), freshness.Fresh))
 
     assert ["r", "r2", "r"] == woken, "who read that it was outdated hears that it no longer is"
 
@@ -375,14 +375,14 @@ async def test_a_first_answer_that_takes_long_is_told_once_with_who_is_asked(
     await until(lambda: sorted(woken) == ["r1", "r2"])
 
     asked, waiting = it.read("a1", "r1"), it.read("a2", "r2")
-    assert isinstance(asked, observed.Failed)
-    assert isinstance(waiting, observed.Failed)
+    assert isinstance(asked, freshness.Failed)
+    assert isinstance(waiting, freshness.Failed)
     assert (source.NO_ANSWER, True) == (asked.reason, asked.transient)
     assert asked.message.startswith("registry a has given no answer since 2")
     assert asked.message.endswith("; it gets 30 s")
     assert waiting.message.endswith("; requests before this one are not answered")
     place.answers.put_nowait(1)
-    await until(lambda: observed.value_of(it.read("a1", "r1")) == 1)
+    await until(lambda: freshness.value_of(it.read("a1", "r1")) == 1)
     assert 3 == len(woken)
 
 
@@ -393,4 +393,4 @@ async def test_what_is_known_stays_known_while_it_is_fetched_again(make: Make, p
     await until(lambda: len(place.asked) == 2)
     await asyncio.sleep(0.03)
 
-    assert (1, ["r"]) == (observed.value_of(it.read("k", "r")), woken)
+    assert (1, ["r"]) == (freshness.value_of(it.read("k", "r")), woken)

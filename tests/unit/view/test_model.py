@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from moorage import operators
-from moorage.view import model, operator
+from moorage.view import model, operator_state
 
 from . import objects
 
@@ -94,7 +94,7 @@ def test_the_json_form_is_fixed() -> None:
     ] == list(plain)
 
 
-AWAY = operator.Operator("2026-01-01T00:00:00Z", "moorage-system/moorage")
+AWAY = operator_state.Operator("2026-01-01T00:00:00Z", "moorage-system/moorage")
 GONE = model.ChildView("Deployment", "acme", "web", "False", "NotFound", "the object does not exist")
 
 

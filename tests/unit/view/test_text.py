@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from moorage import operators
-from moorage.view import model, operator, text
+from moorage.view import model, operator_state, text
 
 from . import objects
 
@@ -100,7 +100,7 @@ def test_members_are_counted_as_the_rows_below_show_them() -> None:
     assert "Members     3 of 3 online, 1 wanted\n" in shrinking
 
 
-AWAY = operator.Operator("2026-01-01T00:00:00Z", "moorage-system/moorage")
+AWAY = operator_state.Operator("2026-01-01T00:00:00Z", "moorage-system/moorage")
 
 
 def test_the_screen_says_that_nobody_looks_after_it_and_since_when() -> None:

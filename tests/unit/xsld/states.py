@@ -8,11 +8,12 @@ from typing import Any
 import msgspec
 
 from moorage.api import conditions, meta
+from moorage.children import apply
 from moorage.operators import access
 from moorage.operators.xsld import config, names
 from moorage.operators.xsld.cache import build, seen, types
 from moorage.operators.xsld.group import answers, dialect
-from moorage.runtime import apply, decision, observed
+from moorage.runtime import decision, freshness
 
 NOW = 1_800_000_000.0
 BUSY = 10.0
@@ -286,15 +287,15 @@ class It(msgspec.Struct, frozen=True):
             busy=BUSY,
             rights=RIGHTS,
             allowed=True,
-            binding=observed.Fresh(BOUND),
-            credentials=observed.Fresh(""),
-            entrypoint=observed.Fresh(""),
+            binding=freshness.Fresh(BOUND),
+            credentials=freshness.Fresh(""),
+            entrypoint=freshness.Fresh(""),
             wanted=wanted,
-            objects=observed.Fresh(seen.Objects((), self.workload, pods, volumes)),
-            polled=observed.Fresh(self.polled),
+            objects=freshness.Fresh(seen.Objects((), self.workload, pods, volumes)),
+            polled=freshness.Fresh(self.polled),
         )
         whole = msgspec.structs.replace(whole, **self.facts)
-        if isinstance(whole.objects, observed.Failed):
+        if isinstance(whole.objects, freshness.Failed):
             return whole
         live = self.workload
         if live is not None and not live.child.uid:
@@ -304,7 +305,7 @@ class It(msgspec.Struct, frozen=True):
         made = build.children(wanted, primary=chief, pods=whole.replicas, alone=whole.alone(""))
         children = tuple((it, self.children.get(it.id, apply.Child(f"uid-{it.id}"))) for it in made)
         objects = seen.Objects(children, live, pods, volumes, self.surplus, self.disruptions)
-        return msgspec.structs.replace(whole, objects=observed.Fresh(objects))
+        return msgspec.structs.replace(whole, objects=freshness.Fresh(objects))
 
 
 def workload(replicas: int = 3) -> seen.WorkloadSeen:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from moorage.helm import object_reasons
+from moorage.children import reasons as object_reasons
 from moorage.operators.xsld.cache import behind, control
 from moorage.operators.xsld.cache import seen as seen_
-from moorage.runtime import decision, observed, status
+from moorage.runtime import decision, freshness
+from moorage.runtime.reconcile import status
 
 from .states import ago, cache
 
@@ -20,7 +21,7 @@ def troubled(seen: seen_.Seen, *causes: str) -> seen_.Seen:
         for pod, cause in zip(seen.there.pods, causes, strict=False)
     )
     objects = msgspec.structs.replace(seen.there, pods=pods)
-    return msgspec.structs.replace(seen, objects=observed.Fresh(objects))
+    return msgspec.structs.replace(seen, objects=freshness.Fresh(objects))
 
 
 @pytest.mark.parametrize("causes", [("Starting", "ImagePull", "CrashLoop"), ("ImagePull", "", "ProbeFailing")])
@@ -54,7 +55,7 @@ def test_steps_keep_their_names_and_their_words() -> None:
 def test_what_does_not_end_is_a_persons_business_after_its_time() -> None:
     """A finalizer, or a node that is gone, passes by nobody's waiting."""
     leaving = cache().object(deletion_timestamp=ago(1000)).but(workload=None).seen
-    made = decision.decide(leaving, steps=behind.told(control.FAREWELL))
+    made = decision.decide(leaving, steps=behind.told(control.DELETION_STEPS))
 
     assert "Removing" == made.standing.verdict.reason  # type: ignore[union-attr]
     assert behind.LET_GO == status.standing(made, ()).fix

@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from moorage.api import kinds
+from moorage.api import builtin
+from moorage.children import apply
 from moorage.operators.xsld.cache import build, types
 from moorage.operators.xsld.group import dialect
-from moorage.runtime import apply
 
 PASSWORD, KEY = "Very-Secret-1", "Very-Secret-2"
 GIVEN = {"license": "accept", "size": 3, "adminPwd": PASSWORD, "secretKey": KEY}
@@ -525,8 +525,8 @@ def test_no_secret_value_is_in_any_body() -> None:
 
     assert PASSWORD not in text
     assert KEY not in text
-    secrets = [made for made in everything(FULL) if made.resource == kinds.SECRET]
+    secrets = [made for made in everything(FULL) if made.resource == builtin.SECRET]
     assert ["credentials"] == [made.fill for made in secrets], "the executor fills it in"
     assert "data" not in secrets[0].body
     assert "stringData" not in secrets[0].body
-    assert {""} == {made.fill for made in everything(FULL) if made.resource != kinds.SECRET}
+    assert {""} == {made.fill for made in everything(FULL) if made.resource != builtin.SECRET}

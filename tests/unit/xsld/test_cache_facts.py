@@ -9,14 +9,15 @@ import msgspec
 import pytest
 
 from moorage.api import conditions
+from moorage.children import apply
 from moorage.operators.xsld.cache import control, facts, seen, types
 from moorage.operators.xsld.group import answers
-from moorage.runtime import apply, decision, observed
+from moorage.runtime import decision, freshness
 from tests.unit.xsld import states
 from tests.unit.xsld.states import DONE, NOW, ago, cache, fresh, task
 
-DOWN = observed.Failed("Down", "the server is down")
-NOT_YET = observed.not_yet("it")
+DOWN = freshness.Failed("Down", "the server is down")
+NOT_YET = freshness.not_yet("it")
 ONE_SYNC = answers.Grid("s", "Online", {"numSyncReplicas": "1", "numAsyncReplicas": "0"})
 ONE_ASYNC = answers.Grid("a", "Online", {"numSyncReplicas": "0", "numAsyncReplicas": "1"})
 NO_REPLICA = answers.Grid("b", "Online", {"numSyncReplicas": "0", "numAsyncReplicas": 0})
@@ -50,10 +51,10 @@ TABLE: dict[str, dict[str, True_]] = {
             cache().fact(allowed=False), False, "NamespaceNotAllowed", "namespace ns"
         ),
         "wrong credentials": row(
-            cache().fact(credentials=observed.Fresh("no key")), False, "CredentialsInvalid", "no key"
+            cache().fact(credentials=freshness.Fresh("no key")), False, "CredentialsInvalid", "no key"
         ),
         "wrong when last seen": row(
-            cache().fact(credentials=observed.Stale("no key", 0.0, "")), False, "CredentialsInvalid"
+            cache().fact(credentials=freshness.Stale("no key", 0.0, "")), False, "CredentialsInvalid"
         ),
         "not known": row(cache().fact(credentials=NOT_YET, entrypoint=NOT_YET), True, "Stands"),
     },
@@ -62,7 +63,7 @@ TABLE: dict[str, dict[str, True_]] = {
         "not looked at yet": row(fresh().fact(polled=NOT_YET), None, "Looking"),
         "can't be looked at": row(cache().fact(polled=DOWN), None, "Looking", "the server is down"),
         "asked anew: as it was last seen": row(
-            unavailable.fact(polled=observed.Stale(cache().polled, 0.0, "x")), True, "Available"
+            unavailable.fact(polled=freshness.Stale(cache().polled, 0.0, "x")), True, "Available"
         ),
         "the primary is away": row(cache().mute(0), False, "Unavailable", "the primary does not answer"),
         "the primary has lost its state": row(cache().off(0).but(silent={}).blank(0), False, "Unavailable"),
@@ -92,7 +93,7 @@ TABLE: dict[str, dict[str, True_]] = {
         "few of those who have joined": row(cache().wants(size=4).off(1, 2), False, "MembersNotOnline", "1 of 3"),
         "nothing is known of before": row(cache().says(conditions=()).off(2), False, "MembersNotOnline"),
         "a pod that is down is told before the group notices": row(
-            unavailable.pod(2, running=False).fact(polled=observed.Fresh(cache().polled)), False, "MembersNotOnline"
+            unavailable.pod(2, running=False).fact(polled=freshness.Fresh(cache().polled)), False, "MembersNotOnline"
         ),
         "members beyond the size do not count": row(
             cache(4).wants(size=3).off(2).says(conditions=()), False, "MembersNotOnline", "2 of 3"
@@ -107,7 +108,7 @@ TABLE: dict[str, dict[str, True_]] = {
         "nobody tells": row(cache().mute(0, 1, 2), None, "GroupUnreachable"),
         "not asked": row(cache().fact(polled=DOWN), None, "GroupUnreachable"),
         "a pod is down": row(
-            cache().pod(1, running=False).fact(polled=observed.Fresh(cache().polled)), False, "MembersNotOnline"
+            cache().pod(1, running=False).fact(polled=freshness.Fresh(cache().polled)), False, "MembersNotOnline"
         ),
     },
     "Degraded": {
@@ -127,7 +128,7 @@ TABLE: dict[str, dict[str, True_]] = {
         "nobody answers": row(cache().mute(0, 1, 2), True, "GroupUnreachable", "nobody answers"),
         "nobody answers yet": row(fresh().mute(0, 1, 2), False, "Idle"),
         "a pod is down": row(
-            cache().pod(1, running=False).fact(polled=observed.Fresh(cache().polled)), True, "GroupDegraded", "c-1"
+            cache().pod(1, running=False).fact(polled=freshness.Fresh(cache().polled)), True, "GroupDegraded", "c-1"
         ),
         "one that has just joined, before its pod is ready": row(
             cache(2).pod(1, ready=False).asked("Join", 1, 1), False, "Stands"
@@ -145,7 +146,7 @@ TABLE: dict[str, dict[str, True_]] = {
         "by some": row(cache().mute(1, fault=answers.Fault.UNAUTHORIZED), True, "MemberSilent", "c-1: Unauthorized"),
         "one that is Online does not answer": row(cache().mute(1), True, "MemberSilent", "c-1: Unreachable"),
         "of one that is off nothing else is to be expected": row(cache().off(1), True, "Watching"),
-        "asked anew": row(cache().fact(polled=observed.Stale(cache().polled, 0.0, "x")), True, "Watching"),
+        "asked anew": row(cache().fact(polled=freshness.Stale(cache().polled, 0.0, "x")), True, "Watching"),
     },
     "Joining": {
         "nobody": row(cache(), False, "Idle"),
@@ -209,7 +210,7 @@ TABLE: dict[str, dict[str, True_]] = {
         "there is none": row(cache().primary(0), False, "ReplicationMissing"),
         "its holder is off": row(cache().off(1), False, "ReplicationMissing"),
         "its holder's pod is down": row(
-            cache().pod(1, running=False).fact(polled=observed.Fresh(cache().polled)), False, "ReplicationMissing"
+            cache().pod(1, running=False).fact(polled=freshness.Fresh(cache().polled)), False, "ReplicationMissing"
         ),
         "nobody tells": row(cache().mute(0, 1, 2), None, "GroupUnreachable"),
     },
@@ -303,7 +304,7 @@ PHASES: dict[str, tuple[states.It, str]] = {
     "being deleted": (cache().object(deletion_timestamp=ago(1)), "Deleting"),
     "being deleted, whatever is wrong": (cache().fact(allowed=False).object(deletion_timestamp=ago(1)), "Deleting"),
     "nothing may be done": (cache().fact(allowed=False), "Failed"),
-    "the Secret is wrong": (cache().fact(credentials=observed.Fresh("no key")), "Failed"),
+    "the Secret is wrong": (cache().fact(credentials=freshness.Fresh("no key")), "Failed"),
     "a join is given up": (cache().left(2).failed("Join", 2, attempts=5), "Failed"),
     "the password is refused": (
         cache().but(silent=dict.fromkeys(range(3), answers.Fault.UNAUTHORIZED)),
@@ -435,7 +436,7 @@ def test_what_is_not_known_stays_as_it_was(it: states.It, expected: set[str]) ->
 
 
 def test_zeros_are_written() -> None:
-    found = told(cache().mute(0, 1, 2).fact(polled=observed.Fresh(answers.Polled())))
+    found = told(cache().mute(0, 1, 2).fact(polled=freshness.Fresh(answers.Polled())))
 
     assert (0, 0) == (found["online"], found["pendingTasks"])
 

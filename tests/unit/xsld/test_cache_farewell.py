@@ -6,13 +6,14 @@ from collections.abc import Callable
 
 import pytest
 
-from moorage.api import kinds
+from moorage.api import builtin
+from moorage.children import apply
 from moorage.operators.xsld.cache import control
-from moorage.runtime import apply, decision, observed
+from moorage.runtime import decision, freshness
 from tests.unit.xsld import states
 from tests.unit.xsld.states import Row, Waits, acts, cache, fresh
 
-DOWN = observed.Failed("Down", "the server is down")
+DOWN = freshness.Failed("Down", "the server is down")
 LEAVES = acts("Leaving", "finalizer off")
 GIVES_BACK = acts("Leaving", "delete RoleBinding/moorage-xsld rb-uid", "finalizer off")
 ORPHAN = {"moorage.dev/on-delete": "Orphan"}
@@ -54,7 +55,7 @@ ROWS: dict[str, Row] = {
         leaving(cache()).fact(namespace_ending=True, binding=DOWN, objects=DOWN), "namespace_ends", LEAVES
     ),
     "nothing was ever made": row(
-        leaving(cache()).fact(allowed=False, binding=observed.Fresh(None), objects=DOWN), "nothing_was_made", LEAVES
+        leaving(cache()).fact(allowed=False, binding=freshness.Fresh(None), objects=DOWN), "nothing_was_made", LEAVES
     ),
     "the rights are not known": row(
         leaving(cache()).fact(allowed=False, binding=DOWN),
@@ -65,7 +66,7 @@ ROWS: dict[str, Row] = {
         leaving(cache()).fact(allowed=False), "workload_is_gone", acts("Removing", "delete StatefulSet/c sts-uid")
     ),
     "rights that were taken away are bound again": row(
-        leaving(cache()).fact(binding=observed.Fresh(None)),
+        leaving(cache()).fact(binding=freshness.Fresh(None)),
         "rights_are_bound",
         acts("Binding", "apply RoleBinding/moorage-xsld new"),
     ),
@@ -101,7 +102,7 @@ ROWS: dict[str, Row] = {
         acts("Removing", "delete StatefulSet/c sts-uid"),
     ),
     "nor need a task have ended, or the credentials be right": row(
-        leaving(cache()).asked("Join", 2, 2).fact(credentials=observed.Fresh("there is no Secret")),
+        leaving(cache()).asked("Join", 2, 2).fact(credentials=freshness.Fresh("there is no Secret")),
         "workload_is_gone",
         acts("Removing", "delete StatefulSet/c sts-uid"),
     ),
@@ -164,7 +165,7 @@ ROWS: dict[str, Row] = {
         empty().fact(neighbours=1), "cache_may_go", acts("Leaving", "finalizer off if others_stay")
     ),
     "the rights are given back already": row(
-        empty().fact(binding=observed.Fresh(None)),
+        empty().fact(binding=freshness.Fresh(None)),
         "rights_are_bound",
         acts("Binding", "apply RoleBinding/moorage-xsld new"),
     ),
@@ -173,23 +174,23 @@ ROWS: dict[str, Row] = {
 
 @pytest.mark.parametrize("it", ROWS.values(), ids=ROWS)
 def test_table(it: Row) -> None:
-    states.check(it, control.FAREWELL)
+    states.check(it, control.DELETION_STEPS)
 
 
 def test_the_pods_go_with_the_statefulset_that_was_seen() -> None:
-    made = decision.decide(leaving(cache()).seen, steps=control.FAREWELL)
+    made = decision.decide(leaving(cache()).seen, steps=control.DELETION_STEPS)
     (delete,) = made.acts[0].actions
 
     assert isinstance(delete, decision.Delete)
-    assert (kinds.STATEFUL_SET, "ns", "Background") == (delete.resource, delete.ref.namespace, delete.propagation)
+    assert (builtin.STATEFUL_SET, "ns", "Background") == (delete.resource, delete.ref.namespace, delete.propagation)
 
 
 def test_volumes_go_by_their_incarnation() -> None:
-    made = decision.decide(leaving(cache(1)).but(workload=None, pods={}).seen, steps=control.FAREWELL)
+    made = decision.decide(leaving(cache(1)).but(workload=None, pods={}).seen, steps=control.DELETION_STEPS)
     (delete,) = made.acts[0].actions
 
     assert isinstance(delete, decision.Delete)
-    assert (kinds.VOLUME_CLAIM, "ns", "pvc-0") == (delete.resource, delete.ref.namespace, delete.ref.uid)
+    assert (builtin.VOLUME_CLAIM, "ns", "pvc-0") == (delete.resource, delete.ref.namespace, delete.ref.uid)
 
 
 def test_a_deletion_ends_as_the_world_follows() -> None:
@@ -202,7 +203,7 @@ def test_a_deletion_ends_as_the_world_follows() -> None:
         lambda it: it,
     )
     for follow in world:
-        step, found, _, _ = states.decided(it.seen, control.FAREWELL)
+        step, found, _, _ = states.decided(it.seen, control.DELETION_STEPS)
         told.append((step, type(found).__name__))
         it = follow(it)
 

@@ -8,11 +8,11 @@ import pytest
 
 from moorage.operators.xsld.cache import control, renewal, replication, rolling, seen, tasks
 from moorage.operators.xsld.group import answers
-from moorage.runtime import decision, observed
+from moorage.runtime import decision, freshness
 from tests.unit.xsld import states
 from tests.unit.xsld.states import BUSY, SETTLED, Blocks, Row, Waits, acts, cache, fresh, submits
 
-DOWN = observed.Failed("Down", "the server is down")
+DOWN = freshness.Failed("Down", "the server is down")
 UNAUTHORIZED = answers.Fault.UNAUTHORIZED
 SILENT = Waits("GroupUnreachable", "group", 1800.0, again=BUSY)
 STARTING = Waits("MemberStarting", "group", 1800.0, again=BUSY)
@@ -36,7 +36,7 @@ def row(it: states.It, step: str, shape: states.Shape, says: str = "") -> Row:
 ROWS: dict[str, Row] = {
     # somebody answers
     "the group was not asked yet": row(
-        cache().fact(polled=observed.not_yet("group")),
+        cache().fact(polled=freshness.not_yet("group")),
         "group_answers",
         Waits("GroupUnreachable", "group", 120.0, unseen=True),
     ),
@@ -44,7 +44,7 @@ ROWS: dict[str, Row] = {
         cache().fact(polled=DOWN), "group_answers", Waits("GroupUnreachable", "group", 120.0, again=5.0)
     ),
     "something was done to the group since": row(
-        cache().fact(polled=observed.Stale(cache().polled, 0.0, "POST /task")),
+        cache().fact(polled=freshness.Stale(cache().polled, 0.0, "POST /task")),
         "group_answers",
         Waits("Looking", "group", 120.0, unseen=True),
         "asked anew: POST /task",
@@ -90,7 +90,7 @@ ROWS: dict[str, Row] = {
         "c-1 (no node fits), c-2 (it has no pod) is to join",
     ),
     "a pod that was replaced since it answered does not join by that": row(
-        fresh(2).pod(1, uid="another").fact(polled=observed.Fresh(fresh(2).polled)), JOINED, STARTING
+        fresh(2).pod(1, uid="another").fact(polled=freshness.Fresh(fresh(2).polled)), JOINED, STARTING
     ),
     "nobody joins while half of the group is away": row(
         cache(2, **NO_COPY).grown(3).wants(size=3).off(1),

@@ -10,13 +10,13 @@ import msgspec
 import pytest
 
 from moorage.api import conditions
-from moorage.kube import cache as kube_cache
 from moorage.kube import client as kube_client
+from moorage.kube.informers import informer
 from moorage.operators import access
-from moorage.operators.xsld import config, hub, names
+from moorage.operators.xsld import config, group_access, names
 from moorage.operators.xsld.cache import build, control, kind, seen, types
 from moorage.operators.xsld.group import answers
-from moorage.runtime import gate, observed
+from moorage.runtime import freshness, gate
 from moorage.runtime import kind as runtime_kind
 from tests.unit.runtime import fake_api
 from tests.unit.xsld import states
@@ -33,7 +33,7 @@ async def started(api: fake_api.FakeApi, spec: dict[str, Any]) -> AsyncIterator[
     content = {"metadata": {"finalizers": [names.CACHE_FINALIZER]}, "spec": {"license": "accept", "size": 1, **spec}}
     await api.put("xsldcaches", "c", content)
     client = kube_client.Client(api)
-    caches = kube_cache.Caches(client)
+    caches = informer.Informers(client)
     made = kind.CacheKind(SETTINGS, "moorage-system")
     made.caches = [caches.watch(names.CACHE, types.XsldCache)]
     await made.start(runtime_kind.World(client, caches, gate.Gate(), lambda *_, **__: None))
@@ -51,8 +51,8 @@ async def observation(api: fake_api.FakeApi, spec: dict[str, Any]) -> seen.Seen:
     async with started(api, spec) as made:
         obj = made.find("ns", "c")
         assert obj is not None
-        await fake_api.until(lambda: not isinstance(made.observe(obj, states.NOW).credentials, observed.Failed))
-        await fake_api.until(lambda: not isinstance(made.observe(obj, states.NOW).objects, observed.Failed))
+        await fake_api.until(lambda: not isinstance(made.observe(obj, states.NOW).credentials, freshness.Failed))
+        await fake_api.until(lambda: not isinstance(made.observe(obj, states.NOW).objects, freshness.Failed))
         return made.observe(obj, states.NOW)
 
 
@@ -82,7 +82,7 @@ async def test_a_fault_of_the_ca_is_told_wherever_the_passwords_are(
 async def test_that_our_secret_is_not_made_yet_is_no_fault() -> None:
     found = await observation(fake_api.FakeApi(), PLAIN)
 
-    assert "" == observed.value_of(found.credentials)
+    assert "" == freshness.value_of(found.credentials)
     assert "children_exist" == states.decided(found, control.STEPS)[0]
 
 
@@ -103,7 +103,7 @@ async def test_a_script_of_another_spec_is_not_this_one_s() -> None:
         await fake_api.until(lambda: script(made.observe(first, states.NOW)) == "exec one")
         second = msgspec.structs.replace(first, spec=msgspec.structs.replace(first.spec, entrypoint_config_map="two"))
 
-        assert isinstance(made.observe(second, states.NOW).entrypoint, observed.Failed)
+        assert isinstance(made.observe(second, states.NOW).entrypoint, freshness.Failed)
         await fake_api.until(lambda: script(made.observe(second, states.NOW)) == "exec two")
 
 
@@ -120,11 +120,11 @@ async def test_credentials_of_another_spec_are_not_this_one_s(other: dict[str, A
     async with started(fake_api.FakeApi(), PLAIN) as made:
         first = made.find("ns", "c")
         assert first is not None
-        await fake_api.until(lambda: not isinstance(made.observe(first, states.NOW).credentials, observed.Failed))
+        await fake_api.until(lambda: not isinstance(made.observe(first, states.NOW).credentials, freshness.Failed))
         spec = msgspec.convert({"license": "accept", "size": 1, **other}, types.XsldCacheSpec)
         second = msgspec.structs.replace(first, spec=spec)
 
-        assert isinstance(made.observe(second, states.NOW).credentials, observed.Failed)
+        assert isinstance(made.observe(second, states.NOW).credentials, freshness.Failed)
 
 
 # --- the image that is run ---------------------------------------------------------------------------------------
@@ -190,7 +190,7 @@ async def test_another_caches_object_counts_as_missing() -> None:
     api = fake_api.FakeApi()
     await api.put("services", "c-client", {"metadata": {"labels": {build.LABEL: "other"}}})
 
-    objects = observed.value_of((await observation(api, PLAIN)).objects)
+    objects = freshness.value_of((await observation(api, PLAIN)).objects)
     assert objects is not None
     assert "" == next(live.uid for child, live in objects.children if child.id == "Service/c-client")
 
@@ -202,7 +202,7 @@ async def test_what_is_seen_is_in_one_order_whatever_came_first() -> None:
         await api.put("persistentvolumeclaims", f"vol-c-{number}", {"metadata": MINE, "spec": {}})
         await api.put("pods", f"c-{number}", {"metadata": MINE})
 
-    objects = observed.value_of((await observation(api, PLAIN)).objects)
+    objects = freshness.value_of((await observation(api, PLAIN)).objects)
     assert objects is not None
     assert [0, 1, 2, 10] == [volume.ordinal for volume in objects.volumes]
     assert [0, 1, 2, 10] == [pod.ordinal for pod in objects.pods]
@@ -227,7 +227,7 @@ async def test_another_caches_budget_does_not_count() -> None:
     api = fake_api.FakeApi()
     await api.put("poddisruptionbudgets", "c", {"metadata": OTHERS, "status": {"observedGeneration": 1}})
 
-    objects = observed.value_of((await observation(api, PLAIN)).objects)
+    objects = freshness.value_of((await observation(api, PLAIN)).objects)
     assert objects is not None
     assert objects.disruptions is None
 
@@ -238,7 +238,7 @@ async def test_what_the_budget_allows_is_seen(budget: dict[str, Any] | None, let
     if budget is not None:
         await api.put("poddisruptionbudgets", "c", {"metadata": MINE, **budget})
 
-    objects = observed.value_of((await observation(api, PLAIN)).objects)
+    objects = freshness.value_of((await observation(api, PLAIN)).objects)
     assert objects is not None
     assert lets == objects.disruptions
 
@@ -249,7 +249,7 @@ async def test_since_when_a_pod_works_is_seen() -> None:
     metadata = {**MINE, "creationTimestamp": "2025-01-01T00:00:00Z"}
     await api.put("pods", "c-0", {"metadata": metadata, "status": {"conditions": [condition]}})
 
-    objects = observed.value_of((await observation(api, PLAIN)).objects)
+    objects = freshness.value_of((await observation(api, PLAIN)).objects)
     assert objects is not None
     assert 1767225600 == objects.pods[0].since
 
@@ -324,7 +324,7 @@ async def test_what_would_be_lost_with_a_pod(status: dict[str, Any], expected: t
     api = fake_api.FakeApi()
     await api.put("pods", "c-0", {"metadata": MINE, "status": status})
 
-    objects = observed.value_of((await observation(api, PLAIN)).objects)
+    objects = freshness.value_of((await observation(api, PLAIN)).objects)
     assert objects is not None
     (pod,) = objects.pods
     assert expected == (pod.came_up, pod.held, pod.expendable)
@@ -335,7 +335,7 @@ async def test_since_when_a_pod_has_no_node_is_seen() -> None:
     await api.put("pods", "c-0", {"metadata": MINE, "status": {"conditions": UNPLACED}})
     await api.put("pods", "c-1", {"metadata": MINE, "status": {"conditions": [UNPLACED[0] | {"status": "True"}]}})
 
-    objects = observed.value_of((await observation(api, PLAIN)).objects)
+    objects = freshness.value_of((await observation(api, PLAIN)).objects)
     assert objects is not None
     assert [1767225600, 0] == [pod.unplaced_since for pod in objects.pods]
 
@@ -366,8 +366,8 @@ async def test_why_a_pod_cant_be_made_is_told_by_the_events(*, may: bool) -> Non
     async with started(api, {**PLAIN, "size": 2}) as made:
         found = made.find("ns", "c")
         assert found is not None
-        await fake_api.until(lambda: not isinstance(made.observe(found, states.NOW).objects, observed.Failed))
-        await fake_api.until(lambda: not isinstance(made.hub.warnings.peek("ns"), observed.Failed))
+        await fake_api.until(lambda: not isinstance(made.observe(found, states.NOW).objects, freshness.Failed))
+        await fake_api.until(lambda: not isinstance(made.groups.warnings.peek("ns"), freshness.Failed))
         there = made.observe(found, states.NOW).there
         assert may == ("exceeded quota: two" in there.unmade)
 
@@ -389,7 +389,7 @@ async def test_a_pod_that_does_not_end_says_what_holds_it(metadata: dict[str, An
     api = fake_api.FakeApi()
     await api.put("pods", "c-0", {"metadata": {**MINE, **metadata}, "spec": {"nodeName": "n"}})
 
-    objects = observed.value_of((await observation(api, PLAIN)).objects)
+    objects = freshness.value_of((await observation(api, PLAIN)).objects)
     assert objects is not None
     (pod,) = objects.pods
     assert overdue == pod.overdue
@@ -461,14 +461,14 @@ async def asked(
 ) -> AsyncIterator[Callable[[str, dict[str, Any]], Awaitable[str]]]:
     """A guard of a cache whose group answers like this now."""
 
-    async def poll(_: hub.Place) -> answers.Polled:
+    async def poll(_: group_access.Place) -> answers.Polled:
         return it.polled
 
     async with started(api, PLAIN) as made:
         found = made.find("ns", "c")
         assert found is not None
-        await fake_api.until(lambda: not isinstance(made.observe(found, states.NOW).objects, observed.Failed))
-        monkeypatch.setattr(made.hub, "poll", poll)
+        await fake_api.until(lambda: not isinstance(made.observe(found, states.NOW).objects, freshness.Failed))
+        monkeypatch.setattr(made.groups, "poll", poll)
         obj = msgspec.structs.replace(found, status=it.status)
         yield lambda guard, args: made.guards[guard](obj, args)
 
@@ -524,7 +524,7 @@ async def test_a_group_is_asked_as_often_as_something_may_change(status: dict[st
         found = made.find("ns", "c")
         assert found is not None
         made.observe(msgspec.structs.replace(found, status=types.XsldCacheStatus(**status)), states.NOW)
-        assert seconds == made.hub._pace(("ns", "c"))
+        assert seconds == made.groups._pace(("ns", "c"))
 
 
 async def test_one_that_is_deleted_is_asked_often() -> None:
@@ -534,4 +534,4 @@ async def test_one_that_is_deleted_is_asked_often() -> None:
         deleted = msgspec.structs.replace(found.metadata, deletion_timestamp=states.ago(1))
         status = types.XsldCacheStatus(conditions=(READY,))
         made.observe(msgspec.structs.replace(found, metadata=deleted, status=status), states.NOW)
-        assert 10 == made.hub._pace(("ns", "c"))
+        assert 10 == made.groups._pace(("ns", "c"))

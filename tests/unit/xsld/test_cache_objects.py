@@ -5,17 +5,18 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from moorage.api import kinds, meta
+from moorage.api import builtin, meta
+from moorage.children import apply
 from moorage.operators import access
 from moorage.operators.xsld import names
 from moorage.operators.xsld.cache import control, objects, seen
-from moorage.runtime import apply, decision, observed
+from moorage.runtime import decision, freshness
 from tests.unit.xsld import states
 from tests.unit.xsld.states import SETTLED, Acts, Blocks, Row, Waits, acts, cache
 
-DOWN = observed.Failed("Down", "the server is down")
-NOT_YET = observed.not_yet("it")
-DEBUG = seen.SurplusSeen(kinds.SERVICE, "c-7-debug", "svc-uid")
+DOWN = freshness.Failed("Down", "the server is down")
+NOT_YET = freshness.not_yet("it")
+DEBUG = seen.SurplusSeen(builtin.SERVICE, "c-7-debug", "svc-uid")
 DEAD = {"revision": "old", "came_up": False, "running": False}
 FIXED = ("spec.volumeClaimTemplates",)
 
@@ -49,7 +50,7 @@ ROWS: dict[str, Row] = {
         Blocks("NamespaceNotAllowed"),
     ),
     "no finalizer": row(
-        cache().object(finalizers=()).fact(binding=observed.Fresh(None), objects=NOT_YET, polled=NOT_YET),
+        cache().object(finalizers=()).fact(binding=freshness.Fresh(None), objects=NOT_YET, polled=NOT_YET),
         "finalizer_is_set",
         acts("TakingCare", "finalizer on"),
     ),
@@ -63,12 +64,12 @@ ROWS: dict[str, Row] = {
         cache().fact(binding=DOWN), "rights_are_bound", unknown("Binding", "binding"), "the server is down"
     ),
     "no rights": row(
-        cache().fact(binding=observed.Fresh(None), objects=NOT_YET),
+        cache().fact(binding=freshness.Fresh(None), objects=NOT_YET),
         "rights_are_bound",
         acts("Binding", "apply RoleBinding/moorage-xsld new"),
     ),
     "altered rights": row(
-        cache().fact(binding=observed.Fresh(access.BindingSeen("u", "1", role=True, subject=False))),
+        cache().fact(binding=freshness.Fresh(access.BindingSeen("u", "1", role=True, subject=False))),
         "rights_are_bound",
         acts("Binding", "apply RoleBinding/moorage-xsld new"),
     ),
@@ -94,13 +95,13 @@ ROWS: dict[str, Row] = {
         cache().fact(credentials=DOWN), "credentials_are_given", unknown("CredentialsUnknown", "credentials")
     ),
     "the Secret is wrong": row(
-        cache().fact(credentials=observed.Fresh("there is no Secret given")),
+        cache().fact(credentials=freshness.Fresh("there is no Secret given")),
         "credentials_are_given",
         Blocks("CredentialsInvalid"),
         "there is no Secret given",
     ),
     "the Secret was wrong when last seen": row(
-        cache().fact(credentials=observed.Stale("no key", 0.0, "down")),
+        cache().fact(credentials=freshness.Stale("no key", 0.0, "down")),
         "credentials_are_given",
         Blocks("CredentialsInvalid"),
     ),
@@ -111,7 +112,7 @@ ROWS: dict[str, Row] = {
     ),
     "plain credentials, and the authority is missing": row(
         cache(adminPwd="Abcdefg1-x", secretKey="Abcdefg1-x", credentialsSecretRef=None).fact(
-            credentials=observed.Fresh("Secret ca has no key ca.crt")
+            credentials=freshness.Fresh("Secret ca has no key ca.crt")
         ),
         "credentials_are_given",
         Blocks("CredentialsInvalid"),
@@ -123,7 +124,7 @@ ROWS: dict[str, Row] = {
         unknown("ClusterUnknown", "entrypoint", unseen=True),
     ),
     "the user's script is missing": row(
-        cache(entrypointConfigMap="mine").fact(entrypoint=observed.Fresh("there is no ConfigMap mine")),
+        cache(entrypointConfigMap="mine").fact(entrypoint=freshness.Fresh("there is no ConfigMap mine")),
         "entrypoint_is_given",
         Blocks("EntrypointMissing"),
         "there is no ConfigMap mine",
@@ -465,7 +466,7 @@ def test_why_the_statefulset_is_written(it: states.It, expected: str) -> None:
 
 
 def test_the_binding_gives_the_operator_its_one_role() -> None:
-    (bind,) = decided(cache().fact(binding=observed.Fresh(None)))
+    (bind,) = decided(cache().fact(binding=freshness.Fresh(None)))
 
     assert isinstance(bind, decision.Apply)
     assert states.RIGHTS.cluster_role == bind.body["roleRef"]["name"]
@@ -480,7 +481,7 @@ def test_the_answer_to_a_fresh_try_is_remembered() -> None:
 
 
 @pytest.mark.parametrize(
-    "resource", [kinds.VOLUME_CLAIM, kinds.POD, kinds.STATEFUL_SET], ids=lambda resource: resource.kind
+    "resource", [builtin.VOLUME_CLAIM, builtin.POD, builtin.STATEFUL_SET], ids=lambda resource: resource.kind
 )
 def test_what_is_deleted_is_named_by_its_incarnation_in_its_namespace(resource: meta.Resource) -> None:
     situations = {
@@ -501,7 +502,7 @@ def test_an_object_that_is_written_again_is_the_one_that_was_seen() -> None:
     (write,) = made
 
     assert isinstance(write, decision.Apply)
-    assert kinds.SERVICE == write.resource
+    assert builtin.SERVICE == write.resource
     assert "uid-Service/c" == write.body["metadata"]["uid"]
 
 

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from moorage.operators.xsld.cache import control, facts, renewal, types
-from moorage.runtime import decision, observed
+from moorage.runtime import decision, freshness
 from tests.unit.xsld import states
 from tests.unit.xsld.states import Blocks, Row, Waits, acts, cache, submits
 
@@ -75,7 +75,7 @@ ROWS: dict[str, Row] = {
         cache(3).removed(2).mute(2), "members_have_joined", Waits("MemberStarting", "group", 1800.0, again=states.BUSY)
     ),
     "one that has another pod by now": row(
-        cache(3).removed(2).pod(2, uid="another").fact(polled=observed.Fresh(cache(3).removed(2).polled)),
+        cache(3).removed(2).pod(2, uid="another").fact(polled=freshness.Fresh(cache(3).removed(2).polled)),
         "members_have_joined",
         Waits("MemberStarting", "group", 1800.0, again=states.BUSY),
     ),

@@ -8,7 +8,7 @@ import pytest
 
 from moorage.operators.xsld.cache import control, replication
 from moorage.operators.xsld.group import answers
-from moorage.runtime import observed
+from moorage.runtime import freshness
 from tests.unit.xsld import states
 from tests.unit.xsld.states import BUSY, SETTLED, Blocks, Row, Waits, cache, fresh, submits
 
@@ -34,7 +34,7 @@ ROWS: dict[str, Row] = {
     ),
     "it does not answer, though the group has it online": row(cache().mute(0), PRIMARY, away()),
     "its pod was replaced since it answered": row(
-        cache().pod(0, uid="another").fact(polled=observed.Fresh(cache().polled)), PRIMARY, away()
+        cache().pod(0, uid="another").fact(polled=freshness.Fresh(cache().polled)), PRIMARY, away()
     ),
     "for a while": row(cache().off(0).stands(PRIMARY, age=53.0), PRIMARY, away(again=7.0)),
     "it is the group's own word who is primary": row(
@@ -115,7 +115,7 @@ ROWS: dict[str, Row] = {
         .but(silent={})
         .blank(0)
         .pod(0, uid="another")
-        .fact(polled=observed.Fresh(cache().off(0).but(silent={}).blank(0).polled)),
+        .fact(polled=freshness.Fresh(cache().off(0).but(silent={}).blank(0).polled)),
         PRIMARY,
         away(),
     ),

@@ -8,7 +8,8 @@ import pytest
 
 from moorage.operators.xsld.cache import control, rolling
 from moorage.operators.xsld.group import answers
-from moorage.runtime import decision, observed, status
+from moorage.runtime import decision, freshness
+from moorage.runtime.reconcile import status
 from tests.unit.xsld import states
 from tests.unit.xsld.states import BUSY, NOW, SETTLED, Blocks, Row, Waits, acts, cache, submits
 
@@ -69,7 +70,7 @@ ROWS: dict[str, Row] = {
         .primary(0)
         .old(0, 1, 2)
         .pod(0, running=False)
-        .fact(polled=observed.Fresh(cache().primary(0).polled)),
+        .fact(polled=freshness.Fresh(cache().primary(0).polled)),
         ROLLS,
         evicts(0),
     ),
@@ -248,7 +249,7 @@ ROWS: dict[str, Row] = {
     ),
     "it runs, and is not online": row(cache().old(0, 1).member(2, online=False), BACK, coming()),
     "the group has it online, and its pod does not run": row(
-        cache().old(0, 1).pod(2, running=False).fact(polled=observed.Fresh(cache().polled)),
+        cache().old(0, 1).pod(2, running=False).fact(polled=freshness.Fresh(cache().polled)),
         BACK,
         coming(),
     ),
@@ -348,7 +349,7 @@ def test_a_roll_from_first_to_last_is_the_vendors_order() -> None:
 
 
 def test_while_the_primary_is_not_known_the_first_counts_as_it() -> None:
-    it = cache().old(0, 1, 2).fact(polled=observed.Failed("Down", "down")).seen
+    it = cache().old(0, 1, 2).fact(polled=freshness.Failed("Down", "down")).seen
 
     assert ["c-2", "c-1", "c-0"] == [pod.name for pod in rolling.outdated(it)]
 

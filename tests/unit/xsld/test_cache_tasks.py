@@ -7,7 +7,7 @@ import pytest
 
 from moorage.api import conditions
 from moorage.operators.xsld.cache import control, tasks, types
-from moorage.runtime import decision, observed
+from moorage.runtime import decision, freshness
 from tests.unit.xsld import states
 from tests.unit.xsld.states import BUSY, DONE, FAILED, NOW, SETTLED, Row, Waits, acts, ago, cache, fresh, submits, task
 
@@ -193,7 +193,7 @@ ROWS: dict[str, Row] = {
         before("Failover").left(1).runs(1, task(phase=DONE)), Waits("FailingOver", "group", 120.0)
     ),
     "nothing, while the group is not known": Row(
-        before("Join").fact(polled=observed.Failed("Down", "down")).seen,
+        before("Join").fact(polled=freshness.Failed("Down", "down")).seen,
         "own_task_is_followed",
         running("Join"),
         steps=(tasks.own_task_is_followed,),

@@ -13,17 +13,17 @@ from moorage.operators.xsld.cache import control, facts
 from moorage.operators.xsld.grid import control as grid_control
 from moorage.operators.xsld.grid import settings, types
 from moorage.operators.xsld.group import answers, dialect
-from moorage.runtime import decision, observed
+from moorage.runtime import decision, freshness
 from tests.unit.xsld import states, test_answers, test_grid_control, test_scripts
 from tests.unit.xsld.states import BUSY, DONE, Blocks, Waits, acts, ago, cache, fresh, submits, task
 
 PRIMARY = "primary_leads"
 RETAIN = {"reclaimOnScaleDown": "Retain"}
 GRID = test_grid_control.It()
-DOWN = observed.Failed("Down", "the server is down")
+DOWN = freshness.Failed("Down", "the server is down")
 
 
-WITHOUT_SCRIPT = cache(entrypointConfigMap="mine").fact(entrypoint=observed.Fresh("there is no ConfigMap mine"))
+WITHOUT_SCRIPT = cache(entrypointConfigMap="mine").fact(entrypoint=freshness.Fresh("there is no ConfigMap mine"))
 WITHOUT_COPY = cache(derbyReplication={"mode": "Enabled"}).primary(0)
 GRIDS_UNKNOWN = (GRID.fact(polled=DOWN), GRID.but(grids_known=False))
 
@@ -168,7 +168,7 @@ EXPECTED: dict[str, tuple[Any, Any, str, states.Shape | None]] = {
         None,
     ),
     "law 10: a deletion that fails is not asked again at once": (
-        grid_control.FAREWELL,
+        grid_control.DELETION_STEPS,
         GRID.object(deletion_timestamp=ago(9)).failed(2, age=1),
         "failures_are_spaced",
         None,

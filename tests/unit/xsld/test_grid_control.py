@@ -9,16 +9,17 @@ import msgspec
 import pytest
 
 from moorage.api import meta
-from moorage.operators.xsld import config, names, shared
+from moorage.operators.xsld import config, names
 from moorage.operators.xsld.grid import control, settings, types
 from moorage.operators.xsld.group import answers, dialect
-from moorage.runtime import decision, observed
+from moorage.operators.xsld.within_cache import common_steps
+from moorage.runtime import decision, freshness
 from tests.unit.xsld import states
 from tests.unit.xsld.states import BUSY, CAP, DONE, FAILED, NOW, RUNNING, SETTLED, Blocks, Row, Waits, acts, ago
 
-DOWN = observed.Failed("Down", "the server is down")
-NOT_YET = observed.not_yet("it")
-CACHE = shared.CacheSeen("c", available=True, deleting=False)
+DOWN = freshness.Failed("Down", "the server is down")
+NOT_YET = freshness.not_yet("it")
+CACHE = common_steps.CacheSeen("c", available=True, deleting=False)
 SAID = dialect.Dialect()
 
 
@@ -72,8 +73,8 @@ class It(msgspec.Struct, frozen=True):
     def runs(self, phase: answers.Phase = RUNNING, number: int = 7, message: str = "") -> It:
         return self.but(tasks=(*self.tasks, answers.Task(number, "GridCommand", "", phase, message=message)))
 
-    def caches(self, *caches: shared.CacheSeen) -> It:
-        return self.fact(caches=observed.Fresh(caches))
+    def caches(self, *caches: common_steps.CacheSeen) -> It:
+        return self.fact(caches=freshness.Fresh(caches))
 
     def cache(self, **changes: Any) -> It:
         return self.caches(msgspec.structs.replace(CACHE, **changes))
@@ -95,8 +96,8 @@ class It(msgspec.Struct, frozen=True):
             busy=BUSY,
             said=SAID,
             grid_name="g",
-            caches=observed.Fresh((CACHE,)),
-            polled=observed.Fresh(self.polled),
+            caches=freshness.Fresh((CACHE,)),
+            polled=freshness.Fresh(self.polled),
         )
         return msgspec.structs.replace(whole, **self.facts)
 
@@ -190,7 +191,7 @@ ROWS: dict[str, Row] = {
         It().fact(polled=DOWN), "cache_is_available", Waits("CacheNotAvailable", "group", 120.0, again=5.0)
     ),
     "something was done to the group since": row(
-        It().fact(polled=observed.Stale(It().polled, 0.0, "POST /grid/g")),
+        It().fact(polled=freshness.Stale(It().polled, 0.0, "POST /grid/g")),
         "cache_is_available",
         Waits("Looking", "group", 120.0, unseen=True),
         "POST /grid/g",
@@ -291,7 +292,7 @@ ROWS: dict[str, Row] = {
         "it was not begun",
     ),
     "who was asked for grids tells no tasks": row(
-        NEW.asked("Create").fact(polled=observed.Fresh(answers.Polled((), "", (), ()))),
+        NEW.asked("Create").fact(polled=freshness.Fresh(answers.Polled((), "", (), ()))),
         SHOWS,
         under_way("GridCreating"),
     ),
@@ -498,7 +499,7 @@ def test_table(it: Row) -> None:
 
 @pytest.mark.parametrize("it", FAREWELL_ROWS.values(), ids=FAREWELL_ROWS)
 def test_farewell(it: Row) -> None:
-    states.check(it, control.FAREWELL)
+    states.check(it, control.DELETION_STEPS)
 
 
 def remembered(it: It) -> dict[str, Any]:

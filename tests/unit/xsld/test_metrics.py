@@ -8,16 +8,17 @@ import prometheus_client as prometheus
 from moorage.api import conditions, meta
 from moorage.operators.xsld.cache import metrics, types
 from moorage.operators.xsld.group import answers
-from moorage.runtime import observed, telemetry
+from moorage.runtime import freshness
+from moorage.runtime.reporting import telemetry
 
 CACHE = {"namespace": "ns", "name": "c"}
 
 
 def scraped(
-    *caches: types.XsldCache, polled: observed.Observed[answers.Polled] | None = None
+    *caches: types.XsldCache, polled: freshness.Observed[answers.Polled] | None = None
 ) -> prometheus.CollectorRegistry:
     made = telemetry.Metrics()
-    told = polled or observed.not_yet("group")
+    told = polled or freshness.not_yet("group")
     made.add(lambda: metrics.collect(caches, lambda _: told))
     return made.registry
 
@@ -62,7 +63,7 @@ def test_the_last_poll_is_told_with_how_many_answered() -> None:
             answers.Answer("c-1", "u1", "10.0.0.1", fault=answers.Fault.UNREACHABLE),
         )
     )
-    found = scraped(cache(), polled=observed.Stale(told, 1_800_000_000.0, "asked anew"))
+    found = scraped(cache(), polled=freshness.Stale(told, 1_800_000_000.0, "asked anew"))
 
     assert 1_800_000_000 == found.get_sample_value("moorage_xsld_last_poll_timestamp_seconds", CACHE)
     assert 1 == found.get_sample_value("moorage_xsld_answering", CACHE)

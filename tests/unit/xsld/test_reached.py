@@ -14,10 +14,11 @@ import msgspec
 import pytest
 
 from moorage.api import meta
-from moorage.operators.xsld import reasons, shared
+from moorage.operators.xsld import reasons
 from moorage.operators.xsld.cache import control, facts, farewell, objects, renewal, replication, rolling, tasks
 from moorage.operators.xsld.grid import control as grid_control
 from moorage.operators.xsld.template import control as template_control
+from moorage.operators.xsld.within_cache import common_steps
 from moorage.runtime import decision
 from tests.unit.xsld import (
     states,
@@ -75,7 +76,7 @@ KINDS = {
             (control.STEPS, FOUND),
             (control.STEPS, test_cache_replication.ROWS),
             (control.STEPS, test_cache_rolling.ROWS),
-            (control.FAREWELL, test_cache_farewell.ROWS),
+            (control.DELETION_STEPS, test_cache_farewell.ROWS),
         ),
         facts.FACTS,
         (
@@ -90,10 +91,10 @@ KINDS = {
         cache_report,
     ),
     "DataGrid": Kind(
-        (grid_control, shared),
+        (grid_control, common_steps),
         (
             (grid_control.STEPS, test_grid_control.ROWS),
-            (grid_control.FAREWELL, test_grid_control.FAREWELL_ROWS),
+            (grid_control.DELETION_STEPS, test_grid_control.FAREWELL_ROWS),
             (grid_control.STEPS, GRIDS_FOUND),
         ),
         grid_control.FACTS,
@@ -104,10 +105,10 @@ KINDS = {
         lambda it, _: grid_control.report(it),
     ),
     "GridTemplate": Kind(
-        (template_control, shared),
+        (template_control, common_steps),
         (
             (template_control.STEPS, test_template_control.ROWS),
-            (template_control.FAREWELL, test_template_control.FAREWELL_ROWS),
+            (template_control.DELETION_STEPS, test_template_control.FAREWELL_ROWS),
         ),
         template_control.FACTS,
         tuple(it.seen for it, *_ in test_template_control.FACTS.values()),

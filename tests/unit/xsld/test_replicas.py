@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from moorage.operators.xsld import names
 from moorage.operators.xsld.cache import seen
 from moorage.operators.xsld.group import answers
-from moorage.runtime import observed
+from moorage.runtime import freshness
 from tests.unit.xsld import states
 
 
@@ -139,12 +139,12 @@ def test_whatever_is_seen_nobody_loses_a_pod(
         assert max(size, live if members is None else needed) == found
 
 
-UNKNOWN = observed.Failed("Down", "down")
+UNKNOWN = freshness.Failed("Down", "down")
 SHRINKING = states.cache(5).left(3, 4).wants(size=2)
 OBSERVED = {
     "what was just seen counts": (SHRINKING, 3),
     "what was seen before something was done does not": (
-        SHRINKING.fact(polled=observed.Stale(SHRINKING.polled, 0.0, "POST /task")),
+        SHRINKING.fact(polled=freshness.Stale(SHRINKING.polled, 0.0, "POST /task")),
         5,
     ),
     "nobody could be asked": (SHRINKING.fact(polled=UNKNOWN), 5),

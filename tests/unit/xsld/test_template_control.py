@@ -8,16 +8,17 @@ import msgspec
 import pytest
 
 from moorage.api import meta
-from moorage.operators.xsld import names, shared
+from moorage.operators.xsld import names
 from moorage.operators.xsld.group import answers
 from moorage.operators.xsld.template import control, types
-from moorage.runtime import decision, observed
+from moorage.operators.xsld.within_cache import common_steps
+from moorage.runtime import decision, freshness
 from tests.unit.xsld import states
 from tests.unit.xsld.states import BUSY, SETTLED, Blocks, Row, Waits, acts
 
-DOWN = observed.Failed("Down", "the server is down")
-NOT_YET = observed.not_yet("it")
-CACHE = shared.CacheSeen("c", available=True, deleting=False)
+DOWN = freshness.Failed("Down", "the server is down")
+NOT_YET = freshness.not_yet("it")
+CACHE = common_steps.CacheSeen("c", available=True, deleting=False)
 UNAVAILABLE = Waits("CacheNotAvailable", "cache", 1800.0)
 FAULT = control.Documents(fault="there is no ConfigMap m")
 
@@ -29,15 +30,15 @@ class It(msgspec.Struct, frozen=True):
     meta: meta.ObjectMeta = meta.ObjectMeta(
         name="t", namespace="ns", uid="uid-t", generation=1, finalizers=(names.TEMPLATE_FINALIZER,)
     )
-    documents: Any = observed.Fresh(control.Documents("d1"))
-    caches: Any = observed.Fresh((CACHE,))
+    documents: Any = freshness.Fresh(control.Documents("d1"))
+    caches: Any = freshness.Fresh((CACHE,))
     templates: tuple[str, ...] | None = ("t", "u")
     grids: tuple[answers.Grid, ...] | None = ()
     polled: Any = None
     elsewhere: str = ""
     older: str = ""
     tasks: tuple[answers.Task, ...] = ()
-    cache_ref: shared.CacheRef | None = None
+    cache_ref: common_steps.CacheRef | None = None
 
     def but(self, **changes: Any) -> It:
         return msgspec.structs.replace(self, **changes)
@@ -49,10 +50,10 @@ class It(msgspec.Struct, frozen=True):
         return self.but(status=msgspec.structs.replace(self.status, **changes))
 
     def reads(self, documents: control.Documents) -> It:
-        return self.but(documents=observed.Fresh(documents))
+        return self.but(documents=freshness.Fresh(documents))
 
     def cache(self, **changes: Any) -> It:
-        return self.but(caches=observed.Fresh((msgspec.structs.replace(CACHE, **changes),)))
+        return self.but(caches=freshness.Fresh((msgspec.structs.replace(CACHE, **changes),)))
 
     def used(self, *grids: str) -> It:
         """Grids are made of it; another is made of another."""
@@ -74,14 +75,14 @@ class It(msgspec.Struct, frozen=True):
             caches=self.caches,
             elsewhere=self.elsewhere,
             older=self.older,
-            polled=observed.Fresh(told) if self.polled is None else self.polled,
+            polled=freshness.Fresh(told) if self.polled is None else self.polled,
         )
 
 
 NEW = It().says(asked=False, hash="").but(templates=())
 GRID_TASK = answers.Task(3, "GridCommand", "", answers.Phase.RUNNING)
 BUSY_GROUP = Waits("TaskRunning", "group", 1800.0, again=BUSY)
-STALE = observed.Stale(answers.Polled(), 0.0, "PUT /gridTemplate/t")
+STALE = freshness.Stale(answers.Polled(), 0.0, "PUT /gridTemplate/t")
 
 
 def row(it: It, step: str, shape: states.Shape, says: str = "") -> Row:
@@ -115,19 +116,19 @@ ROWS: dict[str, Row] = {
         NEW.but(caches=NOT_YET), "cache_is_clear", Waits("CacheNotFound", "cache", 120.0, unseen=True)
     ),
     "there is no cache": row(
-        NEW.but(caches=observed.Fresh(())),
+        NEW.but(caches=freshness.Fresh(())),
         "cache_is_clear",
         Waits("CacheNotFound", "cache", 60.0),
         "no XsldCache in this namespace",
     ),
     "the named one is not there": row(
-        NEW.but(caches=observed.Fresh(()), cache_ref=shared.CacheRef("x")),
+        NEW.but(caches=freshness.Fresh(()), cache_ref=common_steps.CacheRef("x")),
         "cache_is_clear",
         Waits("CacheNotFound", "cache", 60.0),
         "there is no XsldCache x",
     ),
     "there are several": row(
-        NEW.but(caches=observed.Fresh((CACHE, msgspec.structs.replace(CACHE, name="d")))),
+        NEW.but(caches=freshness.Fresh((CACHE, msgspec.structs.replace(CACHE, name="d")))),
         "cache_is_clear",
         Blocks("AmbiguousCache"),
         "c, d",
@@ -213,13 +214,13 @@ FAREWELL_ROWS: dict[str, Row] = {
     "it is to stay": row(
         It().object(annotations={"moorage.dev/on-delete": "Orphan"}), "cache_holds_it", LEAVES, "stays on the server"
     ),
-    "the cache is gone": row(It().but(caches=observed.Fresh(())), "cache_holds_it", LEAVES, "the cache is gone"),
+    "the cache is gone": row(It().but(caches=freshness.Fresh(())), "cache_holds_it", LEAVES, "the cache is gone"),
     "the cache is being deleted": row(It().cache(deleting=True), "cache_holds_it", LEAVES, "the cache is gone"),
     "an older one means the same template, which stays": row(
         It().but(older="s"), "cache_holds_it", LEAVES, "template t is that of GridTemplate s"
     ),
     "which cache has it is not clear": row(
-        It().but(caches=observed.Fresh((CACHE, msgspec.structs.replace(CACHE, name="d")))),
+        It().but(caches=freshness.Fresh((CACHE, msgspec.structs.replace(CACHE, name="d")))),
         "cache_holds_it",
         Blocks("AmbiguousCache"),
     ),
@@ -259,7 +260,7 @@ def test_table(it: Row) -> None:
 
 @pytest.mark.parametrize("it", FAREWELL_ROWS.values(), ids=FAREWELL_ROWS)
 def test_farewell(it: Row) -> None:
-    states.check(it, control.FAREWELL)
+    states.check(it, control.DELETION_STEPS)
 
 
 def test_what_the_server_answers_to_an_upload_is_kept() -> None:
@@ -270,7 +271,7 @@ def test_what_the_server_answers_to_an_upload_is_kept() -> None:
 
 
 def test_without_a_cache_it_waits() -> None:
-    assert UNAVAILABLE == states.shape(control.cache_is_available(NEW.but(caches=observed.Fresh(())).seen))
+    assert UNAVAILABLE == states.shape(control.cache_is_available(NEW.but(caches=freshness.Fresh(())).seen))
 
 
 FACTS = {
@@ -329,7 +330,7 @@ def test_the_report(it: It, expected: dict[str, Any]) -> None:
 
 def test_a_mistyped_cache_is_told_with_those_that_there_are() -> None:
     """Only a person can correct a name, so that it is theirs once what is made together has had its time."""
-    seen = NEW.but(caches=observed.Fresh(()), cache_ref=shared.CacheRef("x")).seen
+    seen = NEW.but(caches=freshness.Fresh(()), cache_ref=common_steps.CacheRef("x")).seen
 
     wait = control.cache_is_clear(msgspec.structs.replace(seen, others=("a", "b")))
 

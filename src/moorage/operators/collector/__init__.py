@@ -38,7 +38,7 @@ SYSTEM = system.System(
     title="Collector",
     config=config.Config,
     definitions=lambda: (types.definition(),),
-    described=(system.Described(types.COLLECTOR, types.CollectorStatus, control.STEPS, control.FAREWELL),),
+    described=(system.Described(types.COLLECTOR, types.CollectorStatus, control.STEPS, control.DELETION_STEPS),),
     reasons=(reasons.Reason, helm_reasons.Reason),
     kinds=_kinds,
 )

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from moorage.api import kinds
-from moorage.helm import chart, values
+from moorage.api import builtin
+from moorage.helm.charts import chart_archive, values
 
 from . import types
 
@@ -21,7 +21,7 @@ SYSTEM = "collector"
 
 
 def chart_values(
-    spec: types.CollectorSpec, configured: values.Given, image_repository: str, contents: chart.Contents
+    spec: types.CollectorSpec, configured: values.Given, image_repository: str, contents: chart_archive.Contents
 ) -> values.Given:
     """The user's configuration over what moorage knows, each of the latter only where the chart's schema takes it."""
     known: dict[tuple[str, ...], str] = {
@@ -42,8 +42,8 @@ def namespace(spec: types.CollectorSpec, admits: str, labels: Mapping[str, str])
     """The tenant's namespace, which at first admits the Collector's own namespace alone."""
     tenant = {TENANT: spec.tenant.reference, "app.kubernetes.io/managed-by": "moorage"}
     return {
-        "apiVersion": kinds.NAMESPACE.api_version,
-        "kind": kinds.NAMESPACE.kind,
+        "apiVersion": builtin.NAMESPACE.api_version,
+        "kind": builtin.NAMESPACE.kind,
         "metadata": {"name": spec.namespace, "labels": {**labels, **tenant}, "annotations": {ADMITS: admits}},
     }
 

@@ -10,13 +10,13 @@ from collections.abc import Callable
 
 import msgspec
 
-from moorage.api import kinds, meta
+from moorage.api import builtin, meta
+from moorage.helm import deletion as helm_deletion
 from moorage.helm import facts as helm_facts
-from moorage.helm import farewell as helm_farewell
-from moorage.helm import seen as helm_seen
+from moorage.helm import observation as helm_observation
 from moorage.helm import steps as helm_steps
 from moorage.operators import access, steps
-from moorage.runtime import decision, observed
+from moorage.runtime import decision, freshness
 from moorage.runtime.decision import DONE, Act, Blocked, Fact, Verdict, Wait
 
 from . import build, types
@@ -41,11 +41,11 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     spec: types.CollectorSpec
     rights: access.Rights
     namespace_labels: dict[str, str]
-    configuration: observed.Observed[str]  # what is wrong with it, or nothing
-    tenant: observed.Observed[TenantSeen | None]
-    binding: observed.Observed[access.BindingSeen | None]
+    configuration: freshness.Observed[str]  # what is wrong with it, or nothing
+    tenant: freshness.Observed[TenantSeen | None]
+    binding: freshness.Observed[access.BindingSeen | None]
     neighbours: int  # other Collectors in the same tenant's namespace
-    release: helm_seen.ReleaseSeen
+    release: helm_observation.ReleaseSeen
 
 
 # --- steps --------------------------------------------------------------------------------------
@@ -53,7 +53,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
 
 def configuration_is_sound(seen: Seen) -> Verdict:
     """Bad base64 or YAML is refused before anything is called."""
-    if isinstance(seen.configuration, observed.Failed):
+    if isinstance(seen.configuration, freshness.Failed):
         return decision.unknown(Reason.READING_CONFIGURATION, seen.configuration, "configuration")
     if not seen.configuration.value:
         return DONE
@@ -79,13 +79,13 @@ def tenant_admits(seen: Seen) -> Verdict:
             f"namespace {name} is no tenant's",
             "use another tenant.reference, with a new Collector",
         )
-    if isinstance(seen.tenant, observed.Failed):
+    if isinstance(seen.tenant, freshness.Failed):
         return decision.unknown(Reason.NAMESPACE_UNKNOWN, seen.tenant, "namespace")
     tenant = seen.tenant.value
     if tenant is None:
         body = build.namespace(seen.spec, seen.meta.namespace, seen.namespace_labels)
         create = decision.Create(
-            why="the tenant has no namespace", resource=kinds.NAMESPACE, body=body, as_operator=True
+            why="the tenant has no namespace", resource=builtin.NAMESPACE, body=body, as_operator=True
         )
         return Act(Reason.CREATING_NAMESPACE, f"namespace {name} is created", (create,))
     if tenant.terminating:
@@ -116,7 +116,7 @@ def rights_are_bound(seen: Seen) -> Verdict:
 
 def tenant_is_there(seen: Seen) -> Verdict:
     """With the namespace all is gone; while it goes, it is waited for, but not by a Collector inside it."""
-    if isinstance(seen.tenant, observed.Failed):
+    if isinstance(seen.tenant, freshness.Failed):
         return decision.unknown(Reason.NAMESPACE_UNKNOWN, seen.tenant, "namespace")
     tenant, name = seen.tenant.value, seen.spec.namespace
     if tenant is None:
@@ -135,7 +135,7 @@ def tenant_is_there(seen: Seen) -> Verdict:
 def never_admitted_may_go(seen: Seen) -> Verdict:
     """A Collector that was never let into the namespace has made nothing there."""
     name = seen.spec.namespace
-    binding = observed.value_of(seen.binding)
+    binding = freshness.value_of(seen.binding)
     if seen.rights.is_moorages_own(name) or (
         not seen.release.status.release.name and not _admitted(seen) and binding is None
     ):
@@ -146,7 +146,7 @@ def never_admitted_may_go(seen: Seen) -> Verdict:
 
 def rights_are_bound_to_leave(seen: Seen) -> Verdict:
     """Rights that somebody took away are bound again, as the release can't be removed without them."""
-    binding = observed.value_of(seen.binding)
+    binding = freshness.value_of(seen.binding)
     if (binding is None or not binding.right) and not _admitted(seen):
         return Blocked(
             Reason.NOT_ADMITTED,
@@ -159,18 +159,18 @@ def rights_are_bound_to_leave(seen: Seen) -> Verdict:
 
 def orphaning_is_honoured(seen: Seen) -> Verdict:
     """As for every release; the last Collector of a tenant also gives the operator's rights back."""
-    return _with_rights_returned(seen, helm_farewell.orphaning_is_honoured(seen))
+    return _with_rights_returned(seen, helm_deletion.orphaning_is_honoured(seen))
 
 
 def owner_may_go(seen: Seen) -> Verdict:
     """As for every release; the last Collector of a tenant also gives the operator's rights back."""
-    verdict = helm_farewell.owner_may_go(seen)
+    verdict = helm_deletion.owner_may_go(seen)
     return _with_rights_returned(seen, verdict)
 
 
 def claim_is_known(seen: Seen) -> Verdict:
     """As for every release; rights that an interrupted farewell bound again are given back too."""
-    return _with_rights_returned(seen, helm_farewell.claim_is_known(seen))
+    return _with_rights_returned(seen, helm_deletion.claim_is_known(seen))
 
 
 def _with_rights_returned(seen: Seen, verdict: Verdict) -> Verdict:
@@ -178,7 +178,7 @@ def _with_rights_returned(seen: Seen, verdict: Verdict) -> Verdict:
 
     What must be read in the namespace beforehand is read before that, as nothing can be read there afterwards.
     """
-    binding = observed.value_of(seen.binding)
+    binding = freshness.value_of(seen.binding)
     if not isinstance(verdict, Act) or not isinstance(verdict.actions[-1], decision.EditFinalizer) or binding is None:
         return verdict
     *first, last = verdict.actions
@@ -193,7 +193,7 @@ def _with_rights_returned(seen: Seen, verdict: Verdict) -> Verdict:
 
 
 def _admitted(seen: Seen) -> bool:
-    tenant = observed.value_of(seen.tenant)
+    tenant = freshness.value_of(seen.tenant)
     return tenant is not None and seen.meta.namespace in tenant.admits
 
 
@@ -205,7 +205,7 @@ STEPS: tuple[Callable[[Seen], Verdict], ...] = (
     *helm_steps.STEPS,
 )
 
-FAREWELL: tuple[Callable[[Seen], Verdict], ...] = (
+DELETION_STEPS: tuple[Callable[[Seen], Verdict], ...] = (
     tenant_is_there,
     helm_steps.no_helm_runs,
     orphaning_is_honoured,
@@ -215,8 +215,8 @@ FAREWELL: tuple[Callable[[Seen], Verdict], ...] = (
     helm_steps.last_run_is_noted,
     helm_steps.retry_is_heard,
     helm_steps.record_stays_inside,
-    helm_farewell.release_is_uninstalled,
-    helm_farewell.leftovers_are_gone,
+    helm_deletion.release_is_uninstalled,
+    helm_deletion.leftovers_are_gone,
     owner_may_go,
 )
 

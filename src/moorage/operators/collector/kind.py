@@ -12,16 +12,18 @@ from typing import Any
 
 import msgspec
 
-from moorage.api import kinds, meta
-from moorage.api import status as api_status
-from moorage.helm import aside, binary, charts, engine, facts
-from moorage.helm import seen as helm_seen
-from moorage.kube import cache as kube_cache
+from moorage.api import builtin, common_status, meta
+from moorage.helm import engine, facts
+from moorage.helm import observation as helm_observation
+from moorage.helm.charts import resolver
+from moorage.helm.parsing import aside
+from moorage.helm.runs import binary
 from moorage.kube import errors
+from moorage.kube.informers import informer
 from moorage.operators import access, system, tenancy
-from moorage.runtime import decision, kind, observed
+from moorage.runtime import decision, freshness, kind
 
-from . import build, config, configurations, control, places, types
+from . import build, chart_sources, config, control, parsed_configuration, types
 
 ADOPT = "moorage.dev/adopt"
 
@@ -68,11 +70,11 @@ class CollectorKind(kind.Kind[types.Collector, control.Seen]):
     finalizer = types.FINALIZER
     ready_facts = control.READY_FACTS
     steps = control.STEPS
-    farewell = control.FAREWELL
+    deletion_steps = control.DELETION_STEPS
     facts = control.FACTS
 
     _engine: engine.Engine
-    _tenants: kube_cache.Cache[Namespace]
+    _tenants: informer.Informer[Namespace]
     _bindings: tenancy.Bindings
     _world: kind.World
 
@@ -84,19 +86,21 @@ class CollectorKind(kind.Kind[types.Collector, control.Seen]):
     async def start(self, world: kind.World) -> None:
         """Open the watches; see `Kind.start`."""
         self._world = world
-        self._tenants = world.caches.watch(kinds.NAMESPACE, Namespace)
+        self._tenants = world.caches.watch(builtin.NAMESPACE, Namespace)
         self._tenants.subscribe(self._on_tenant)
         self._bindings = tenancy.Bindings(world, self._settings.rights, self._wake)
         self._synced = asyncio.create_task(self._announce())
         around = self._settings.environment
         helm = binary.Helm(around.helm, around.access, around.scratch / "helm", grace=around.grace)
-        self._places = places.Places(self._settings.charts, world.client, around.namespace, around.scratch / "places")
+        self._places = chart_sources.Places(
+            self._settings.charts, world.client, around.namespace, around.scratch / "places"
+        )
         self._aside = aside.Aside()
-        self._configurations = configurations.Configurations(self._aside, world.enqueue)
+        self._configurations = parsed_configuration.Configurations(self._aside, world.enqueue)
         self._engine = engine.Engine(
             world,
             helm=helm,
-            store=charts.Charts(helm, self._aside, around.scratch / "charts"),
+            store=resolver.Charts(helm, self._aside, around.scratch / "charts"),
             chart_source=self._places.source,
             request=self._request,
             user=self._settings.rights.user,
@@ -124,7 +128,7 @@ class CollectorKind(kind.Kind[types.Collector, control.Seen]):
 
     def lane(self, obj: types.Collector) -> str:
         """All who want the same release."""
-        return helm_seen.Target(obj.spec.release, obj.spec.namespace).lane
+        return helm_observation.Target(obj.spec.release, obj.spec.namespace).lane
 
     def placement(self, obj: types.Collector) -> str:
         """The tenant's namespace: its releases, its watches and its binding are one process's. It can't be changed."""
@@ -139,8 +143,8 @@ class CollectorKind(kind.Kind[types.Collector, control.Seen]):
     def observe(self, obj: types.Collector, now: float) -> control.Seen:
         """See `Kind.observe`."""
         tenant, binding = self._tenant(obj), self._bindings.of(obj.spec.namespace)
-        bound = observed.value_of(binding)
-        there = observed.value_of(tenant)
+        bound = freshness.value_of(binding)
+        there = freshness.value_of(tenant)
         return control.Seen(
             meta=obj.metadata.without_last_applied(),
             spec=_without_configuration(obj.spec),
@@ -163,51 +167,53 @@ class CollectorKind(kind.Kind[types.Collector, control.Seen]):
 
     def _request(self, obj: types.Collector) -> engine.Request:
         spec, annotations = obj.spec, obj.metadata.annotations
-        read = observed.value_of(self._configuration(obj))
+        read = freshness.value_of(self._configuration(obj))
         given, repository = read.given if read else None, self._settings.image_repository
         values = None if given is None else functools.partial(build.chart_values, spec, given, repository)
         return engine.Request(
             key=self.key(*obj.metadata.key),
             owner=types.COLLECTOR.ref(*obj.metadata.key, obj.metadata.uid),
-            target=helm_seen.Target(spec.release, spec.namespace),
-            policy=helm_seen.Policy(
+            target=helm_observation.Target(spec.release, spec.namespace),
+            policy=helm_observation.Policy(
                 enforce=spec.policy.drift == "Enforce",
                 rollback=spec.policy.on_failure == "Rollback",
                 ready_timeout=spec.policy.ready_timeout_seconds,
                 history_limit=spec.policy.history_limit,
                 hook_timeout=spec.policy.hook_timeout_seconds,
                 adopt=annotations.get(ADOPT) == "true",
-                orphan=annotations.get(api_status.ON_DELETE) == "Orphan",
-                delete_hooks=annotations.get(api_status.ON_DELETE) != "NoHooks",
+                orphan=annotations.get(common_status.ON_DELETE) == "Orphan",
+                delete_hooks=annotations.get(common_status.ON_DELETE) != "NoHooks",
             ),
-            wanted=helm_seen.Wanted(spec.collector.name, spec.collector.version, self._places.name(spec.cluster)),
+            wanted=helm_observation.Wanted(
+                spec.collector.name, spec.collector.version, self._places.name(spec.cluster)
+            ),
             status=obj.status,
-            reconcile_at=annotations.get(api_status.RECONCILE_AT, ""),
+            reconcile_at=annotations.get(common_status.RECONCILE_AT, ""),
             generation=obj.metadata.generation,
             leaving=obj.metadata.deleting,
             values=values,
         )
 
-    def _configuration(self, obj: types.Collector) -> observed.Observed[configurations.Read]:
+    def _configuration(self, obj: types.Collector) -> freshness.Observed[parsed_configuration.Read]:
         return self._configurations.of(
             obj.spec.namespace, obj.spec.collector.configuration, self.key(*obj.metadata.key)
         )
 
-    def _tenant(self, obj: types.Collector) -> observed.Observed[control.TenantSeen | None]:
+    def _tenant(self, obj: types.Collector) -> freshness.Observed[control.TenantSeen | None]:
         if not self._tenants.synced:
-            return observed.unsynced(self._tenants.error, "namespaces")
+            return freshness.unsynced(self._tenants.error, "namespaces")
         found = self._tenants.get("", obj.spec.namespace)
         if found is None:
-            return observed.Fresh(None)
+            return freshness.Fresh(None)
         admits = build.admitted(found.metadata.annotations.get(build.ADMITS, ""))
         said = [each.message for each in found.status.conditions if each.status == "True" and each.message]
-        return observed.Fresh(
+        return freshness.Fresh(
             control.TenantSeen(found.metadata.uid, found.metadata.deleting, admits, "; ".join(said[:3]))
         )
 
     # --- news ------------------------------------------------------------------------------------
 
-    def _on_tenant(self, change: kube_cache.Change[Namespace]) -> None:
+    def _on_tenant(self, change: informer.Change[Namespace]) -> None:
         found = change.new or change.old
         if found is not None:
             self._wake(found.metadata.name)
@@ -232,13 +238,13 @@ class CollectorKind(kind.Kind[types.Collector, control.Seen]):
 
     async def _live_namespace(self, args: dict[str, Any]) -> Namespace | None:
         try:
-            return await self._world.client.get(kinds.NAMESPACE, "", str(args["name"]), as_=Namespace)
+            return await self._world.client.get(builtin.NAMESPACE, "", str(args["name"]), as_=Namespace)
         except errors.NotFound:
             return None
 
 
-def _fault(read: observed.Observed[configurations.Read]) -> observed.Observed[str]:
-    return read if isinstance(read, observed.Failed) else observed.Fresh(read.value.fault)
+def _fault(read: freshness.Observed[parsed_configuration.Read]) -> freshness.Observed[str]:
+    return read if isinstance(read, freshness.Failed) else freshness.Fresh(read.value.fault)
 
 
 def _without_configuration(spec: types.CollectorSpec) -> types.CollectorSpec:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from moorage.api import crd, meta
-from moorage.helm import status as helm_status
+from moorage.helm import release_status
 
 GROUP, VERSION = "example.com", "v1alpha"
 COLLECTOR = meta.Resource(GROUP, VERSION, "Collector", "collectors")
@@ -133,7 +133,7 @@ class CollectorSpec(msgspec.Struct, frozen=True, rename="camel"):
         return self.tenant.reference.lower()
 
 
-class CollectorStatus(helm_status.HelmStatus, frozen=True, kw_only=True, rename="camel"):
+class CollectorStatus(release_status.HelmStatus, frozen=True, kw_only=True, rename="camel"):
     """The observed state: all of it is what every helm-backed kind reports."""
 
 

@@ -1,7 +1,7 @@
 """XSLD: caches of IBM WebSphere eXtreme Scale Liberty Deployment, with their grids and grid templates.
 
 `cache`, `grid` and `template` hold one kind each: `types` spec and status, `control` facts and steps, `kind` what it
-watches. `group` is the product's admin API, `hub` what the kinds share of it.
+watches. `group` is the product's admin API, `group_access` what the kinds share of it.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ SYSTEM = system.System(
     config=config.Config,
     definitions=lambda: (cache_types.definition(), grid_types.definition(), template_types.definition()),
     described=(
-        system.Described(names.CACHE, cache_types.XsldCacheStatus, cache_control.STEPS, cache_control.FAREWELL),
-        system.Described(names.GRID, grid_types.DataGridStatus, grid_control.STEPS, grid_control.FAREWELL),
+        system.Described(names.CACHE, cache_types.XsldCacheStatus, cache_control.STEPS, cache_control.DELETION_STEPS),
+        system.Described(names.GRID, grid_types.DataGridStatus, grid_control.STEPS, grid_control.DELETION_STEPS),
         system.Described(
-            names.TEMPLATE, template_types.GridTemplateStatus, template_control.STEPS, template_control.FAREWELL
+            names.TEMPLATE, template_types.GridTemplateStatus, template_control.STEPS, template_control.DELETION_STEPS
         ),
     ),
     reasons=(reasons.Reason,),

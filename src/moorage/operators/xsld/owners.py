@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from moorage.api import kinds
+from moorage.api import builtin
 
 from . import names
 
@@ -26,7 +26,7 @@ def is_controlled(obj: Object, uid: str) -> bool:
 def may_be_of(pod: Object, cache: str) -> bool:
     """Whether a pod is of a StatefulSet of that name, or will be: it takes in those without a controller, by name."""
     found = controller(pod)
-    theirs = found is None or (found.get("kind"), found.get("name")) == (kinds.STATEFUL_SET.kind, cache)
+    theirs = found is None or (found.get("kind"), found.get("name")) == (builtin.STATEFUL_SET.kind, cache)
     return theirs and names.ordinal(cache, pod["metadata"]["name"]) >= 0
 
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from moorage.helm import object_reasons
+from moorage.children import reasons as object_reasons
 from moorage.operators.xsld.reasons import Reason
-from moorage.runtime import decision, observed
+from moorage.runtime import decision, freshness
 from moorage.runtime.decision import Verdict
 
 from .seen import Seen
@@ -63,7 +63,7 @@ def _told(step: Step) -> Step:
 
 def cause(seen: Seen) -> str:
     """Of all pods; empty if none is in trouble."""
-    objects = observed.value_of(seen.objects)
+    objects = freshness.value_of(seen.objects)
     found = [object_reasons.PodReason.of(pod.cause) for pod in objects.pods if pod.cause] if objects else []
     ranked: list[str] = list(object_reasons.PodReason)
     return min(found, key=lambda each: ranked.index(each) if each in ranked else len(ranked), default="")

@@ -13,10 +13,10 @@ from typing import Any
 
 import msgspec
 
-from moorage.api import kinds, meta
+from moorage.api import builtin, meta
+from moorage.children import apply
 from moorage.operators.xsld import names
 from moorage.operators.xsld.group import dialect as dialects
-from moorage.runtime import apply
 
 from . import types
 
@@ -130,7 +130,7 @@ def _object(
 
 def _credentials(wanted: Wanted) -> Child:
     name = wanted.credentials[0]
-    return Child(kinds.SECRET, _object(kinds.SECRET, wanted, name, {}), fill="credentials")
+    return Child(builtin.SECRET, _object(builtin.SECRET, wanted, name, {}), fill="credentials")
 
 
 def scripts(wanted: Wanted) -> dict[str, str]:
@@ -148,8 +148,8 @@ def _shipped() -> Mapping[str, str]:
 
 def _scripts(wanted: Wanted, alone: str) -> Child:
     data = {**scripts(wanted), ALONE: alone}
-    body = _object(kinds.CONFIG_MAP, wanted, f"{wanted.name}-scripts", {"data": data})
-    return Child(kinds.CONFIG_MAP, body)
+    body = _object(builtin.CONFIG_MAP, wanted, f"{wanted.name}-scripts", {"data": data})
+    return Child(builtin.CONFIG_MAP, body)
 
 
 def _ports(said: dialects.Ports, *which: str) -> list[dict[str, Any]]:
@@ -157,7 +157,7 @@ def _ports(said: dialects.Ports, *which: str) -> list[dict[str, Any]]:
 
 
 def _service(wanted: Wanted, name: str, spec: dict[str, Any], annotations: dict[str, str] | None = None) -> Child:
-    return Child(kinds.SERVICE, _object(kinds.SERVICE, wanted, name, {"spec": spec}, annotations))
+    return Child(builtin.SERVICE, _object(builtin.SERVICE, wanted, name, {"spec": spec}, annotations))
 
 
 def _headless(wanted: Wanted) -> Child:
@@ -193,8 +193,8 @@ def _budget(wanted: Wanted) -> Child:
         "selector": {"matchLabels": wanted.selector},
         "unhealthyPodEvictionPolicy": "AlwaysAllow",  # a member that never came up must not hold up a drain
     }
-    body = _object(kinds.DISRUPTION_BUDGET, wanted, wanted.name, {"spec": spec})
-    return Child(kinds.DISRUPTION_BUDGET, body)
+    body = _object(builtin.DISRUPTION_BUDGET, wanted, wanted.name, {"spec": spec})
+    return Child(builtin.DISRUPTION_BUDGET, body)
 
 
 # --- the StatefulSet ---------------------------------------------------------------------------------------------
@@ -213,7 +213,7 @@ def workload(wanted: Wanted, replicas: int) -> Child:
     }
     if not wanted.spec.storage.ephemeral:
         spec["volumeClaimTemplates"] = [_claim(wanted)]
-    return Child(kinds.STATEFUL_SET, _object(kinds.STATEFUL_SET, wanted, wanted.name, {"spec": spec}))
+    return Child(builtin.STATEFUL_SET, _object(builtin.STATEFUL_SET, wanted, wanted.name, {"spec": spec}))
 
 
 def _claim(wanted: Wanted) -> dict[str, Any]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from moorage.runtime import observed
+from moorage.runtime import freshness
 
 from .seen import Seen
 
 
 def of(seen: Seen, name: str) -> str:
     """What is known of the pod of that name, or of its admin API; empty where nothing is wrong with either."""
-    objects = observed.value_of(seen.objects)
+    objects = freshness.value_of(seen.objects)
     if objects is None:
         return ""
     pod = objects.pod(name)

@@ -11,12 +11,12 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
-from moorage.api import kinds
+from moorage.api import builtin
 from moorage.operators import steps
 from moorage.operators.xsld import names
 from moorage.operators.xsld.group import answers
 from moorage.operators.xsld.reasons import Reason
-from moorage.runtime import decision, observed
+from moorage.runtime import decision, freshness
 from moorage.runtime.decision import DONE, Act, Blocked, Verdict, Wait
 
 from . import build, causes, farewell, objects, renewal, replication, rolling, tasks
@@ -31,9 +31,9 @@ def retry_is_honoured(seen: Seen) -> Verdict:
 def group_answers(seen: Seen) -> Verdict:
     """Somebody tells of the group, and nothing was done to it since."""
     polled = seen.polled
-    if isinstance(polled, observed.Failed):
+    if isinstance(polled, freshness.Failed):
         return decision.unknown(Reason.GROUP_UNREACHABLE, polled, "group")
-    if isinstance(polled, observed.Stale):
+    if isinstance(polled, freshness.Stale):
         return Wait(Reason.LOOKING, f"the group is asked anew: {polled.why}", on="group", within=120.0, unseen=True)
     if seen.group is not None:
         return DONE
@@ -214,7 +214,7 @@ def gates_are_set(seen: Seen) -> Verdict:
     actions = tuple(
         decision.SetPodCondition(
             why=f"the group counts it as {'Online' if online else 'not Online'}",
-            ref=kinds.POD.ref(seen.meta.namespace, pod.name, pod.uid),
+            ref=builtin.POD.ref(seen.meta.namespace, pod.name, pod.uid),
             type=build.GATE,
             status=online,
         )
@@ -328,4 +328,4 @@ STEPS: tuple[Step, ...] = (
     rolling.image_is_as_asked,
 )
 
-FAREWELL: tuple[Step, ...] = farewell.FAREWELL
+DELETION_STEPS: tuple[Step, ...] = farewell.DELETION_STEPS

@@ -12,7 +12,7 @@ from moorage.api import conditions
 from moorage.operators.xsld import names
 from moorage.operators.xsld.group import answers
 from moorage.operators.xsld.reasons import Reason
-from moorage.runtime import decision, observed
+from moorage.runtime import decision, freshness
 from moorage.runtime.decision import Fact
 
 from . import causes, renewal, replication, rolling, tasks, types
@@ -28,7 +28,7 @@ def _online(seen: Seen) -> set[str]:
 
 
 def _primary_up(seen: Seen) -> bool:
-    return observed.value_of(seen.objects) is not None and seen.primary is not None
+    return freshness.value_of(seen.objects) is not None and seen.primary is not None
 
 
 def _joined(seen: Seen) -> list[answers.Member]:
@@ -48,7 +48,7 @@ def _formed(seen: Seen) -> bool:
 
 def available(seen: Seen) -> Fact:
     """The group takes administrative writes, and most of its members serve; at first, all that are wanted."""
-    if isinstance(seen.polled, observed.Failed):
+    if isinstance(seen.polled, freshness.Failed):
         return Fact("Available", None, Reason.LOOKING, seen.polled.message)
     online = _online(seen) & set(_wanted(seen))
     said = f"{len(online)} of {seen.spec.size} members are Online"
@@ -77,7 +77,7 @@ def members_ready(seen: Seen) -> Fact:
 
 def degraded(seen: Seen) -> Fact:
     """Whether a member that had joined is not Online, or the primary is away."""
-    if isinstance(seen.polled, observed.Failed):
+    if isinstance(seen.polled, freshness.Failed):
         return Fact("Degraded", None, Reason.LOOKING, seen.polled.message)
     if seen.group is None:
         was = bool(seen.status.member_statuses)
@@ -99,7 +99,7 @@ def _moving(seen: Seen) -> tuple[str, str]:
 
 def watching(seen: Seen) -> Fact:
     """Whether the group's state is read."""
-    if isinstance(seen.polled, observed.Failed):
+    if isinstance(seen.polled, freshness.Failed):
         return Fact("Watching", None, Reason.LOOKING, seen.polled.message)
     if seen.group is None:
         if seen.polled.value.rejected:
@@ -145,7 +145,7 @@ def scaling(seen: Seen) -> Fact:
 
 def updating(seen: Seen) -> Fact:
     """Whether members are of an old template."""
-    if observed.value_of(seen.objects) is None:
+    if freshness.value_of(seen.objects) is None:
         return Fact("Updating", None, Reason.CLUSTER_UNKNOWN, "")
     old = rolling.outdated(seen)
     if not old:
@@ -205,9 +205,9 @@ def valid(seen: Seen) -> Fact:
     """Whether what the user gives can be worked with."""
     if not seen.allowed:
         return Fact("Valid", False, Reason.NAMESPACE_NOT_ALLOWED, f"namespace {seen.meta.namespace}")
-    if fault := observed.value_of(seen.credentials):
+    if fault := freshness.value_of(seen.credentials):
         return Fact("Valid", False, Reason.CREDENTIALS_INVALID, fault)
-    if fault := observed.value_of(seen.entrypoint):
+    if fault := freshness.value_of(seen.entrypoint):
         return Fact("Valid", False, Reason.ENTRYPOINT_MISSING, fault)
     return Fact("Valid", True, Reason.STANDS, "")
 
@@ -221,7 +221,7 @@ def _as_it_was(fact: FactOf) -> FactOf:
     @functools.wraps(fact)
     def told(seen: Seen) -> Fact:
         found = fact(seen)
-        unseen = isinstance(seen.polled, observed.Failed) and seen.polled.reason == observed.NOT_YET
+        unseen = isinstance(seen.polled, freshness.Failed) and seen.polled.reason == freshness.NOT_YET
         before = conditions.find(seen.status.conditions, found.type) if unseen and found.status is None else None
         if before is None or before.status == "Unknown":
             return found
@@ -258,7 +258,7 @@ def report(seen: Seen, standing: decision.StepTaken | None) -> dict[str, Any]:
         "targetImage": seen.refused_image or seen.spec.image,
         "selector": ",".join(f"{key}={value}" for key, value in seen.wanted.selector.items()),
     }
-    if observed.value_of(seen.objects) is None:
+    if freshness.value_of(seen.objects) is None:
         return said
     images = {pod.image for pod in seen.there.pods if pod.image}
     if len(images) == 1:
@@ -266,7 +266,7 @@ def report(seen: Seen, standing: decision.StepTaken | None) -> dict[str, Any]:
         if standing is None:
             said |= {"goodImage": said["currentImage"], "failedImage": "", "growsAfter": ""}
     said["online"] = len(_online(seen))
-    if observed.value_of(seen.polled) is not None:
+    if freshness.value_of(seen.polled) is not None:
         said["pendingTasks"] = len(seen.told.running)
     if seen.told.grids is not None:
         said["grids"] = [grid.name for grid in seen.told.grids]
@@ -341,7 +341,7 @@ def phase(seen: Seen, standing: decision.StepTaken | None) -> str:
         return "Deleting"
     if standing is not None and isinstance(standing.verdict, decision.Blocked):
         return "Failed"
-    if observed.value_of(seen.objects) is None or seen.there.workload is None:
+    if freshness.value_of(seen.objects) is None or seen.there.workload is None:
         return "Pending"
     if standing is not None and not any(m.state for m in seen.status.member_statuses):
         return "Creating"

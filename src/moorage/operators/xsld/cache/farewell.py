@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from moorage.api import kinds
-from moorage.api import status as api_status
+from moorage.api import builtin, common_status
 from moorage.operators import access, steps
 from moorage.operators.xsld import names
 from moorage.operators.xsld.reasons import Reason
-from moorage.runtime import decision, observed
+from moorage.runtime import decision, freshness
 from moorage.runtime.decision import DONE, Act, Verdict, Wait
 
 from . import causes, objects
@@ -23,12 +22,12 @@ PODS_GONE = 900.0
 
 def orphaning_is_honoured(seen: Seen) -> Verdict:
     """moorage.dev/on-delete=Orphan leaves everything where it is; what is owned must be let go of first."""
-    if seen.meta.annotations.get(api_status.ON_DELETE) != "Orphan":
+    if seen.meta.annotations.get(common_status.ON_DELETE) != "Orphan":
         return DONE
     why = "it is left where it is, as moorage.dev/on-delete=Orphan asks"
     kept = [(child.resource, child.name, live.uid) for child, live in seen.there.children]
     if seen.there.workload is not None:
-        kept.append((kinds.STATEFUL_SET, seen.name, seen.there.workload.uid))
+        kept.append((builtin.STATEFUL_SET, seen.name, seen.there.workload.uid))
     let_go = tuple(
         decision.Patch(
             why=why,
@@ -45,7 +44,7 @@ def orphaning_is_honoured(seen: Seen) -> Verdict:
 
 def nothing_was_made(seen: Seen) -> Verdict:
     """Where no rights were ever bound there is nothing to remove."""
-    if isinstance(seen.binding, observed.Failed):
+    if isinstance(seen.binding, freshness.Failed):
         return decision.unknown(Reason.BINDING, seen.binding, "binding")
     if seen.binding.value is None and not seen.allowed:
         return steps.leave(Reason.LEAVING, "nothing was made")
@@ -65,8 +64,8 @@ def workload_is_gone(seen: Seen) -> Verdict:
     if workload is not None and not workload.child.deleting:
         remove = decision.Delete(
             why="the cache is deleted",
-            resource=kinds.STATEFUL_SET,
-            ref=kinds.STATEFUL_SET.ref(seen.meta.namespace, seen.name, workload.uid),
+            resource=builtin.STATEFUL_SET,
+            ref=builtin.STATEFUL_SET.ref(seen.meta.namespace, seen.name, workload.uid),
             propagation="Background",
         )
         return Act(Reason.REMOVING, f"StatefulSet {seen.name} is deleted with its pods", (remove,))
@@ -87,8 +86,8 @@ def volumes_go(seen: Seen) -> Verdict:
     actions = tuple(
         decision.Delete(
             why="the cache is deleted, and storage.reclaimOnDelete is Delete",
-            resource=kinds.VOLUME_CLAIM,
-            ref=kinds.VOLUME_CLAIM.ref(seen.meta.namespace, volume.name, volume.uid),
+            resource=builtin.VOLUME_CLAIM,
+            ref=builtin.VOLUME_CLAIM.ref(seen.meta.namespace, volume.name, volume.uid),
         )
         for volume in free
     )
@@ -116,7 +115,7 @@ def cache_may_go(seen: Seen) -> Verdict:
     why = f"nothing of it is left but what {names.CACHE.kind} owns"
     if seen.neighbours:
         return steps.leave(Reason.LEAVING, why, decision.Guard("others_stay"))
-    binding = observed.value_of(seen.binding)
+    binding = freshness.value_of(seen.binding)
     if binding is None:
         raise ValueError("rights are bound before anything is removed")
     namespace = seen.meta.namespace
@@ -124,7 +123,7 @@ def cache_may_go(seen: Seen) -> Verdict:
     return Act(Reason.LEAVING, why, (unbind, decision.EditFinalizer(why=why, present=False)))
 
 
-FAREWELL: tuple[Callable[[Seen], Verdict], ...] = (
+DELETION_STEPS: tuple[Callable[[Seen], Verdict], ...] = (
     namespace_ends,
     nothing_was_made,
     objects.rights_are_bound,

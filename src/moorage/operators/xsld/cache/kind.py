@@ -13,16 +13,15 @@ from typing import Any
 import msgspec
 import prometheus_client as prometheus
 
-from moorage.api import additions, conditions, forms, kinds, meta
-from moorage.helm import diagnosis
-from moorage.helm import pods as helm_pods
-from moorage.kube import cache as kube_cache
+from moorage.api import additions, builtin, conditions, equality, meta
+from moorage.children import apply, diagnosis, pod_trouble
 from moorage.kube import errors
+from moorage.kube.informers import informer
 from moorage.operators import access, tenancy
-from moorage.operators.xsld import config, names, owners, shared
-from moorage.operators.xsld import hub as hubs
+from moorage.operators.xsld import config, group_access, names, owners
 from moorage.operators.xsld.group import answers
-from moorage.runtime import apply, decision, kind, observed
+from moorage.operators.xsld.within_cache import common_steps
+from moorage.runtime import decision, freshness, kind
 
 from . import behind, build, control, facts, metrics, types
 from . import seen as seen_
@@ -36,31 +35,31 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
     finalizer = names.CACHE_FINALIZER
     ready_facts = facts.READY_FACTS
     steps = behind.told(control.STEPS)
-    farewell = behind.told(control.FAREWELL)
+    deletion_steps = behind.told(control.DELETION_STEPS)
     facts = facts.FACTS
 
-    hub: hubs.Hub
+    groups: group_access.Groups
     _world: kind.World
     _bindings: tenancy.Bindings
-    _namespaces: kube_cache.Cache[meta.Partial]
+    _namespaces: informer.Informer[meta.Partial]
 
     def __init__(self, settings: config.Config, namespace: str) -> None:
         """`namespace` is the operator's own."""
         self._settings, self.resync = settings, settings.resync_seconds
         self.rights = access.Rights(names.SYSTEM, namespace, settings.accounts, settings.cluster_role)
-        self._secrets: dict[hubs.Place, str] = {}  # resourceVersion of the Secret that is ours, as last seen
+        self._secrets: dict[group_access.Place, str] = {}  # resourceVersion of the Secret that is ours, as last seen
         self._neighbours = tenancy.Neighbours(self.items, lambda obj: obj.metadata.namespace, "namespace")
 
     async def start(self, world: kind.World) -> None:
         """Open the watches; see `Kind.start`."""
         self._world = world
         self._children = apply.Children(world.verified)
-        self.hub = hubs.Hub(world, self._settings, self.rights, self.find)
+        self.groups = group_access.Groups(world, self._settings, self.rights, self.find)
         self._bindings = tenancy.Bindings(world, self.rights, self._wake)
-        self._namespaces = world.caches.watch(kinds.NAMESPACE, meta.Partial, metadata_only=True)
+        self._namespaces = world.caches.watch(builtin.NAMESPACE, meta.Partial, metadata_only=True)
         self._namespaces.subscribe(self._on_namespace)
         self._synced = asyncio.create_task(self._announce())
-        self.operations = self.hub.operations
+        self.operations = self.groups.operations
         self.guards = {
             "member_has_left": self._member_has_left,
             "others_are_online": self._others_are_online,
@@ -75,7 +74,7 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
     async def stop(self) -> None:
         """See `Kind.stop`."""
         self._synced.cancel()
-        await self.hub.stop()
+        await self.groups.stop()
 
     def user(self, obj: types.XsldCache) -> str:
         """The account of its namespace."""
@@ -91,7 +90,7 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
 
     def forget(self, namespace: str, name: str) -> None:
         """See `Kind.forget`."""
-        self.hub.forget((namespace, name), self.key(namespace, name))
+        self.groups.forget((namespace, name), self.key(namespace, name))
         self._secrets.pop((namespace, name), None)
         self._neighbours.forget()
 
@@ -101,7 +100,7 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
 
     def metrics(self) -> Iterable[prometheus.Metric]:
         """See `Kind.metrics`."""
-        return metrics.collect(self.items(), self.hub.polls.peek)
+        return metrics.collect(self.items(), self.groups.polls.peek)
 
     # --- the observation -----------------------------------------------------------------------------------------
 
@@ -109,15 +108,15 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
         """See `Kind.observe`."""
         place, key = obj.metadata.key, self.key(*obj.metadata.key)
         binding = self._bindings.of(obj.metadata.namespace)
-        bound = (found := observed.value_of(binding)) is not None and found.right
-        entrypoint = self._entrypoint(obj, key) if bound else observed.not_yet("entrypoint")
-        script = observed.value_of(entrypoint)
+        bound = (found := freshness.value_of(binding)) is not None and found.right
+        entrypoint = self._entrypoint(obj, key) if bound else freshness.not_yet("entrypoint")
+        script = freshness.value_of(entrypoint)
         spec = msgspec.structs.replace(_plain(obj.spec), image=types.image_to_run(obj))
         wanted = build.Wanted(*place, obj.metadata.uid, spec, self._settings.dialect, script or None)
-        given = hubs.given(obj)
-        told = self.hub.credentials.follow(given, key) if bound else observed.not_yet("credentials")
+        given = group_access.given(obj)
+        told = self.groups.credentials.follow(given, key) if bound else freshness.not_yet("credentials")
         ours = obj.spec.credentials_secret_ref is None
-        polled = self.hub.polls.read(place, key) if bound else observed.not_yet("group")
+        polled = self.groups.polls.read(place, key) if bound else freshness.not_yet("group")
         seen = seen_.Seen(
             meta=obj.metadata.without_last_applied(),
             spec=spec,
@@ -132,34 +131,34 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
             binding=binding,
             neighbours=self._neighbours.count(obj),
             # a Secret of ours that differs is no fault of the user's: it is written anew
-            credentials=observed.Fresh("") if observed.value_of(told) == hubs.DIFFERS else told,
-            credentials_since=self.hub.credentials_since(place),
+            credentials=freshness.Fresh("") if freshness.value_of(told) == group_access.DIFFERS else told,
+            credentials_since=self.groups.credentials_since(place),
             entrypoint=_fault_of(entrypoint),
-            unsent=self.hub.unsent(place),
+            unsent=self.groups.unsent(place),
             wanted=wanted,
-            objects=observed.not_yet("objects"),
+            objects=freshness.not_yet("objects"),
             polled=polled,
         )
         if bound:
             moved = self._secret_moved(given, wanted.credentials[0])
-            differs = ours and not moved and isinstance(told, observed.Fresh) and told.value == hubs.DIFFERS
+            differs = ours and not moved and isinstance(told, freshness.Fresh) and told.value == group_access.DIFFERS
             seen = msgspec.structs.replace(seen, objects=self._objects(seen, key, secret_differs=differs))
-            if isinstance(polled, observed.Failed) and not isinstance(seen.objects, observed.Failed):
-                self.hub.may_ask(place)
-        self.hub.set_pace(place, _pace(obj, self._settings.poll))
+            if isinstance(polled, freshness.Failed) and not isinstance(seen.objects, freshness.Failed):
+                self.groups.may_ask(place)
+        self.groups.set_pace(place, _pace(obj, self._settings.poll))
         return seen
 
-    def _secret_moved(self, given: hubs.Given, name: str) -> bool:
+    def _secret_moved(self, given: group_access.Given, name: str) -> bool:
         """Whether the Secret that is ours has changed since it was last read; then it is read anew."""
         place = given.place
-        view = self.hub.watches.peek(place[0])
+        view = self.groups.watches.peek(place[0])
         found = view.secrets.get(place[0], name) if view else None
         version = found["metadata"]["resourceVersion"] if found else ""
         if self._secrets.get(place, version) == version:
             self._secrets[place] = version
             return False
         self._secrets[place] = version
-        self.hub.credentials.outdate(given, "the Secret has changed")
+        self.groups.credentials.outdate(given, "the Secret has changed")
         return True
 
     def allowed(self, namespace: str) -> bool:
@@ -172,33 +171,33 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
         here = [obj for obj in self.items() if obj.metadata.namespace == namespace]
         return [obj for obj in here if obj.metadata.name == ref.name] if ref is not None else here
 
-    def seen(self, found: list[types.XsldCache]) -> observed.Observed[tuple[shared.CacheSeen, ...]]:
+    def seen(self, found: list[types.XsldCache]) -> freshness.Observed[tuple[common_steps.CacheSeen, ...]]:
         """Those caches as grids and templates see them."""
         if any(not cache.synced for cache in self.caches):
-            return observed.not_yet("caches")
-        return observed.Fresh(tuple(_shared(obj) for obj in sorted(found, key=lambda it: it.metadata.name)))
+            return freshness.not_yet("caches")
+        return freshness.Fresh(tuple(_shared(obj) for obj in sorted(found, key=lambda it: it.metadata.name)))
 
     def _ending(self, namespace: str) -> bool:
         found = self._namespaces.get("", namespace)
         return found is not None and found.metadata.deleting
 
-    def _entrypoint(self, obj: types.XsldCache, key: kind.Key) -> observed.Observed[str]:
+    def _entrypoint(self, obj: types.XsldCache, key: kind.Key) -> freshness.Observed[str]:
         if not obj.spec.entrypoint_config_map:
-            self.hub.entrypoints.forget(key)
-            return observed.Fresh("")
-        return self.hub.entrypoints.follow((obj.metadata.namespace, obj.spec.entrypoint_config_map), key)
+            self.groups.entrypoints.forget(key)
+            return freshness.Fresh("")
+        return self.groups.entrypoints.follow((obj.metadata.namespace, obj.spec.entrypoint_config_map), key)
 
-    def _objects(self, seen: seen_.Seen, key: kind.Key, *, secret_differs: bool) -> observed.Observed[seen_.Objects]:
-        view = self.hub.watches.enter(seen.meta.namespace, key)
+    def _objects(self, seen: seen_.Seen, key: kind.Key, *, secret_differs: bool) -> freshness.Observed[seen_.Objects]:
+        view = self.groups.watches.enter(seen.meta.namespace, key)
         if unsynced := view.unsynced:
-            return observed.unsynced(unsynced[0].error, "objects")
+            return freshness.unsynced(unsynced[0].error, "objects")
         namespace, name = seen.meta.key
         events = self._warnings(view, seen, key)
         pods = _pods(view, name, Around(seen.now, tuple(view.of(view.claims, name)), events))
         volumes = tuple(each for it in view.of(view.claims, name) if (each := self._volume(it, seen, key)).ordinal >= 0)
         live = _mine(view.workloads.get(namespace, name), seen.meta)
         workload = _workload(live) if live else None
-        known = msgspec.structs.replace(seen, objects=observed.Fresh(seen_.Objects((), workload, pods, volumes)))
+        known = msgspec.structs.replace(seen, objects=freshness.Fresh(seen_.Objects((), workload, pods, volumes)))
         if live and workload:
             body = build.workload(seen.wanted, known.replicas).body
             workload = msgspec.structs.replace(
@@ -210,19 +209,19 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
                 ),
             )
         chief = known.primary.name if known.primary else seen.status.primary or names.pod(name, 0)
-        scripts = _mine(view.others[kinds.CONFIG_MAP].get(namespace, f"{name}-scripts"), seen.meta) or {}
+        scripts = _mine(view.others[builtin.CONFIG_MAP].get(namespace, f"{name}-scripts"), seen.meta) or {}
         alone = known.alone((scripts.get("data") or {}).get(build.ALONE))
         wanted = build.children(seen.wanted, primary=chief, pods=known.replicas, alone=alone)
         children = []
         for child in wanted:
             found = _mine(view.others[child.resource].get(namespace, child.name), seen.meta)
             there = self._children.look(child.body, found)
-            if secret_differs and child.resource == kinds.SECRET and there.uid:
+            if secret_differs and child.resource == builtin.SECRET and there.uid:
                 there = msgspec.structs.replace(there, differs=("data",))
             children.append((child, there))
         surplus = _surplus(view, seen, {child.id for child in wanted}, pods, workload)
-        budget = _mine(view.others[kinds.DISRUPTION_BUDGET].get(namespace, name), seen.meta)
-        return observed.Fresh(
+        budget = _mine(view.others[builtin.DISRUPTION_BUDGET].get(namespace, name), seen.meta)
+        return freshness.Fresh(
             seen_.Objects(
                 tuple(children),
                 workload,
@@ -234,13 +233,13 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
             )
         )
 
-    def _warnings(self, view: hubs.View, seen: seen_.Seen, key: kind.Key) -> tuple[dict[str, Any], ...]:
+    def _warnings(self, view: group_access.View, seen: seen_.Seen, key: kind.Key) -> tuple[dict[str, Any], ...]:
         """The namespace's warnings, asked for while a pod is missing or not ready, and else forgotten."""
         live = view.pods_of(seen.name)
-        if len(live) >= seen.spec.size and all(helm_pods.ready(pod) for pod in live):
-            self.hub.warnings.forget(key)
+        if len(live) >= seen.spec.size and all(pod_trouble.ready(pod) for pod in live):
+            self.groups.warnings.forget(key)
             return ()
-        return observed.value_of(self.hub.warnings.follow(seen.meta.namespace, key)) or ()
+        return freshness.value_of(self.groups.warnings.follow(seen.meta.namespace, key)) or ()
 
     def _volume(self, it: dict[str, Any], seen: seen_.Seen, key: kind.Key) -> seen_.VolumeSeen:
         metadata, spec = it["metadata"], it.get("spec") or {}
@@ -248,7 +247,7 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
         wanted, have = types.whole_bytes(seen.spec.storage.size), types.whole_bytes(size)
         expandable: bool | None = None
         if wanted and have and have < wanted:
-            expandable = observed.value_of(self.hub.classes.read(spec.get("storageClassName") or "", key))
+            expandable = freshness.value_of(self.groups.classes.read(spec.get("storageClassName") or "", key))
         return seen_.VolumeSeen(
             name=metadata["name"],
             ordinal=names.ordinal(f"{names.VOLUME}-{seen.name}", metadata["name"]),
@@ -264,8 +263,8 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
     async def _member_has_left(self, obj: types.XsldCache, args: dict[str, Any]) -> str:
         """A pod or a volume goes only when the group itself says that its member is none, or that nobody ever was."""
         name = names.pod(obj.metadata.name, int(args["ordinal"]))
-        polled = await self.hub.look(obj.metadata.key)
-        group = seen_.group_of(observed.Fresh(polled), obj.status, obj.metadata.name)
+        polled = await self.groups.look(obj.metadata.key)
+        group = seen_.group_of(freshness.Fresh(polled), obj.status, obj.metadata.name)
         if group is None:
             return "nobody tells of the group"
         if group.member(name) is not None:
@@ -302,16 +301,16 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
 
     async def _asked_now(self, obj: types.XsldCache) -> tuple[answers.Polled, answers.Group | None]:
         """The group as it is told right now; whose pod is not well is not Online."""
-        polled = await self.hub.look(obj.metadata.key)
-        group = seen_.group_of(observed.Fresh(polled), obj.status, obj.metadata.name)
-        view = self.hub.watches.enter(obj.metadata.namespace, self.key(*obj.metadata.key))
+        polled = await self.groups.look(obj.metadata.key)
+        group = seen_.group_of(freshness.Fresh(polled), obj.status, obj.metadata.name)
+        view = self.groups.watches.enter(obj.metadata.namespace, self.key(*obj.metadata.key))
         return polled, group.among(seen_.Objects((), None, _pods(view, obj.metadata.name)).up) if group else None
 
     async def _name_is_free(self, obj: types.XsldCache, args: dict[str, Any]) -> str:
         """What somebody else made under the name of an object of ours is never taken over."""
-        resource = next(it for it in (kinds.STATEFUL_SET, *hubs.OTHERS) if it.kind == args["kind"])
+        resource = next(it for it in (builtin.STATEFUL_SET, *group_access.OTHERS) if it.kind == args["kind"])
         try:
-            live = await self.hub.within(obj.metadata.namespace).get(
+            live = await self.groups.within(obj.metadata.namespace).get(
                 resource, obj.metadata.namespace, str(args["name"])
             )
         except errors.NotFound:
@@ -325,8 +324,8 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
     async def _pod_is_expendable(self, obj: types.XsldCache, args: dict[str, Any]) -> str:
         """It serves nobody still; and where its container runs, nobody counts it as Online, and it has no task."""
         try:
-            live = await self.hub.within(obj.metadata.namespace).get(
-                kinds.POD, obj.metadata.namespace, str(args["name"])
+            live = await self.groups.within(obj.metadata.namespace).get(
+                builtin.POD, obj.metadata.namespace, str(args["name"])
             )
         except errors.NotFound:
             return ""
@@ -339,18 +338,18 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
 
     async def _pod_is_off(self, obj: types.XsldCache, args: dict[str, Any]) -> str:
         """The group, asked now, does not count it as Online, and it has no task. Its own word of itself is none."""
-        polled = await self.hub.look(obj.metadata.key)
-        group = seen_.group_of(observed.Fresh(polled), obj.status, obj.metadata.name)
+        polled = await self.groups.look(obj.metadata.key)
+        group = seen_.group_of(freshness.Fresh(polled), obj.status, obj.metadata.name)
         if group is None or group.teller == args["name"]:
             return f"nobody but {args['name']} tells of the group" if group else "nobody tells of the group"
         return await self._is_at_work(obj, str(args["name"]))
 
     async def _is_at_work(self, obj: types.XsldCache, name: str) -> str:
         """Whether the group, asked now, counts that member as Online, or it has a task; silence says nothing."""
-        polled = await self.hub.look(obj.metadata.key)
+        polled = await self.groups.look(obj.metadata.key)
         if not polled.answers:
             return "nobody could be asked"
-        group = seen_.group_of(observed.Fresh(polled), obj.status, obj.metadata.name)
+        group = seen_.group_of(freshness.Fresh(polled), obj.status, obj.metadata.name)
         member = group.member(name) if group else None
         if member is not None and member.online:
             return f"the group counts {name} as Online"
@@ -362,7 +361,7 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
 
     # --- news ----------------------------------------------------------------------------------------------------
 
-    def _on_namespace(self, change: kube_cache.Change[meta.Partial]) -> None:
+    def _on_namespace(self, change: informer.Change[meta.Partial]) -> None:
         if change.new is not None and change.new.metadata.deleting:
             self._wake(change.new.metadata.name)
 
@@ -380,10 +379,10 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
 # --- from live objects to what is seen of them -------------------------------------------------------------------
 
 
-def _shared(obj: types.XsldCache) -> shared.CacheSeen:
+def _shared(obj: types.XsldCache) -> common_steps.CacheSeen:
     available = conditions.find(obj.status.conditions, "Available")
     task = obj.status.current_task
-    return shared.CacheSeen(
+    return common_steps.CacheSeen(
         name=obj.metadata.name,
         available=available is not None and available.status == "True",
         deleting=obj.metadata.deleting,
@@ -417,7 +416,7 @@ class Around(msgspec.Struct, frozen=True):
     events: tuple[dict[str, Any], ...] = ()
 
 
-def _pods(view: hubs.View, cache: str, around: Around = Around()) -> tuple[seen_.PodSeen, ...]:  # noqa: B008 - frozen
+def _pods(view: group_access.View, cache: str, around: Around = Around()) -> tuple[seen_.PodSeen, ...]:  # noqa: B008 - frozen
     return tuple(_pod(it, cache, around) for it in view.pods_of(cache))
 
 
@@ -491,13 +490,13 @@ def _fixed(body: dict[str, Any], live: dict[str, Any]) -> tuple[str, ...]:
 
     def size(obj: dict[str, Any]) -> Any:
         templates = obj["spec"].get("volumeClaimTemplates") or ()
-        return [forms.quantity(t["spec"]["resources"]["requests"]["storage"]) for t in templates]
+        return [equality.quantity(t["spec"]["resources"]["requests"]["storage"]) for t in templates]
 
     return () if size(body) == size(live) else ("spec.volumeClaimTemplates",)
 
 
 def _surplus(
-    view: hubs.View,
+    view: group_access.View,
     seen: seen_.Seen,
     wanted: set[str],
     pods: tuple[seen_.PodSeen, ...],
@@ -512,7 +511,7 @@ def _surplus(
             metadata = it["metadata"]
             owned = any(ref.get("uid") == seen.meta.uid for ref in metadata.get("ownerReferences") or ())
             asked_for = f"{resource.kind}/{metadata['name']}" in wanted
-            named = resource == kinds.SECRET and metadata["name"] == seen.wanted.credentials[0]  # by the user
+            named = resource == builtin.SECRET and metadata["name"] == seen.wanted.credentials[0]  # by the user
             if owned and not asked_for and not named:
                 going = "deletionTimestamp" in metadata
                 found.append(seen_.SurplusSeen(resource, metadata["name"], metadata["uid"], going))
@@ -523,14 +522,14 @@ def _plain(spec: types.XsldCacheSpec) -> types.XsldCacheSpec:
     return msgspec.structs.replace(spec, admin_pwd=None, secret_key=None)
 
 
-def _fault_of(entrypoint: observed.Observed[str]) -> observed.Observed[str]:
+def _fault_of(entrypoint: freshness.Observed[str]) -> freshness.Observed[str]:
     """Of the user's script only what is wrong with it."""
     match entrypoint:
-        case observed.Failed(reason="Missing", message=message):
-            return observed.Fresh(message)
-        case observed.Failed():
+        case freshness.Failed(reason="Missing", message=message):
+            return freshness.Fresh(message)
+        case freshness.Failed():
             return entrypoint
-    return observed.Fresh("")
+    return freshness.Fresh("")
 
 
 def _pace(obj: types.XsldCache, poll: config.Poll) -> float:

@@ -10,7 +10,7 @@ from prometheus_client.core import GaugeMetricFamily
 
 from moorage.api import conditions
 from moorage.operators.xsld.group import answers
-from moorage.runtime import observed
+from moorage.runtime import freshness
 
 from . import types
 
@@ -18,7 +18,7 @@ CACHE = ("namespace", "name")
 
 
 def collect(
-    caches: Iterable[types.XsldCache], polled: Callable[[tuple[str, str]], observed.Observed[answers.Polled]]
+    caches: Iterable[types.XsldCache], polled: Callable[[tuple[str, str]], freshness.Observed[answers.Polled]]
 ) -> Iterable[prometheus.Metric]:
     """One family of samples each, from what the caches' status says and when their groups were last asked."""
     members = GaugeMetricFamily("moorage_xsld_members", "Members by state.", labels=(*CACHE, "state"))
@@ -40,7 +40,7 @@ def collect(
         if copy is not None and copy.status != "Unknown" and cache.status.replication.state != "Off":
             replicated.add_metric(key, copy.status == "True")
         told = polled(key)
-        if not isinstance(told, observed.Failed):
+        if not isinstance(told, freshness.Failed):
             answering.add_metric(key, sum(answer.fault is None for answer in told.value.answers))
             asked.add_metric(key, told.at)
     return members, pending, replicated, answering, asked

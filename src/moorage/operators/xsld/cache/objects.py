@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from moorage.api import additions, kinds, meta
+from moorage.api import additions, builtin, meta
+from moorage.children import apply
 from moorage.operators import access, steps
 from moorage.operators.xsld import names
 from moorage.operators.xsld.reasons import Reason
-from moorage.runtime import apply, decision, observed
+from moorage.runtime import decision, freshness
 from moorage.runtime.decision import DONE, Act, Blocked, Verdict, Wait
 
 from . import build, causes, types
@@ -41,7 +42,7 @@ def rights_are_bound(seen: Seen) -> Verdict:
 
 def credentials_are_given(seen: Seen) -> Verdict:
     """Both credentials as the product takes them, and the authority of the members' certificates."""
-    if isinstance(seen.credentials, observed.Failed):
+    if isinstance(seen.credentials, freshness.Failed):
         if seen.spec.credentials_secret_ref is None:
             return DONE  # they are in the spec, and sound by its rules
         return decision.unknown(Reason.CREDENTIALS_UNKNOWN, seen.credentials, "credentials")
@@ -54,7 +55,7 @@ def entrypoint_is_given(seen: Seen) -> Verdict:
     """The user's own start script, if the spec names one."""
     if not seen.spec.entrypoint_config_map:
         return DONE
-    if isinstance(seen.entrypoint, observed.Failed):
+    if isinstance(seen.entrypoint, freshness.Failed):
         return decision.unknown(Reason.CLUSTER_UNKNOWN, seen.entrypoint, "entrypoint")
     if not seen.entrypoint.value:
         return DONE
@@ -63,7 +64,7 @@ def entrypoint_is_given(seen: Seen) -> Verdict:
 
 def cluster_is_known(seen: Seen) -> Verdict:
     """Nothing is decided on watches that are not filled."""
-    if isinstance(seen.objects, observed.Failed):
+    if isinstance(seen.objects, freshness.Failed):
         return decision.unknown(Reason.CLUSTER_UNKNOWN, seen.objects, "objects")
     return DONE
 
@@ -142,8 +143,8 @@ def volumes_are_reclaimed(seen: Seen) -> Verdict:
     actions = tuple(
         decision.Delete(
             why=why,
-            resource=kinds.VOLUME_CLAIM,
-            ref=kinds.VOLUME_CLAIM.ref(seen.meta.namespace, volume.name, volume.uid),
+            resource=builtin.VOLUME_CLAIM,
+            ref=builtin.VOLUME_CLAIM.ref(seen.meta.namespace, volume.name, volume.uid),
             require=(decision.Guard("member_has_left", {"ordinal": volume.ordinal}),),
         )
         for volume in left
@@ -161,17 +162,17 @@ def workload_is_right(seen: Seen) -> Verdict:
     workload = seen.there.workload
     if workload is None:
         body = build.workload(seen.wanted, seen.replicas).body
-        free = _free(kinds.STATEFUL_SET, seen.name)
+        free = _free(builtin.STATEFUL_SET, seen.name)
         why = "the cache has no StatefulSet"
-        action = decision.Apply(why=why, require=(free,), resource=kinds.STATEFUL_SET, body=body)
+        action = decision.Apply(why=why, require=(free,), resource=builtin.STATEFUL_SET, body=body)
         return Act(Reason.CREATING, f"StatefulSet {seen.name} is made with {seen.replicas} pods", (action,))
     if workload.child.deleting:
         return Wait(Reason.CHILD_ENDING, f"StatefulSet {seen.name} is being deleted", on="child", within=10 * MINUTE)
     if workload.fixed:
-        ref = kinds.STATEFUL_SET.ref(seen.meta.namespace, seen.name, workload.uid)
+        ref = builtin.STATEFUL_SET.ref(seen.meta.namespace, seen.name, workload.uid)
         remove = decision.Delete(
             why=f"{', '.join(workload.fixed)} can't be changed in place; the pods stay",
-            resource=kinds.STATEFUL_SET,
+            resource=builtin.STATEFUL_SET,
             ref=ref,
             propagation="Orphan",
         )
@@ -181,7 +182,7 @@ def workload_is_right(seen: Seen) -> Verdict:
     down = seen.replicas < workload.replicas
     leaving = [decision.Guard("member_has_left", {"ordinal": n}) for n in range(seen.replicas, workload.replicas)]
     action = apply.write(
-        kinds.STATEFUL_SET,
+        builtin.STATEFUL_SET,
         build.workload(seen.wanted, seen.replicas).body,
         workload.child,
         why=f"{seen.replicas} pods, there are {workload.replicas}" if down else f"it is {_how(workload.child)}",
@@ -206,8 +207,8 @@ def _template_is_its_own(seen: Seen, workload: WorkloadSeen) -> Verdict:
     unchanged = {"op": "test", "path": "/metadata/resourceVersion", "value": workload.version}
     patch = decision.Patch(
         why=f"{said} is not of the spec",
-        resource=kinds.STATEFUL_SET,
-        ref=kinds.STATEFUL_SET.ref(seen.meta.namespace, seen.name, workload.uid),
+        resource=builtin.STATEFUL_SET,
+        ref=builtin.STATEFUL_SET.ref(seen.meta.namespace, seen.name, workload.uid),
         ops=(unchanged, *({"op": "remove", "path": additions.pointer(place)} for place in workload.added)),
     )
     message = f"StatefulSet {seen.name} is put right: {said}, which is not of the spec, is taken out"
@@ -232,8 +233,8 @@ def volumes_grow(seen: Seen) -> Verdict:
     actions = tuple(
         decision.Patch(
             why=f"{volume.size} is less than {seen.spec.storage.size}",
-            resource=kinds.VOLUME_CLAIM,
-            ref=kinds.VOLUME_CLAIM.ref(seen.meta.namespace, volume.name, volume.uid),
+            resource=builtin.VOLUME_CLAIM,
+            ref=builtin.VOLUME_CLAIM.ref(seen.meta.namespace, volume.name, volume.uid),
             ops=({"op": "replace", "path": "/spec/resources/requests/storage", "value": claimed},),
         )
         for volume in small
@@ -262,8 +263,8 @@ def failing_pods_are_replaced(seen: Seen) -> Verdict:
     actions = tuple(
         decision.Delete(
             why="it does not come up, and the template has changed since",
-            resource=kinds.POD,
-            ref=kinds.POD.ref(seen.meta.namespace, pod.name, pod.uid),
+            resource=builtin.POD,
+            ref=builtin.POD.ref(seen.meta.namespace, pod.name, pod.uid),
             require=(decision.Guard("pod_is_expendable", {"name": pod.name, "uid": pod.uid}),),
         )
         for pod in failing
@@ -303,7 +304,9 @@ def surplus_is_gone(seen: Seen) -> Verdict:
     workload = seen.there.workload
     beyond = workload.replicas if workload else 0
     pods = [pod.name for pod in seen.there.pods if pod.ordinal >= beyond]
-    volumes = [f"{kinds.VOLUME_CLAIM.kind}/{v.name}" for v in seen.there.volumes if v.ordinal >= beyond and v.deleting]
+    volumes = [
+        f"{builtin.VOLUME_CLAIM.kind}/{v.name}" for v in seen.there.volumes if v.ordinal >= beyond and v.deleting
+    ]
     objects = [f"{it.resource.kind}/{it.name}" for it in seen.there.surplus]
     if workload is None or not (pods or volumes or objects):
         return DONE

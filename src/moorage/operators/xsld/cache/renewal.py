@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from moorage.api import conditions, kinds
+from moorage.api import builtin, conditions
 from moorage.operators.xsld import names
 from moorage.operators.xsld.group import answers
 from moorage.operators.xsld.reasons import Reason
@@ -104,13 +104,13 @@ def _renewed(seen: Seen, left: types.Left) -> Verdict:
     guard = decision.Guard("member_has_left", {"ordinal": ordinal})
     actions: list[decision.AnyAction] = []
     if volume is not None and not volume.deleting:
-        ref = kinds.VOLUME_CLAIM.ref(seen.meta.namespace, volume.name, volume.uid)
+        ref = builtin.VOLUME_CLAIM.ref(seen.meta.namespace, volume.name, volume.uid)
         why = f"{left.member} has left the group, and joins with a new volume"
-        actions.append(decision.Delete(why=why, resource=kinds.VOLUME_CLAIM, ref=ref, require=(guard,)))
+        actions.append(decision.Delete(why=why, resource=builtin.VOLUME_CLAIM, ref=ref, require=(guard,)))
     if pod is not None and not pod.deleting:
-        ref = kinds.POD.ref(seen.meta.namespace, pod.name, pod.uid)
+        ref = builtin.POD.ref(seen.meta.namespace, pod.name, pod.uid)
         why = f"{left.member} has left the group, and its pod holds the old volume"
-        actions.append(decision.Delete(why=why, resource=kinds.POD, ref=ref, require=(guard,)))
+        actions.append(decision.Delete(why=why, resource=builtin.POD, ref=ref, require=(guard,)))
     if actions:
         return Act(Reason.CLEARING_VOLUME, f"{left.member} gets a new volume, to join anew", tuple(actions))
     said = f"the old volume of {causes.of_all(seen, [left.member])} is going"
@@ -143,8 +143,8 @@ def pods_have_the_credentials(seen: Seen) -> Verdict:
     actions = [
         decision.Delete(
             why="it began with other credentials than those of now, and is off",
-            resource=kinds.POD,
-            ref=kinds.POD.ref(seen.meta.namespace, pod.name, pod.uid),
+            resource=builtin.POD,
+            ref=builtin.POD.ref(seen.meta.namespace, pod.name, pod.uid),
             require=(decision.Guard("pod_is_off", {"name": pod.name, "uid": pod.uid}),),
         )
         for pod in old

@@ -5,7 +5,7 @@ Highest ordinal first and the primary last. As catalog servers sit on the lowest
 
 from __future__ import annotations
 
-from moorage.api import conditions, kinds
+from moorage.api import builtin, conditions
 from moorage.operators.xsld import names
 from moorage.operators.xsld.reasons import Reason
 from moorage.runtime import decision
@@ -129,7 +129,7 @@ def template_rolls(seen: Seen) -> Verdict:
         )
     evict = decision.Evict(
         why="it is not of the current template",
-        ref=kinds.POD.ref(seen.meta.namespace, pod.name, pod.uid),
+        ref=builtin.POD.ref(seen.meta.namespace, pod.name, pod.uid),
         require=(decision.Guard("others_are_online", {"pod": pod.name}),),
     )
     return Act(Reason.UPDATING, f"{pod.name} is replaced by one of the current template", (evict,))

@@ -7,10 +7,11 @@ import functools
 import msgspec
 
 from moorage.api import additions, conditions, meta
+from moorage.children import apply
 from moorage.operators import access
 from moorage.operators.xsld import config, names
 from moorage.operators.xsld.group import answers
-from moorage.runtime import apply, observed
+from moorage.runtime import freshness
 
 from . import build, types
 
@@ -113,15 +114,15 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     refused_image: str = ""  # what the user asks for, where `spec` has the image that is run instead
     allowed: bool  # the namespace may hold caches
     namespace_ending: bool = False
-    binding: observed.Observed[access.BindingSeen | None]
+    binding: freshness.Observed[access.BindingSeen | None]
     neighbours: int = 0  # other caches of the namespace
-    credentials: observed.Observed[str]  # what is wrong with them
+    credentials: freshness.Observed[str]  # what is wrong with them
     credentials_since: float = 0.0  # epoch seconds; a container that is older may have others
-    entrypoint: observed.Observed[str]  # what is wrong with the user's script
+    entrypoint: freshness.Observed[str]  # what is wrong with the user's script
     unsent: bool = False  # the last command was certainly not carried out
     wanted: build.Wanted
-    objects: observed.Observed[Objects]
-    polled: observed.Observed[answers.Polled]
+    objects: freshness.Observed[Objects]
+    polled: freshness.Observed[answers.Polled]
 
     @property
     def name(self) -> str:
@@ -131,7 +132,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @functools.cached_property
     def group(self) -> answers.Group | None:
         """The group, however old the news of it. Whose pod is not well is not Online."""
-        found, objects = self.listed, observed.value_of(self.objects)
+        found, objects = self.listed, freshness.value_of(self.objects)
         return found.among(objects.up) if found and objects else found
 
     @functools.cached_property
@@ -142,7 +143,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @functools.cached_property
     def there(self) -> Objects:
         """The objects; only for steps after they are known."""
-        found = observed.value_of(self.objects)
+        found = freshness.value_of(self.objects)
         if found is None:
             raise ValueError("the objects of the cache are not known yet")
         return found
@@ -150,7 +151,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @property
     def told(self) -> answers.Polled:
         """The last answers, however old."""
-        return observed.value_of(self.polled) or answers.Polled()
+        return freshness.value_of(self.polled) or answers.Polled()
 
     def answer(self, pod: str) -> answers.Answer | None:
         """What the pod of that name said, unless it is another incarnation by now."""
@@ -160,7 +161,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     def fault(self, pod: str) -> answers.Answer | None:
         """How the pod of that name failed to answer."""
-        objects = observed.value_of(self.objects)
+        objects = freshness.value_of(self.objects)
         live = objects.pod(pod) if objects else None
         return next((a for a in self.told.answers if a.fault and a.pod == pod and live and a.uid == live.uid), None)
 
@@ -220,10 +221,10 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @functools.cached_property
     def replicas(self) -> int:
         """How many pods there should be; while others are replaced none for those who have no place."""
-        objects = observed.value_of(self.objects)
+        objects = freshness.value_of(self.objects)
         live = objects.workload.replicas if objects and objects.workload else None
         leftover = frozenset(volume.ordinal for volume in objects.volumes) if objects else frozenset[int]()
-        certain = isinstance(self.polled, observed.Fresh)
+        certain = isinstance(self.polled, freshness.Fresh)
         return replicas(
             self.name,
             1 if self.yields else self.spec.size,
@@ -237,7 +238,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @functools.cached_property
     def missing(self) -> tuple[str, ...]:
         """Who is wanted, has its place in the StatefulSet, and is no member."""
-        objects = observed.value_of(self.objects)
+        objects = freshness.value_of(self.objects)
         size = min(self.spec.size, objects.workload.replicas) if objects and objects.workload else 0
         wanted = (names.pod(self.name, ordinal) for ordinal in range(size))
         return tuple(name for name in wanted if self.group is None or name not in self.group.names)
@@ -262,7 +263,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         Else they would take the place of a member that is replaced: what is free by it, of a quota or of a node, goes
         to whoever comes first. It stays so for one template: a place that is free meanwhile is none to build on.
         """
-        objects = observed.value_of(self.objects)
+        objects = freshness.value_of(self.objects)
         workload = objects.workload if objects else None
         if workload is None or not workload.revision or self.group is None:
             return False
@@ -284,10 +285,10 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
 
 def group_of(
-    polled: observed.Observed[answers.Polled], status: types.XsldCacheStatus, cache: str
+    polled: freshness.Observed[answers.Polled], status: types.XsldCacheStatus, cache: str
 ) -> answers.Group | None:
     """The group that the answers tell of, given who was a member before."""
-    told = observed.value_of(polled)
+    told = freshness.value_of(polled)
     if told is None:
         return None
     remembered = [member.name for member in status.member_statuses]

@@ -7,8 +7,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from moorage.api import crd, forms, meta
-from moorage.api import status as api_status
+from moorage.api import common_status, crd, equality, meta
 from moorage.operators.xsld import names
 
 Int32 = {"format": "int32"}
@@ -364,7 +363,7 @@ class Trouble(msgspec.Struct, frozen=True):
     generation: int = 0
 
 
-class XsldCacheStatus(api_status.Status, frozen=True, kw_only=True, rename="camel"):
+class XsldCacheStatus(common_status.Status, frozen=True, kw_only=True, rename="camel"):
     """The observed state."""
 
     members: Annotated[int, msgspec.Meta(description="Members that have joined.", extra_json_schema=Int32)] = 0
@@ -455,13 +454,13 @@ def seconds(text: str) -> float:
 
 def whole_bytes(size: str) -> int:
     """A quantity in bytes, a part of one rounded up; 0 for what is none."""
-    return math.ceil(forms.quantity(size) or 0)
+    return math.ceil(equality.quantity(size) or 0)
 
 
 def claimed(size: str) -> str:
     """What is asked of a claim for that size: the API server would keep 0.3Gi as 322122547200m."""
     whole = whole_bytes(size)
-    return size if whole == forms.quantity(size) else str(whole)
+    return size if whole == equality.quantity(size) else str(whole)
 
 
 def image_to_run(obj: XsldCache) -> str:

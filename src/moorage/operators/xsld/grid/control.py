@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from moorage.api import conditions
-from moorage.api import status as api_status
+from moorage.api import common_status, conditions
 from moorage.operators import steps
-from moorage.operators.xsld import config, names, shared
+from moorage.operators.xsld import config, names
 from moorage.operators.xsld.group import answers, dialect
 from moorage.operators.xsld.reasons import Reason
-from moorage.runtime import decision, observed
+from moorage.operators.xsld.within_cache import common_steps
+from moorage.runtime import decision, freshness
 from moorage.runtime.decision import DONE, Act, Blocked, Fact, Verdict, Wait
 
 from . import settings, types
@@ -24,7 +24,7 @@ TASK_LIMIT = 300.0
 """Seconds within which what was asked must show."""
 
 
-class Seen(shared.Seen, frozen=True, kw_only=True):
+class Seen(common_steps.Seen, frozen=True, kw_only=True):
     """Everything that is decided on."""
 
     spec: types.DataGridSpec
@@ -72,17 +72,17 @@ def retry_is_honoured(seen: Seen) -> Verdict:
 
 def cache_is_clear(seen: Seen) -> Verdict:
     """The named cache, or the only one in the namespace."""
-    return shared.cache_is_clear(seen, seen.spec.cache_ref)
+    return common_steps.cache_is_clear(seen, seen.spec.cache_ref)
 
 
 def name_is_free(seen: Seen) -> Verdict:
     """The grid is no older DataGrid's."""
-    return shared.name_is_free(seen, names.GRID.kind, seen.grid_name)
+    return common_steps.name_is_free(seen, names.GRID.kind, seen.grid_name)
 
 
 def cache_is_available(seen: Seen) -> Verdict:
     """Grids are changed in a group that stands, while nothing else is under way there."""
-    return shared.cache_is_available(seen, known=_known(seen), what="grids")
+    return common_steps.cache_is_available(seen, known=_known(seen), what="grids")
 
 
 def what_was_asked_shows(seen: Seen) -> Verdict:
@@ -259,7 +259,7 @@ def grid_is_online(seen: Seen) -> Verdict:
 
 def ask(seen: Seen, what: str, reason: Reason, message: str) -> Verdict:
     """Remember that it is asked, then ask; one thing at a time, whoever asked for it."""
-    if (held := shared.group_is_free(seen, message)) is not DONE:
+    if (held := common_steps.group_is_free(seen, message)) is not DONE:
         return held
     asked = {"asked": what, "askedAt": conditions.timestamp(seen.now), "askedGeneration": seen.meta.generation}
     fields = {**asked, "taskId": 0, "refused": ""}
@@ -273,9 +273,9 @@ def ask(seen: Seen, what: str, reason: Reason, message: str) -> Verdict:
 
 def cache_holds_it(seen: Seen) -> Verdict:
     """With its cache the grid is gone; one that was never made, or is another's, is not removed."""
-    if isinstance(seen.caches, observed.Failed):
+    if isinstance(seen.caches, freshness.Failed):
         return decision.unknown(Reason.CACHE_NOT_FOUND, seen.caches, "cache")
-    if seen.spec.deletion_policy == "Retain" or seen.meta.annotations.get(api_status.ON_DELETE) == "Orphan":
+    if seen.spec.deletion_policy == "Retain" or seen.meta.annotations.get(common_status.ON_DELETE) == "Orphan":
         return steps.leave(Reason.LEAVING, f"grid {seen.grid_name} stays on the server")
     if not seen.status.made and not seen.status.asked:
         return steps.leave(Reason.LEAVING, f"grid {seen.grid_name} was never made")
@@ -283,7 +283,7 @@ def cache_holds_it(seen: Seen) -> Verdict:
         said = f"grid {seen.grid_name} is that of {names.GRID.kind} {seen.older}, which is older"
         return steps.leave(Reason.LEAVING, said)
     if len(seen.caches.value) > 1:
-        return shared.cache_is_clear(seen, seen.spec.cache_ref)
+        return common_steps.cache_is_clear(seen, seen.spec.cache_ref)
     cache = seen.cache
     if cache is None or cache.deleting:
         return steps.leave(Reason.LEAVING, "the cache is gone, and the grid with it")
@@ -313,7 +313,7 @@ STEPS: tuple[Callable[[Seen], Verdict], ...] = (
     grid_is_online,
 )
 
-FAREWELL: tuple[Callable[[Seen], Verdict], ...] = (
+DELETION_STEPS: tuple[Callable[[Seen], Verdict], ...] = (
     cache_holds_it,
     retry_is_honoured,
     cache_is_available,

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from moorage.operators.xsld import dependent, names
+from moorage.operators.xsld import names
+from moorage.operators.xsld.within_cache import common_kind
 from moorage.runtime import decision, kind
 
 from . import control, settings, types
 
 
-class GridKind(dependent.DependentKind[types.DataGrid, control.Seen]):
+class GridKind(common_kind.DependentKind[types.DataGrid, control.Seen]):
     """DataGrids."""
 
     resource = names.GRID
@@ -18,7 +19,7 @@ class GridKind(dependent.DependentKind[types.DataGrid, control.Seen]):
     finalizer = names.GRID_FINALIZER
     ready_facts = control.READY_FACTS
     steps = control.STEPS
-    farewell = control.FAREWELL
+    deletion_steps = control.DELETION_STEPS
     facts = control.FACTS
 
     async def start(self, world: kind.World) -> None:
@@ -44,7 +45,7 @@ class GridKind(dependent.DependentKind[types.DataGrid, control.Seen]):
             elsewhere=self._elsewhere(obj),
             older=self._older(obj),
             polled=polled,
-            unsent=self._caches.hub.unsent(self.key(*obj.metadata.key)),
+            unsent=self._caches.groups.unsent(self.key(*obj.metadata.key)),
         )
 
     def report(self, seen: control.Seen, _: decision.StepTaken | None) -> dict[str, Any]:
@@ -55,7 +56,7 @@ class GridKind(dependent.DependentKind[types.DataGrid, control.Seen]):
 
     async def _ask(self, obj: types.DataGrid, args: dict[str, Any]) -> decision.Outcome:
         methods = {control.CREATE: "POST", control.UPDATE: "PUT", control.DELETE: "DELETE"}
-        method, hub, cache = methods[str(args["what"])], self._caches.hub, self._the_cache(obj)
+        method, groups, cache = methods[str(args["what"])], self._caches.groups, self._the_cache(obj)
         if cache is None:
             return decision.Conflict("the cache is no longer clear")
         if taken := self._taken(obj):
@@ -64,20 +65,20 @@ class GridKind(dependent.DependentKind[types.DataGrid, control.Seen]):
         path = self._settings.dialect.paths.grid.format(name=obj.server_name)
 
         async def send() -> decision.Outcome:
-            answer = await hub.ask(cache.metadata.key, cache.status.primary, method, path, body)
-            return decision.Ok({"taskId": hub.number(answer)})
+            answer = await groups.ask(cache.metadata.key, cache.status.primary, method, path, body)
+            return decision.Ok({"taskId": groups.number(answer)})
 
         def refused(words: str) -> decision.Outcome:
             said = {"asked": "", "refused": words, "refusedGeneration": obj.metadata.generation}
             return decision.Ok(said)
 
-        return await hub.attempt(self.key(*obj.metadata.key), send(), refused)
+        return await groups.attempt(self.key(*obj.metadata.key), send(), refused)
 
     async def _grid_is_gone(self, obj: types.DataGrid, args: dict[str, Any]) -> str:
         found = self._meant(obj)
         if len(found) != 1:
             return "" if not found else "the cache is no longer clear"
-        polled = await self._caches.hub.look(found[0].metadata.key)
+        polled = await self._caches.groups.look(found[0].metadata.key)
         if polled.grids is None:
             return "nobody tells of the grids"
         return "the grid is there" if any(grid.name == args["grid"] for grid in polled.grids) else ""

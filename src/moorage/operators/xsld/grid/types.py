@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from moorage.api import crd, meta
-from moorage.api import status as api_status
-from moorage.operators.xsld import names, shared
+from moorage.api import common_status, crd, meta
+from moorage.operators.xsld import names
+from moorage.operators.xsld.within_cache import common_steps
 
 Int32 = {"format": "int32"}
 
@@ -61,7 +61,7 @@ class DataGridSpec(msgspec.Struct, frozen=True, rename="camel"):
     use_authorization: bool = False
     use_cap_lru_evictor: bool = msgspec.field(name="useCapLRUEvictor", default=False)
     cache_ref: Annotated[
-        shared.CacheRef | None, msgspec.Meta(description="Which cache; needed where the namespace has several.")
+        common_steps.CacheRef | None, msgspec.Meta(description="Which cache; needed where the namespace has several.")
     ] = None
     grid_name: Annotated[
         str, msgspec.Meta(max_length=253, description="The name on the server; empty: metadata.name.")
@@ -83,7 +83,7 @@ class DataGridSpec(msgspec.Struct, frozen=True, rename="camel"):
     )
 
 
-class DataGridStatus(api_status.Status, frozen=True, kw_only=True, rename="camel"):
+class DataGridStatus(common_status.Status, frozen=True, kw_only=True, rename="camel"):
     """The observed state."""
 
     status: Annotated[str, msgspec.Meta(description="As the server says it: Created, Online, Stopped or Error.")] = ""

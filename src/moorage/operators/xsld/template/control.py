@@ -7,11 +7,12 @@ from typing import Any
 
 import msgspec
 
-from moorage.api import status as api_status
+from moorage.api import common_status
 from moorage.operators import steps
-from moorage.operators.xsld import names, shared
+from moorage.operators.xsld import names
 from moorage.operators.xsld.reasons import Reason
-from moorage.runtime import decision, observed
+from moorage.operators.xsld.within_cache import common_steps
+from moorage.runtime import decision, freshness
 from moorage.runtime.decision import DONE, Act, Blocked, Fact, Verdict, Wait
 
 from . import types
@@ -27,13 +28,13 @@ class Documents(msgspec.Struct, frozen=True):
     fault: str = ""
 
 
-class Seen(shared.Seen, frozen=True, kw_only=True):
+class Seen(common_steps.Seen, frozen=True, kw_only=True):
     """Everything that is decided on."""
 
     spec: types.GridTemplateSpec
     status: types.GridTemplateStatus
     template: str
-    documents: observed.Observed[Documents]
+    documents: freshness.Observed[Documents]
 
     @property
     def there(self) -> bool | None:
@@ -61,7 +62,7 @@ def retry_is_honoured(seen: Seen) -> Verdict:
 
 def source_is_there(seen: Seen) -> Verdict:
     """The documents can be read."""
-    if isinstance(seen.documents, observed.Failed):
+    if isinstance(seen.documents, freshness.Failed):
         return decision.unknown(Reason.TEMPLATE_SOURCE, seen.documents, "source")
     if not seen.documents.value.fault:
         return DONE
@@ -70,22 +71,22 @@ def source_is_there(seen: Seen) -> Verdict:
 
 def cache_is_clear(seen: Seen) -> Verdict:
     """The named cache, or the only one in the namespace."""
-    return shared.cache_is_clear(seen, seen.spec.cache_ref)
+    return common_steps.cache_is_clear(seen, seen.spec.cache_ref)
 
 
 def name_is_free(seen: Seen) -> Verdict:
     """The template is no older GridTemplate's."""
-    return shared.name_is_free(seen, names.TEMPLATE.kind, seen.template)
+    return common_steps.name_is_free(seen, names.TEMPLATE.kind, seen.template)
 
 
 def cache_is_available(seen: Seen) -> Verdict:
     """Templates are changed in a group that stands."""
-    return shared.cache_is_available(seen, known=seen.there is not None, what="templates")
+    return common_steps.cache_is_available(seen, known=seen.there is not None, what="templates")
 
 
 def template_is_uploaded(seen: Seen) -> Verdict:
     """The server has these very documents. An upload can be repeated without harm; that there was one is remembered."""
-    wanted = (observed.value_of(seen.documents) or Documents()).digest
+    wanted = (freshness.value_of(seen.documents) or Documents()).digest
     if seen.there and seen.status.hash == wanted:
         return DONE
     if seen.status.refused and seen.status.refused_hash == wanted:
@@ -94,7 +95,7 @@ def template_is_uploaded(seen: Seen) -> Verdict:
         )
     why = "the server does not have it" if not seen.there else "its documents have changed"
     message = f"template {seen.template} is uploaded: {why}"
-    if (held := shared.group_is_free(seen, message)) is not DONE:
+    if (held := common_steps.group_is_free(seen, message)) is not DONE:
         return held
     call = decision.Call(why=why, operation="upload", args={"digest": wanted}, keep=True)
     if seen.status.asked:
@@ -119,9 +120,9 @@ STEPS: tuple[Callable[[Seen], Verdict], ...] = (
 
 def cache_holds_it(seen: Seen) -> Verdict:
     """With its cache the template is gone; one that was never uploaded, or is another's, is not removed."""
-    if isinstance(seen.caches, observed.Failed):
+    if isinstance(seen.caches, freshness.Failed):
         return decision.unknown(Reason.CACHE_NOT_FOUND, seen.caches, "cache")
-    if seen.meta.annotations.get(api_status.ON_DELETE) == "Orphan":
+    if seen.meta.annotations.get(common_status.ON_DELETE) == "Orphan":
         return steps.leave(Reason.LEAVING, f"template {seen.template} stays on the server")
     if not seen.status.asked:
         return steps.leave(Reason.LEAVING, f"template {seen.template} was never uploaded")
@@ -129,7 +130,7 @@ def cache_holds_it(seen: Seen) -> Verdict:
         said = f"template {seen.template} is that of {names.TEMPLATE.kind} {seen.older}, which is older"
         return steps.leave(Reason.LEAVING, said)
     if len(seen.caches.value) > 1:
-        return shared.cache_is_clear(seen, seen.spec.cache_ref)
+        return common_steps.cache_is_clear(seen, seen.spec.cache_ref)
     if seen.cache is None or seen.cache.deleting:
         return steps.leave(Reason.LEAVING, "the cache is gone, and the template with it")
     return DONE
@@ -142,7 +143,7 @@ def nobody_uses_it(seen: Seen) -> Verdict:
     said = f"template {seen.template} is used by grid {', '.join(seen.used_by)}"
     grids = ", ".join(seen.used_by)
     then = f"the end of grid {grids} is awaited, as of a DataGrid that is being deleted too"
-    fix = f"delete grid {grids}, or let the template be: annotate this with {api_status.ON_DELETE}=Orphan"
+    fix = f"delete grid {grids}, or let the template be: annotate this with {common_status.ON_DELETE}=Orphan"
     return Wait(Reason.TEMPLATE_IN_USE, said, on="group", within=IN_USE, again=seen.busy, next=then, fix=fix)
 
 
@@ -151,13 +152,13 @@ def template_is_gone(seen: Seen) -> Verdict:
     if not seen.there:
         return steps.leave(Reason.LEAVING, f"template {seen.template} is gone")
     message = f"template {seen.template} is deleted on the server"
-    if (held := shared.group_is_free(seen, message)) is not DONE:
+    if (held := common_steps.group_is_free(seen, message)) is not DONE:
         return held
     call = decision.Call(why="the GridTemplate is deleted", operation="remove")
     return Act(Reason.GRID_DELETING, message, (call,))
 
 
-FAREWELL: tuple[Callable[[Seen], Verdict], ...] = (
+DELETION_STEPS: tuple[Callable[[Seen], Verdict], ...] = (
     cache_holds_it,
     cache_is_available,
     nobody_uses_it,
@@ -170,7 +171,7 @@ FAREWELL: tuple[Callable[[Seen], Verdict], ...] = (
 
 def uploaded(seen: Seen) -> Fact:
     """Whether the server has these documents."""
-    wanted = (observed.value_of(seen.documents) or Documents()).digest
+    wanted = (freshness.value_of(seen.documents) or Documents()).digest
     if seen.there and wanted and seen.status.hash == wanted:
         return Fact("Uploaded", True, Reason.STANDS, "")
     return Fact("Uploaded", False, Reason.UPLOADING, "the server does not have these documents")
@@ -189,7 +190,7 @@ READY_FACTS = frozenset({"Uploaded"})
 
 def report(seen: Seen) -> dict[str, Any]:
     """The fields of the status that say how it stands; what is not known stays as it was."""
-    documents = observed.value_of(seen.documents) or Documents()
+    documents = freshness.value_of(seen.documents) or Documents()
     state = "Pending"
     if (
         documents.fault

@@ -9,11 +9,11 @@ from typing import Any
 
 import msgspec
 
-from moorage.api import kinds
+from moorage.api import builtin
 from moorage.kube import errors
-from moorage.operators.xsld import dependent, names
-from moorage.operators.xsld import hub as hubs
+from moorage.operators.xsld import group_access, names
 from moorage.operators.xsld.reasons import Reason
+from moorage.operators.xsld.within_cache import common_kind
 from moorage.runtime import decision, kind, source
 
 from . import control, types
@@ -23,7 +23,7 @@ class _SourceError(Exception):
     """The documents can't be read; the message says why."""
 
 
-class TemplateKind(dependent.DependentKind[types.GridTemplate, control.Seen]):
+class TemplateKind(common_kind.DependentKind[types.GridTemplate, control.Seen]):
     """GridTemplates."""
 
     resource = names.TEMPLATE
@@ -31,14 +31,14 @@ class TemplateKind(dependent.DependentKind[types.GridTemplate, control.Seen]):
     finalizer = names.TEMPLATE_FINALIZER
     ready_facts = control.READY_FACTS
     steps = control.STEPS
-    farewell = control.FAREWELL
+    deletion_steps = control.DELETION_STEPS
     facts = control.FACTS
 
     async def start(self, world: kind.World) -> None:
         """See `Kind.start`."""
         self.operations = {"upload": self._upload, "remove": self._remove}
         self._documents = source.Source[tuple[str, str, str], control.Documents](
-            "template's documents", self._look, world.enqueue, every=hubs.SECRETS_EVERY, concurrency=16
+            "template's documents", self._look, world.enqueue, every=group_access.SECRETS_EVERY, concurrency=16
         )
         await super().start(world)
 
@@ -91,13 +91,13 @@ class TemplateKind(dependent.DependentKind[types.GridTemplate, control.Seen]):
         given = obj.spec.source
         if given.inline is not None:
             return given.inline.object_grid_xml, given.inline.deployment_xml
-        resource = kinds.CONFIG_MAP if given.config_map_ref else kinds.SECRET
+        resource = builtin.CONFIG_MAP if given.config_map_ref else builtin.SECRET
         ref = given.config_map_ref or given.secret_ref
         if ref is None:
             raise _SourceError("spec.source names nothing")
         said = f"{resource.kind} {ref.name}"
         try:
-            found = await self._caches.hub.within(obj.metadata.namespace).get(
+            found = await self._caches.groups.within(obj.metadata.namespace).get(
                 resource, obj.metadata.namespace, ref.name
             )
             data = found.get("data") or {}
@@ -108,7 +108,7 @@ class TemplateKind(dependent.DependentKind[types.GridTemplate, control.Seen]):
             if name not in data:
                 raise _SourceError(f"{said} has no key {name}")
             try:
-                text = data[name] if resource == kinds.CONFIG_MAP else base64.b64decode(data[name]).decode()
+                text = data[name] if resource == builtin.CONFIG_MAP else base64.b64decode(data[name]).decode()
             except (binascii.Error, UnicodeDecodeError):
                 raise _SourceError(f"key {name} of {said} is no text") from None
             texts.append(text)
@@ -134,7 +134,7 @@ class TemplateKind(dependent.DependentKind[types.GridTemplate, control.Seen]):
         def refused(words: str) -> decision.Outcome:
             return decision.Ok({"refused": words, "refusedHash": digest})
 
-        return await self._caches.hub.attempt(self.key(*obj.metadata.key), send(), refused)
+        return await self._caches.groups.attempt(self.key(*obj.metadata.key), send(), refused)
 
     async def _remove(self, obj: types.GridTemplate, _: dict[str, Any]) -> decision.Outcome:
         if taken := self._taken(obj):
@@ -144,7 +144,7 @@ class TemplateKind(dependent.DependentKind[types.GridTemplate, control.Seen]):
             await self._ask(obj, "DELETE", None)
             return decision.Ok()
 
-        return await self._caches.hub.attempt(
+        return await self._caches.groups.attempt(
             self.key(*obj.metadata.key), send(), lambda words: decision.Refused(Reason.NOT_DELETED, words)
         )
 
@@ -153,7 +153,7 @@ class TemplateKind(dependent.DependentKind[types.GridTemplate, control.Seen]):
         if cache is None:
             raise LookupError("the cache is not clear")
         path = self._settings.dialect.paths.template.format(name=obj.server_name)
-        return await self._caches.hub.ask(cache.metadata.key, cache.status.primary, method, path, body)
+        return await self._caches.groups.ask(cache.metadata.key, cache.status.primary, method, path, body)
 
 
 def _print(spec: types.GridTemplateSpec) -> str:

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import msgspec
 
-from moorage.api import crd, meta
-from moorage.api import status as api_status
-from moorage.operators.xsld import names, shared
+from moorage.api import common_status, crd, meta
+from moorage.operators.xsld import names
+from moorage.operators.xsld.within_cache import common_steps
 
 _XML = msgspec.Meta(min_length=1, max_length=262_144)
 
@@ -54,13 +54,13 @@ class GridTemplateSpec(msgspec.Struct, frozen=True, rename="camel"):
         str, msgspec.Meta(max_length=253, description="The name on the server; empty: metadata.name.")
     ] = ""
     cache_ref: Annotated[
-        shared.CacheRef | None, msgspec.Meta(description="Which cache; needed where the namespace has several.")
+        common_steps.CacheRef | None, msgspec.Meta(description="Which cache; needed where the namespace has several.")
     ] = None
 
     __cel__ = (*crd.immutable("templateName"), *crd.once_set("cacheRef"))
 
 
-class GridTemplateStatus(api_status.Status, frozen=True, kw_only=True, rename="camel"):
+class GridTemplateStatus(common_status.Status, frozen=True, kw_only=True, rename="camel"):
     """The observed state."""
 
     state: Annotated[str, msgspec.Meta(description="Pending, Uploading, Available, InUse or Error.")] = ""

@@ -1,0 +1,210 @@
+"""Finds what the user named, and all that a screen about it needs. The one place of `status` that does I/O.
+
+What the user may not read (events, the tenant's namespace) is left out, and the screen says less.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+
+from moorage import operators
+from moorage.api import builtin, meta
+from moorage.helm.release import claim, manifest
+from moorage.kube import client as kube_client
+from moorage.kube import discovery, errors
+from moorage.operators import system
+from moorage.view import children, model, operator_state
+
+from . import connection, suggestions
+
+
+class NotThere(Exception):  # noqa: N818 - what happened
+    """There is no such object; the message says what there is."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Wanted:
+    """What is looked at. Without a name: all objects of the kinds."""
+
+    kinds: Sequence[system.Described]
+    name: str
+    namespace: str
+    kubeconfig: Path | None
+    context: str | None
+
+
+def wanted(target: str, namespace: str, kubeconfig: Path | None, context: str | None) -> Wanted:
+    """KIND, KIND/NAME or nothing, read. Raises ClickException for a kind that there isn't."""
+    described = [each for of in operators.SYSTEMS.values() for each in of.described]
+    kind, slash, name = target.partition("/")
+    if slash and not name:
+        raise click.UsageError(f"{target!r} names no object; write {kind}/NAME")
+    if not kind:
+        return Wanted(described, "", namespace, kubeconfig, context)
+    by_word = {word: each for each in described for word in _words(each.resource)}
+    found = by_word.get(kind.lower())
+    if found is None:
+        raise click.UsageError(suggestions.unknown("kind", kind, {each.resource.kind for each in described}))
+    return Wanted([found], name, namespace, kubeconfig, context)
+
+
+def _words(resource: meta.Resource) -> set[str]:
+    return {resource.kind.lower(), resource.plural, f"{resource.plural}.{resource.group}"} | set(_short_names(resource))
+
+
+def _short_names(resource: meta.Resource) -> Iterable[str]:
+    for of in operators.SYSTEMS.values():
+        for definition in of.definitions():
+            spec: Any = definition["spec"]
+            if (spec["group"], spec["names"]["plural"]) == (resource.group, resource.plural):
+                yield from spec["names"].get("shortNames", ())
+
+
+class Found(NamedTuple):
+    """What is to be shown."""
+
+    views: list[model.ObjectView]
+    operator: operator_state.Operator
+    missing: tuple[str, ...] = ()  # kinds whose definition is not installed
+
+
+async def find(what: Wanted) -> Found:
+    """The views of what is wanted. Raises NotThere, KubeError or ClickException."""
+    async with connection.connected(what.kubeconfig, what.context) as (client, own):
+        seen = await _operator(client)
+        if what.name:
+            return Found([await _one(client, what.kinds[0], what.namespace or own, what.name, seen)], seen)
+        views: list[model.ObjectView] = []
+        missing: list[str] = []
+        for described in what.kinds:
+            try:
+                found = await client.list(described.resource, what.namespace)
+            except errors.NotFound:  # a system that is switched off has no definition
+                missing.append(described.resource.kind)
+                continue
+            views += [model.of(described, obj, seen=seen) for obj in found.items]
+        if len(missing) == len(what.kinds):
+            raise NotThere(_uninstalled(missing))
+        return Found(views, seen, tuple(missing))
+
+
+def _uninstalled(kinds_: Sequence[str]) -> str:
+    """What to do where there is no definition."""
+    systems = {name for name, of in operators.SYSTEMS.items() for each in of.described if each.resource.kind in kinds_}
+    switches = ", ".join(f"systems.{name}.enabled=true" for name in sorted(systems))
+    what = f"this cluster has no definition of {', '.join(kinds_)}"
+    return f"{what}: install moorage's chart, charts/moorage, with {switches}"
+
+
+async def _operator(client: kube_client.Client) -> operator_state.Operator:
+    """Who looks after the objects, as far as the user may know."""
+    with contextlib.suppress(errors.ApiError):
+        leases = (await client.list(builtin.LEASE, "", labels="app.kubernetes.io/name=moorage")).items
+        return operator_state.of(leases, time.time())
+    return operator_state.UNKNOWN
+
+
+async def _one(
+    client: kube_client.Client, described: system.Described, namespace: str, name: str, seen: operator_state.Operator
+) -> model.ObjectView:
+    try:
+        obj = await client.get(described.resource, namespace, name)
+    except errors.NotFound as error:
+        raise NotThere(await _instead(client, described.resource, namespace, name)) from error
+    events = await _events(client, namespace, obj["metadata"]["uid"])
+    children_ = await _children(client, obj) or await _pods(client, obj)
+    return model.of(described, obj, events, children_, seen)
+
+
+async def _instead(client: kube_client.Client, resource: meta.Resource, namespace: str, name: str) -> str:
+    """What to say when there is no such object: where one of that name is, or what was meant."""
+    what = f"{resource.kind.lower()} {name!r} in namespace {namespace}"
+    try:
+        found = (await client.list(resource, "")).items
+    except errors.NotFound:
+        return _uninstalled([resource.kind])
+    except errors.ApiError:
+        return f"there is no {what}; is the name right, and its namespace (-n)?"
+    at = [(each["metadata"]["namespace"], each["metadata"]["name"]) for each in found]
+    elsewhere = sorted(ns for ns, other in at if other == name)
+    if elsewhere:
+        return f"there is no {what}, but one in {', '.join(elsewhere)}: add -n {elsewhere[0]}"
+    guess = suggestions.nearest(name, [other for _, other in at])
+    if guess:
+        where = next(ns for ns, other in at if other == guess)
+        return f"there is no {what}; did you mean {guess}{'' if where == namespace else f' -n {where}'}?"
+    return f"there is no {what}" + ("; `moorage status` lists all" if at else f", nor any other {resource.kind}")
+
+
+async def _events(client: kube_client.Client, namespace: str, uid: str) -> Sequence[dict[str, Any]]:
+    with contextlib.suppress(errors.ApiError):
+        return (await client.list(builtin.EVENT, namespace, fields=f"regarding.uid={uid}")).items
+    return ()
+
+
+async def _children(client: kube_client.Client, obj: dict[str, Any]) -> tuple[model.ChildView, ...]:
+    """The objects of the release, by the inventory in its claim, as they are now."""
+    release = (obj.get("status") or {}).get("release") or {}
+    if not release.get("name"):
+        return ()
+    namespace = release["namespace"]
+    try:
+        held = await client.get(builtin.CONFIG_MAP, namespace, claim.name(release["name"]), as_=claim.ClaimObject)
+        items = claim.read(held).inventory
+        pods = (await client.list(builtin.POD, namespace)).items
+    except (errors.ApiError, ValueError):
+        return ()
+    known = discovery.Discovery(client)
+    return tuple([await _child(client, known, item, pods) for item in items if not item.hook])
+
+
+async def _pods(client: kube_client.Client, obj: dict[str, Any]) -> tuple[model.ChildView, ...]:
+    """The pods that status counts as members, as they are now."""
+    status, namespace = obj.get("status") or {}, obj["metadata"]["namespace"]
+    if not status.get("selector"):
+        return ()
+    try:
+        live = (await client.list(builtin.POD, namespace, labels=status["selector"])).items
+    except errors.ApiError:
+        return ()
+    there = {pod["metadata"]["name"]: pod for pod in live}
+    names = sorted({*there, *(member["name"] for member in status.get("memberStatuses") or ())})
+    return tuple(children.of(builtin.POD.ref(namespace, name), there.get(name), ()) for name in names)
+
+
+async def _child(
+    client: kube_client.Client,
+    known: discovery.Discovery,
+    item: manifest.InventoryItem,
+    pods: Sequence[dict[str, Any]],
+) -> model.ChildView:
+    ref = item.ref
+    if ref.kind == builtin.SECRET.kind and not ref.group:
+        return children.unread(ref)
+    try:
+        resource = await known.resource(ref.api_version, ref.kind)
+        live = await client.get(resource, ref.namespace, ref.name)
+    except errors.NotFound:
+        return children.of(ref, None, ())
+    except errors.ApiError as error:
+        return children.unknown(ref, str(error))
+    return children.of(ref, live, pods)
+
+
+def hint(error: errors.KubeError) -> str:
+    """What to do about a failed request, where that can be told."""
+    match error:
+        case errors.Forbidden():
+            return "; ask for the role view in that namespace, which the chart extends by moorage's kinds"
+        case errors.NotFound():
+            return "; is moorage installed here? kubectl get crd -l app.kubernetes.io/name=moorage"
+        case errors.TransportError():
+            return "; is the cluster up, and the right context chosen?"
+    return ""

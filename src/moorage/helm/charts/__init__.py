@@ -1,0 +1,1 @@
+"""Charts and values: found, fetched, verified, kept on disk, and read."""

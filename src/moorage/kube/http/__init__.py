@@ -1,0 +1,1 @@
+"""Bytes to the API server and back: the transport, its connections, and websockets for `exec`."""

@@ -1,0 +1,472 @@
+"""What the three kinds share: the watches of a namespace, the credentials, and the group as its members tell of it.
+
+It observes pods, Secrets and admin APIs, and carries out what is asked of a group. Credentials stay in here: what comes
+out is whether they are sound. It decides nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import contextlib
+import hashlib
+from collections.abc import Awaitable, Callable, Hashable
+from typing import Any
+
+import msgspec
+
+from moorage.api import builtin, conditions, meta
+from moorage.kube import client as kube_client
+from moorage.kube import errors
+from moorage.kube.informers import informer
+from moorage.operators import access
+from moorage.runtime import decision, freshness, kind, namespace_watches, reasons, source
+
+from . import config, names, owners
+from .cache import build, types
+from .group import admin, answers
+from .reasons import Reason
+
+Place = tuple[str, str]
+"""(namespace, name) of a cache."""
+
+SECRETS_EVERY = 30.0
+"""Seconds between looks at Secrets and scripts that are the user's own, and so not watched."""
+
+POLL_LIMIT = 20.0
+
+MAX_WARNINGS = 1000
+"""Of one namespace; of more, the rest is not looked at."""
+
+DIFFERS = "differs"
+"""What is told of a Secret of ours that holds other values than the spec."""
+
+
+OTHERS = (builtin.SECRET, builtin.CONFIG_MAP, builtin.SERVICE, builtin.DISRUPTION_BUDGET)
+"""What is made for a cache beside its StatefulSet."""
+
+
+class View(namespace_watches.View):
+    """What is watched in a namespace that holds caches: the objects made for them, all with the label."""
+
+    def __init__(self, world: kind.World, namespace: str, user: str) -> None:
+        super().__init__(world, namespace, user)
+        self.workloads = self._labelled(builtin.STATEFUL_SET)
+        self.pods = self._labelled(builtin.POD)
+        self.claims = self._labelled(builtin.VOLUME_CLAIM)
+        self.secrets = self.open(builtin.SECRET, dict, labels=build.LABEL, metadata_only=True)
+        self.others = {
+            resource: self.secrets if resource == builtin.SECRET else self._labelled(resource) for resource in OTHERS
+        }
+
+    def _labelled(self, resource: meta.Resource) -> informer.Informer[dict[str, Any]]:
+        return self.open(resource, dict, labels=build.LABEL)
+
+    def of(self, cache: informer.Informer[dict[str, Any]], name: str) -> list[dict[str, Any]]:
+        """The objects that belong to the cache of that name, by name and number: what is decided hangs on no order."""
+        mine = [obj for obj in cache.items() if (obj["metadata"].get("labels") or {}).get(build.LABEL) == name]
+        return sorted(mine, key=lambda obj: (len(obj["metadata"]["name"]), obj["metadata"]["name"]))
+
+    def pods_of(self, name: str) -> list[dict[str, Any]]:
+        """Pods of a StatefulSet of that name, and such as it will take for its own. The label is for anybody to set."""
+        return [pod for pod in self.of(self.pods, name) if owners.may_be_of(pod, name)]
+
+    def members_of(self, name: str, uid: str) -> list[dict[str, Any]]:
+        """Pods of the very StatefulSet that the cache with that uid owns: whom its password is for."""
+        workload = self.workloads.get(self.namespace, name)
+        if workload is None or not owners.is_controlled(workload, uid):
+            return []
+        mine = workload["metadata"]["uid"]
+        return [pod for pod in self.pods_of(name) if owners.is_controlled(pod, mine)]
+
+
+class Given(msgspec.Struct, frozen=True):
+    """Where a spec says that the credentials are. Another spec is another: nothing that was read for it holds here."""
+
+    place: Place
+    print: str  # of the fields, which may be the credentials themselves
+
+
+def given(obj: types.XsldCache) -> Given:
+    """What `Hub.credentials` is asked by."""
+    spec = obj.spec
+    fields = msgspec.json.encode((spec.admin_pwd, spec.secret_key, spec.credentials_secret_ref, spec.tls))
+    return Given(obj.metadata.key, hashlib.blake2b(fields, digest_size=16).hexdigest())
+
+
+Find = Callable[[str, str], types.XsldCache | None]
+
+
+def _address(pod: dict[str, Any]) -> str:
+    """Where the pod is reached. One that has ended, or is ending, has no address: it may be another's by now."""
+    status = pod.get("status") or {}
+    ended = status.get("phase") in ("Succeeded", "Failed") or "deletionTimestamp" in pod["metadata"]
+    return "" if ended else str(status.get("podIP") or "")
+
+
+class Groups:
+    """Everything that is known of the groups, and done to them."""
+
+    def __init__(self, world: kind.World, settings: config.Config, rights: access.Rights, find: Find) -> None:
+        self.world, self.settings, self._rights, self.find = world, settings, rights, find
+        self.watches = namespace_watches.Watches(lambda namespace: View(world, namespace, rights.user(namespace)))
+        self._admins: dict[Place, tuple[str, admin.Admin]] = {}
+        self._closing: set[asyncio.Task[None]] = set()
+        self._paces: dict[Place, float] = {}
+        self._unsent: set[Hashable] = set()
+        self._changed: dict[Place, float] = {}  # when the Secret with the credentials did last, as read last
+        self.polls = source.Source[Place, answers.Polled](
+            "group",
+            self.poll,
+            world.enqueue,
+            every=self._pace,
+            deadline=POLL_LIMIT,
+            concurrency=256,
+            backoff=(1.0, 30.0),
+        )
+        self.credentials = source.Source[Given, str](
+            "credentials", self._look_at_credentials, world.enqueue, every=SECRETS_EVERY, concurrency=32
+        )
+        self.entrypoints = source.Source[tuple[str, str], str](  # by namespace and ConfigMap
+            "entrypoint", self._entrypoint, world.enqueue, every=SECRETS_EVERY, concurrency=32
+        )
+        self.classes = source.Source[str, bool](
+            "storage class", self._expandable, world.enqueue, every=SECRETS_EVERY, concurrency=4
+        )
+        self.warnings = source.Source[str, tuple[dict[str, Any], ...]](
+            "events", self._warnings, world.enqueue, every=SECRETS_EVERY, concurrency=4
+        )
+        self.operations: dict[str, kind.Operation[types.XsldCache]] = {"submit": self._submit, "cancel": self._cancel}
+
+    def within(self, namespace: str) -> kube_client.Client:
+        """What acts in that namespace and nowhere else."""
+        return self.world.client.as_(self._rights.user(namespace))
+
+    async def stop(self) -> None:
+        """Close everything."""
+        for each in (self.polls, self.credentials, self.entrypoints, self.classes, self.warnings):
+            await each.stop()
+        await self.watches.stop()
+        await asyncio.gather(*self._closing, *(it.close() for _, it in self._admins.values()))
+
+    def forget(self, place: Place, reader: kind.Key) -> None:
+        """The cache is gone."""
+        for each in (self.polls, self.credentials, self.entrypoints, self.classes, self.warnings):
+            each.forget(reader)
+        self.watches.leave(reader)
+        self._paces.pop(place, None)
+        self._unsent.discard(place)
+        self._changed.pop(place, None)
+        self._drop(place)
+
+    def leave(self, reader: kind.Key) -> None:
+        """What lived in a group is gone."""
+        self.polls.forget(reader)
+        self._unsent.discard(reader)
+
+    def set_pace(self, place: Place, seconds: float) -> None:
+        """How often the group is asked; a group that is to be asked more often than before is asked at once."""
+        before, self._paces[place] = self._paces.get(place, seconds), seconds
+        if seconds < before:
+            self.polls.refresh(place)
+
+    def _pace(self, place: Place) -> float:
+        return self._paces.get(place, self.settings.poll.idle_seconds)
+
+    # --- credentials ---------------------------------------------------------------------------------------------
+
+    async def _look_at_credentials(self, given: Given) -> str:
+        """What is wrong with them, or an empty string. What is right is kept for requests."""
+        place = given.place
+        obj = self._object(place)
+        secret, admin_key, secret_key = build.Wanted(
+            *place, obj.metadata.uid, obj.spec, self.settings.dialect
+        ).credentials
+        generated = obj.spec.credentials_secret_ref is None
+        live_secret = await self._object_of(place[0], secret)
+        self._changed[place] = _changed(live_secret)
+        found = _texts(live_secret)
+        if found is None and not generated:
+            return f"there is no Secret {secret}"
+        live = [(found or {}).get(admin_key), (found or {}).get(secret_key)]
+        wanted = [obj.spec.admin_pwd, obj.spec.secret_key] if generated else live
+        for key, text in zip((admin_key, secret_key), wanted, strict=True):
+            if text is None:
+                return f"Secret {secret} has no key {key}"
+            if fault := types.password_fault(text):
+                return f"{key} of Secret {secret}: {fault}"
+        ca: str | None = None
+        if obj.spec.tls.ca_secret_ref:
+            ca = (await self._secret(place[0], obj.spec.tls.ca_secret_ref) or {}).get("ca.crt")
+            if ca is None:
+                return f"Secret {obj.spec.tls.ca_secret_ref} has no key ca.crt"
+        try:
+            self._use(place, admin.Credentials(str(wanted[0]), str(wanted[1])), ca, obj.spec.tls)
+        except ValueError as error:
+            return f"Secret {obj.spec.tls.ca_secret_ref}: {error}"
+        return DIFFERS if live != wanted else ""
+
+    async def _secret(self, namespace: str, name: str) -> dict[str, str] | None:
+        return _texts(await self._object_of(namespace, name))
+
+    async def _object_of(self, namespace: str, name: str) -> dict[str, Any] | None:
+        try:
+            return await self.within(namespace).get(builtin.SECRET, namespace, name)
+        except errors.NotFound:
+            return None
+
+    def credentials_since(self, place: Place) -> float:
+        """Since when the Secret holds what it holds (epoch seconds); 0 while that is not known."""
+        return self._changed.get(place, 0.0)
+
+    def _use(self, place: Place, credentials: admin.Credentials, ca: str | None, tls: types.Tls) -> None:
+        text = f"{credentials.admin_pwd}\0{credentials.secret_key}\0{ca}\0{tls.insecure_skip_verify}"
+        print_ = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+        if place in self._admins and self._admins[place][0] == print_:
+            return
+        context = admin.tls(ca.encode() if ca else None, verify=tls.verified)
+        self._drop(place)
+        self._admins[place] = print_, admin.Admin(self.settings.dialect, credentials, context)
+        self.polls.refresh(place)
+
+    def _drop(self, place: Place) -> None:
+        _, old = self._admins.pop(place, ("", None))
+        if old is not None:
+            task = asyncio.get_running_loop().create_task(old.close())
+            self._closing.add(task)
+            task.add_done_callback(self._closing.discard)
+
+    def _object(self, place: Place) -> types.XsldCache:
+        found = self.find(*place)
+        if found is None:
+            raise source.SourceError("Gone", "the cache is gone")
+        return found
+
+    async def _entrypoint(self, key: tuple[str, str]) -> str:
+        """The user's script, never empty. Raises SourceError for one that is not there."""
+        namespace, name = key
+        try:
+            found = await self.within(namespace).get(builtin.CONFIG_MAP, namespace, name)
+        except errors.NotFound:
+            raise source.SourceError("Missing", f"there is no ConfigMap {name}", transient=False) from None
+        script = (found.get("data") or {}).get("entrypoint.sh")
+        if not script:
+            raise source.SourceError("Missing", f"ConfigMap {name} has no key entrypoint.sh", transient=False)
+        return str(script)
+
+    async def _expandable(self, name: str) -> bool:
+        if not name:
+            return False
+        try:
+            found = await self.world.client.get(builtin.STORAGE_CLASS, "", name)
+        except errors.NotFound:
+            return False
+        return found.get("allowVolumeExpansion") is True
+
+    async def _warnings(self, namespace: str) -> tuple[dict[str, Any], ...]:
+        """Warnings of a namespace, the first so many; none where they may not be read."""
+        found: list[dict[str, Any]] = []
+        with contextlib.suppress(errors.Forbidden):
+            async for page in self.within(namespace).pages(builtin.EVENT, namespace, fields="type=Warning", limit=100):
+                found = [*([] if page.first else found), *page.items]
+                if len(found) >= MAX_WARNINGS:
+                    break
+        return tuple(found)
+
+    # --- the group -----------------------------------------------------------------------------------------------
+
+    async def poll(self, place: Place) -> answers.Polled:
+        """Ask every pod of the cache that has an address, now. Raises SourceError where that can't be done yet."""
+        obj = self._object(place)
+        view = self.watches.peek(place[0])
+        if place not in self._admins or view is None or view.unsynced:
+            raise self._not_asked(obj)
+        targets = self._targets(place)
+        if not targets and any(_address(pod) for pod in view.pods_of(place[1])):
+            said = f"no pod with an address belongs to StatefulSet {place[1]} of this cache"
+            raise source.SourceError("NotOurs", f"{said}; nobody else is asked")
+        asker = self._admins[place][1]
+        remembered = [member.name for member in obj.status.member_statuses]
+        current = obj.status.current_task
+        follow = (current.endpoint, current.id) if current is not None and current.id else None
+        primary = obj.status.primary or names.pod(place[1], 0)
+        polled = await asker.polled(targets, follow=follow, remembered=remembered, primary=primary)
+        if polled.rejected:
+            self.credentials.refresh(given(obj))
+        return polled
+
+    async def look(self, place: Place) -> answers.Polled:
+        """The same right before an act: where nobody can be asked, nobody says that it may be done."""
+        try:
+            return await self.poll(place)
+        except source.SourceError:
+            return answers.Polled()
+
+    def _not_asked(self, obj: types.XsldCache) -> source.SourceError:
+        """Why nobody was asked so far: nothing is known by that, least of all that nobody answers."""
+        fault = freshness.value_of(self.credentials.peek(given(obj)))
+        if fault and fault != DIFFERS:
+            return source.SourceError("NoCredentials", f"the group can't be asked: {fault}")
+        return source.SourceError(freshness.NOT_YET, freshness.not_yet(self.polls.name).message)
+
+    def may_ask(self, place: Place) -> None:
+        """What was missing to ask the group is there now."""
+        if place in self._admins:
+            self.polls.refresh(place)
+
+    def _targets(self, place: Place) -> list[admin.Target]:
+        """Whom the password is sent to: by ownership, from the cache to its StatefulSet to its pods."""
+        namespace, name = place
+        view, obj = self.watches.peek(namespace), self.find(*place)
+        pods = view.members_of(name, obj.metadata.uid) if view and obj else []
+        return [
+            admin.Target(it["metadata"]["name"], it["metadata"]["uid"], address, self._host(place, it))
+            for it in pods
+            if (address := _address(it))
+        ]
+
+    @staticmethod
+    def _host(place: Place, pod: dict[str, Any]) -> str:
+        namespace, name = place
+        return f"{pod['metadata']['name']}.{name}.{namespace}.svc"
+
+    def target(self, place: Place, pod: str) -> admin.Target:
+        """Where that pod is asked. Raises LookupError when it has no address."""
+        found = next((target for target in self._targets(place) if target.pod == pod), None)
+        if found is None:
+            raise LookupError(f"{pod} has no address")
+        return found
+
+    async def ask(self, place: Place, pod: str, method: str, path: str, body: Any = None) -> Any:
+        """One request that changes something, to one pod; whatever comes of it, what was known is outdated.
+
+        Raises AdminError and LookupError.
+        """
+        if place not in self._admins:
+            raise LookupError("the credentials are not known yet")
+        try:
+            return await self._admins[place][1].call(self.target(place, pod), method, path, body)
+        finally:
+            self.polls.outdate(place, f"{method} {path}")
+
+    @staticmethod
+    def number(answer: Any) -> int:
+        """The task's id. Raises AdminError for an answer without one: something may have begun."""
+        try:
+            return answers.task_id(answer)
+        except ValueError as error:
+            raise admin.AdminError(answers.Fault.MALFORMED, str(error), maybe=True) from error
+
+    async def attempt(
+        self, whose: Hashable, work: Awaitable[decision.Outcome], refused: Callable[[str], decision.Outcome]
+    ) -> decision.Outcome:
+        """What came of a request that changes something. `refused` says what a refusal that stays leads to."""
+        outcome = await self._attempt(work, refused)
+        if isinstance(outcome, decision.Refused | decision.Conflict):
+            self._unsent.add(whose)
+        else:
+            self._unsent.discard(whose)
+        return outcome
+
+    def unsent(self, whose: Hashable) -> bool:
+        """Whether its last request was certainly not carried out. A memory that only saves waiting."""
+        return whose in self._unsent
+
+    @staticmethod
+    async def _attempt(
+        work: Awaitable[decision.Outcome], refused: Callable[[str], decision.Outcome]
+    ) -> decision.Outcome:
+        try:
+            return await work
+        except LookupError as error:
+            return decision.Refused(reasons.Reason.NOT_SENT, str(error))
+        except admin.AdminError as error:
+            if error.maybe:
+                return decision.Unknown(error.words)
+            if error.status == 409:
+                return decision.Conflict(error.words)
+            if error.fault is not None:
+                return decision.Refused(error.fault.value, error.words)
+            return refused(error.words)
+
+    async def _submit(self, obj: types.XsldCache, args: dict[str, Any]) -> decision.Outcome:
+        current = msgspec.convert(args, types.CurrentTask)
+
+        async def send() -> decision.Outcome:
+            body = self._command(obj, current)
+            answer = await self.ask(obj.metadata.key, current.endpoint, "POST", self.settings.dialect.paths.tasks, body)
+            number = self.number(answer)
+            return decision.Ok({"currentTask": msgspec.to_builtins(msgspec.structs.replace(current, id=number))})
+
+        def refused(words: str) -> decision.Outcome:
+            return decision.Ok({"currentTask": msgspec.to_builtins(msgspec.structs.replace(current, refused=words))})
+
+        return await self.attempt(obj.metadata.key, send(), refused)
+
+    def _command(self, obj: types.XsldCache, current: types.CurrentTask) -> dict[str, Any]:
+        said, place = self.settings.dialect, obj.metadata.key
+        keys = said.parameters
+        match current.command:
+            case "Join":
+                chief = self.target(place, obj.status.primary or names.pod(obj.metadata.name, 0))
+                host = said.join_host.format(
+                    pod=chief.pod, service=obj.metadata.name, namespace=obj.metadata.namespace, address=chief.address
+                )
+                catalog = names.ordinal(obj.metadata.name, current.target) < obj.spec.catalogs
+                command = said.commands.join
+                parameters = {
+                    keys.secret_key: self._admins[place][1].secret_key,
+                    keys.member: current.target,
+                    keys.host: host,
+                    keys.catalog: "true" if catalog else "false",
+                }
+            case "Leave":
+                command, parameters = said.commands.leave, {keys.member: current.target}
+            case "Replicate":
+                command = said.commands.replicate
+                parameters = {keys.master: current.endpoint, keys.slave: current.target}
+            case _:
+                command, parameters = said.commands.failover, {keys.new_master: current.target}
+        return {
+            "command": command,
+            "description": f"moorage {current.intent}: {current.command} {current.target}",
+            "parameters": parameters,
+        }
+
+    async def _cancel(self, obj: types.XsldCache, args: dict[str, Any]) -> decision.Outcome:
+        path = self.settings.dialect.paths.task_cancel.format(id=args["id"])
+
+        async def send() -> decision.Outcome:
+            await self.ask(obj.metadata.key, str(args["endpoint"]), "PUT", path)
+            return decision.Ok()
+
+        return await self._attempt(send(), lambda words: decision.Refused(Reason.NOT_CANCELLED, words))
+
+
+KUBELET_LAG = 10.0
+"""Seconds for which a kubelet may give a container what a Secret held before it was changed."""
+
+
+def _texts(secret: dict[str, Any] | None) -> dict[str, str] | None:
+    if secret is None:
+        return None
+    try:
+        return {key: base64.b64decode(value).decode() for key, value in (secret.get("data") or {}).items()}
+    except (binascii.Error, UnicodeDecodeError):
+        return {}
+
+
+def _changed(secret: dict[str, Any] | None) -> float:
+    """When its data was changed last, by what the API server notes of its fields; 0 where there is nothing to tell."""
+    if secret is None:
+        return 0.0
+    metadata = secret["metadata"]
+    made = metadata.get("creationTimestamp") or ""
+    noted = [
+        it.get("time") or "" for it in metadata.get("managedFields") or () if "f:data" in (it.get("fieldsV1") or {})
+    ]
+    last = max([made, *noted])
+    if not last:
+        return 0.0
+    return conditions.epoch(last) + (KUBELET_LAG if last > made else 0.0)

@@ -1,0 +1,1 @@
+"""What lives within a cache, DataGrids and GridTemplates: what both decide, and what both are as kinds."""

@@ -1,0 +1,1 @@
+"""Which object is looked at next, by which worker, and which not at the same time."""

@@ -1,0 +1,61 @@
+"""/healthz asks for a restart only where one would help."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, cast
+
+import aiohttp
+
+from moorage.kube import client as kube_client
+from moorage.kube.informers import informer, reflector
+from moorage.runtime import manager
+from moorage.runtime.reporting import liveness
+from tests.unit.runtime.fake_api import Asked, FakeApi, Refusal, until
+from tests.unit.runtime.gadgets import GADGET, Gadget, GadgetKind
+
+
+async def test_trouble_with_the_server_is_no_reason_and_silence_and_a_crash_are(api: FakeApi) -> None:
+    async def gone(_: Asked) -> None:
+        raise Refusal(404, "NotFound")
+
+    now = [0.0]
+    pace = reflector.Pace(clock=lambda: now[0])
+    cache = informer.Informer(kube_client.Client(api), reflector.Scope(GADGET), Gadget, pace=pace)
+    api.before = gone
+    cache.start()
+    await until(lambda: cache.error)
+    now[0] = 10_000.0
+    assert liveness.beyond_cure([cache], clock=pace.clock) == [], "a CRD that is not there"
+    await cache.stop()
+    api.before = None
+
+    cache = informer.Informer(kube_client.Client(api), reflector.Scope(GADGET), Gadget, pace=pace)
+    assert liveness.beyond_cure([cache], clock=pace.clock) == [], "not listed yet"
+    cache.start()
+    await cache.wait_synced(1)
+    assert liveness.beyond_cure([cache], clock=pace.clock) == []
+    now[0] += cache.stale_after + 1
+    assert liveness.beyond_cure([cache], clock=pace.clock) == [str(cache.scope)], "silent without saying why"
+    await cache.stop()
+
+    cache = informer.Informer(kube_client.Client(api), reflector.Scope(GADGET), cast("Any", object()), pace=pace)
+    cache.start()
+    await until(lambda: cache.error)
+    assert liveness.beyond_cure([cache], clock=pace.clock) == [str(cache.scope)], "its task has crashed"
+    await cache.stop()
+
+
+async def test_the_server_answers(api: FakeApi, unused_tcp_port: int) -> None:
+    await api.put("gadgets", "one")
+    settings = manager.Settings(identity="me", namespace="ns", elect=False, host="127.0.0.1", port=unused_tcp_port)
+    stop = asyncio.Event()
+    running = asyncio.create_task(manager.Manager(kube_client.Client(api), [GadgetKind()], settings).run(stop))
+    await until(lambda: api.one("gadgets", "one").get("status"))
+    async with aiohttp.ClientSession(f"http://127.0.0.1:{unused_tcp_port}") as session:
+        for path, text in (("/healthz", "ok"), ("/readyz", "ok"), ("/metrics", "moorage_leading 1.0")):
+            async with session.get(path) as answer:
+                assert answer.status == 200
+                assert text in await answer.text()
+    stop.set()
+    assert await running is True
