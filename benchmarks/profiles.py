@@ -17,9 +17,10 @@ from benchmarks import place as places
 AREAS = (
     ("the operator itself", "benchmarks/operators"),
     ("moorage.api", "moorage/api/"),
-    ("HTTP", "/kube/http1.py", "/kube/pool.py", "/kube/transport.py", "httptools", "/aiohttp/", "/urllib/"),
+    ("HTTP", "/kube/http/", "httptools", "/aiohttp/", "/urllib/"),
     ("moorage.kube", "moorage/kube/"),
     ("moorage.runtime", "moorage/runtime/"),
+    ("moorage.children", "moorage/children/"),
     ("logs and metrics", "/structlog/", "/prometheus_client/"),
     ("event loop, TLS and sockets", "/asyncio/", "_ssl.", "/ssl.py", "uvloop"),
     ("msgspec", "msgspec"),

@@ -3,8 +3,8 @@
     python -m benchmarks.stalls [--rounds 3]
 
 A ticker asks for the loop each millisecond; the stall is the most processor time that the loop's thread used between
-two turns while one text was read as the operator reads it (`moorage.helm.parsing.aside`): by the clock it would also be what
-else the machine does. Beside it the same work on the loop itself.
+two turns while one text was read as the operator reads it (`moorage.helm.parsing.aside`): by the clock it would also be
+what else the machine does. Beside it the same work on the loop itself.
 """
 
 from __future__ import annotations

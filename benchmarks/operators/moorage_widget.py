@@ -101,12 +101,12 @@ class WidgetKind(kind.Kind[Widget, Seen]):
         self._world = world
         self._compared = apply.Children(world.verified)
         namespace = self.namespaces[0]
-        self._children = world.caches.watch(builtin.CONFIG_MAP, dict, namespace=namespace, labels=names.OWNER)
+        self._children = world.informers.watch(builtin.CONFIG_MAP, dict, namespace=namespace, labels=names.OWNER)
         self._children.subscribe(self._on_child)
         for other in names.WIDE if self._wide else ():
-            world.caches.watch(meta.Resource(*other), dict, namespace=namespace)
+            world.informers.watch(meta.Resource(*other), dict, namespace=namespace)
         if self._crowd:
-            world.caches.watch(builtin.CONFIG_MAP, meta.Partial, namespace=self._crowd)
+            world.informers.watch(builtin.CONFIG_MAP, meta.Partial, namespace=self._crowd)
 
     def _on_child(self, change: informer.Change[dict[str, Any]]) -> None:
         metadata = (change.new or change.old or {})["metadata"]

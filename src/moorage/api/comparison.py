@@ -3,7 +3,8 @@
 Only what is wanted is compared: defaults of the server and fields of others don't count, except inside a map or list
 that the server takes for one value (a Service's selector, the peers of a NetworkPolicy): there nobody can add a field
 of their own, so it is compared whole. What it takes so is noted on the object, as the owner of such a value is that of
-the whole. A leaf that differs is no difference in three cases, all read from metadata.managedFields (see `managed_fields`):
+the whole. A leaf that differs is no difference in three cases, all read from metadata.managedFields (see
+`managed_fields`):
 
 - somebody set it through the scale subresource, or a vertical autoscaler did, by its name;
 - the manager still owns it: the value was changed, or dropped, while the manager wrote it, by a webhook or by the

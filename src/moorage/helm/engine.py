@@ -70,7 +70,7 @@ class Engine:
         self._lookups = release_sources.Lookups(
             world.client, served, helm, store, chart_source, world.enqueue, user, work, place
         )
-        self._runs = operations.Runs(world, served, helm, self.job, user, work)
+        self._runs = operations.Operations(world, served, helm, self.job, user, work)
         self.operations, self.guards = self._runs.operations, self._runs.guards
         self._compared: dict[meta.ObjectRef, tuple[str, str, tuple[str, ...]]] = {}
         self._named: dict[Hashable, frozenset[meta.ObjectRef]] = {}  # of which objects each has something remembered
@@ -271,16 +271,16 @@ class Engine:
             return freshness.Fresh(())
         items = [item.ref for item in loaded.value.seen.inventory if not item.hook]
         self._remember(request.key, items)
-        caches: dict[tuple[str, str], informer.Informer[Any] | None] = {}
+        informers: dict[tuple[str, str], informer.Informer[Any] | None] = {}
         missing: freshness.Failed | None = None
         for kind_key in {(ref.api_version, ref.kind) for ref in items}:  # all are asked for before any is waited for
             resource = self._lookups.kinds.read(kind_key, request.key)
             if isinstance(resource, freshness.Failed):
                 if resource.transient:
                     missing = resource
-                caches[kind_key] = None
+                informers[kind_key] = None
                 continue
-            caches[kind_key] = cache = view.children(resource.value)
+            informers[kind_key] = cache = view.children(resource.value)
             if cache.unserved:
                 self._lookups.kinds.refresh(kind_key)
             if not cache.synced:
@@ -290,7 +290,7 @@ class Engine:
         if missing is not None:
             return missing
         looks = _Looks(self._lookups, request, key, loaded.value, around)
-        found = [self._child(looks, view, ref, caches[ref.api_version, ref.kind]) for ref in items]
+        found = [self._child(looks, view, ref, informers[ref.api_version, ref.kind]) for ref in items]
         looks.done()
         children = tuple(child for child in found if child is not None)
         return freshness.Fresh(children) if len(children) == len(found) else freshness.not_yet("objects")

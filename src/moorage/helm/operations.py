@@ -56,7 +56,7 @@ class GivenUp(msgspec.Struct, frozen=True):
     until: float  # on the monotonic clock
 
 
-class Runs:
+class Operations:
     """Operations and guards over one helm binary. `job` gives what is known of an object now."""
 
     def __init__(

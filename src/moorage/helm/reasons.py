@@ -1,6 +1,7 @@
 """The reasons that every helm-backed kind gives. They are API: documented, stable.
 
-What helm's runs fail with is in `failures`; why the objects of a release are not ready, in `reasons`.
+What helm's runs fail with is in `runs.failures`; why the objects of a release are
+not ready, in `moorage.children.reasons`.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ class Client:
     def __init__(self, wire: transport.Transport, *, user: str = "") -> None:
         """`user`: whom all requests act as, by impersonation; empty is oneself."""
         self.transport, self.user = wire, user
-        self.only_pages: set[Resource] = set()  # what the server does not list as a stream; see `watch`
+        self.only_pages: set[Resource] = set()  # what the server does not list as a stream; see `informers.reflector`
 
     def as_(self, user: str) -> Client:
         """The same server, reached with another's rights. An empty name is oneself."""

@@ -17,7 +17,7 @@ class Bindings:
 
     def __init__(self, world: kind.World, rights: access.Rights, wake: Callable[[str], None]) -> None:
         self._rights, self._wake = rights, wake
-        self._cache = world.caches.watch(builtin.ROLE_BINDING, access.RoleBinding, name=rights.binding)
+        self._cache = world.informers.watch(builtin.ROLE_BINDING, access.RoleBinding, name=rights.binding)
         self._cache.subscribe(self._on_change)
 
     def of(self, namespace: str) -> freshness.Observed[access.BindingSeen | None]:

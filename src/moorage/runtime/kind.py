@@ -79,7 +79,7 @@ class World:
     def __init__(
         self,
         client: kube_client.Client,
-        caches: informer.Informers,
+        informers: informer.Informers,
         gate: gates.Gate,
         enqueue: Enqueue,
         *,
@@ -89,7 +89,7 @@ class World:
         operator: str = "",
     ) -> None:
         """`operator` is the name of this installation, by which others know what it looks after."""
-        self.client, self.caches, self._gate = client, caches, gate
+        self.client, self.informers, self._gate = client, informers, gate
         self.pressure = pressure or pressures.Pressure()
         self.traces = traces
         self.verified = verified.Verified()
@@ -121,8 +121,8 @@ class World:
         All subscribers learn of its result, as other kinds may wait for it; its author is not woken by it.
         """
         author = _AUTHOR.get()
-        caches = self.caches.covering(resource, namespace)
-        return OwnWrite([cache.writing(namespace, name, by=author) for cache in caches], self._telling, author)
+        informers = self.informers.covering(resource, namespace)
+        return OwnWrite([cache.writing(namespace, name, by=author) for cache in informers], self._telling, author)
 
     def _telling(self, author: Hashable) -> None:
         self._told_of = author
@@ -197,7 +197,7 @@ class Kind(Generic[O, S]):
     namespaces: tuple[str, ...] = ()
     """Where objects of this kind are looked after; empty means everywhere."""
 
-    caches: Sequence[informer.Informer[O]] = ()
+    informers: Sequence[informer.Informer[O]] = ()
     """The watches of the kind itself, one per namespace or one for all; opened before `start`."""
 
     async def start(self, world: World) -> None:
@@ -238,14 +238,14 @@ class Kind(Generic[O, S]):
 
     def find(self, namespace: str, name: str) -> O | None:
         """The object as its cache has it now. Raises MalformedAnswer when it does not fit the model."""
-        for cache in self.caches:
+        for cache in self.informers:
             if (obj := cache.get(namespace, name)) is not None:
                 return obj
         return None
 
     def items(self) -> list[O]:
         """All objects of the kind."""
-        return [obj for cache in self.caches for obj in cache.items()]
+        return [obj for cache in self.informers for obj in cache.items()]
 
     def key(self, namespace: str, name: str) -> Key:
         """The queue key of one object."""

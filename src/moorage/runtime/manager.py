@@ -97,10 +97,10 @@ class Manager:
             backlog_limit=max(1, settings.workers // 2),
             pressure=slack,
         )
-        self._caches = informer.Informers(client)
+        self._informers = informer.Informers(client)
         self._world = kind.World(
             client,
-            self._caches,
+            self._informers,
             self._gate,
             self._enqueue,
             pressure=slack,
@@ -154,7 +154,7 @@ class Manager:
             if failed is not None:
                 error_text.tell("kind not closed", failed)
         await self._world.others.stop()
-        await self._caches.stop()
+        await self._informers.stop()
         if probes:
             await probes.stop()
 
@@ -163,10 +163,10 @@ class Manager:
             await each.wait_synced()
         try:  # the others that were opened so far too, but for their sake alone nobody is kept waiting for ever
             async with asyncio.timeout(FILL):
-                for cache in self._caches.all():
+                for cache in self._informers.all():
                     await cache.wait_synced()
         except TimeoutError:
-            log.warning("caches not filled in time", watches=self._caches.healthy())
+            log.warning("caches not filled in time", watches=self._informers.healthy())
         self._synced = True
         log.info("caches filled", seconds=round(time.monotonic() - self._began, 2))
 
@@ -299,7 +299,7 @@ class Manager:
         return http_server.Server(
             host=self._settings.host,
             port=self._settings.port,
-            unhealthy=lambda: [*liveness.beyond_cure(self._caches.all()), *self._workers.stuck],
+            unhealthy=lambda: [*liveness.beyond_cure(self._informers.all()), *self._workers.stuck],
             unready=lambda: [] if self._synced else ["caches are being filled"],
             metrics=self._measure,
         )
@@ -311,7 +311,7 @@ class Manager:
         self.metrics.paused.set(not self._world.pressure.room(0))
         self.metrics.running.set(self._world.tasks.running)
         self.metrics.left.set(len(self._world.others))
-        self.metrics.unhealthy.set(len(self._caches.healthy()) + sum(each.is_deaf for each in self._elections))
+        self.metrics.unhealthy.set(len(self._informers.healthy()) + sum(each.is_deaf for each in self._elections))
         return self.metrics
 
 

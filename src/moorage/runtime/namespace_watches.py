@@ -27,8 +27,8 @@ class View:
         self._waiting: set[asyncio.Task[None]] = set()
 
     def open(self, resource: meta.Resource, model: type[Any], **scope: Any) -> informer.Informer[Any]:
-        """One more watch in this namespace; `scope` as for `Caches.watch`."""
-        cache = self._world.caches.watch(resource, model, namespace=self.namespace, user=self._user, **scope)
+        """One more watch in this namespace; `scope` as for `Informers.watch`."""
+        cache = self._world.informers.watch(resource, model, namespace=self.namespace, user=self._user, **scope)
         self._unsubscribe.append(cache.subscribe(self._on_change))
         self._opened.append(cache)
         task = asyncio.get_running_loop().create_task(self._announce(cache))
@@ -39,7 +39,7 @@ class View:
     def drop(self, cache: informer.Informer[Any]) -> None:
         """Give one watch back, as what it watches is no longer served."""
         self._opened.remove(cache)
-        task = asyncio.get_running_loop().create_task(self._world.caches.release(cache))
+        task = asyncio.get_running_loop().create_task(self._world.informers.release(cache))
         self._waiting.add(task)
         task.add_done_callback(self._waiting.discard)
 
@@ -55,7 +55,7 @@ class View:
         for unsubscribe in self._unsubscribe:
             unsubscribe()  # others may go on reading the same watch
         for cache in self._opened:
-            await self._world.caches.release(cache)
+            await self._world.informers.release(cache)
 
     def wake(self, *, backlog: bool = False) -> None:
         """Enqueue all readers."""

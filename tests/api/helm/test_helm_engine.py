@@ -77,8 +77,8 @@ class Stage:
 
     def __init__(self, api, helm, client, namespace) -> None:
         self.api, self.helm, self.namespace = api, helm, namespace
-        self.caches = informer.Informers(client)
-        self.world = kind.World(client, self.caches, runtime_gate.Gate(), lambda *_, **__: None)
+        self.informers = informer.Informers(client)
+        self.world = kind.World(client, self.informers, runtime_gate.Gate(), lambda *_, **__: None)
         self.work = aside.Aside()
         self.engine = self.another_engine()
         self.target = observation.Target("r", namespace)
@@ -155,7 +155,7 @@ async def stage(api, helm, client, namespace) -> AsyncIterator[Stage]:
     await made.world.tasks.stop(10)
     await made.engine.stop()
     await made.work.stop()
-    await made.caches.stop()
+    await made.informers.stop()
 
 
 async def test_a_job_that_removed_itself_is_done_and_never_missing(stage, make_chart):

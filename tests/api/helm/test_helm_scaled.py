@@ -49,7 +49,7 @@ data: {text: "{{ .Values.tag }} 😀"}
 
 
 class Stage:
-    """A release of TEMPLATE, and what a `Runs` needs."""
+    """A release of TEMPLATE, and what `Operations` needs."""
 
     def __init__(self, api, helm, client, namespace, chart) -> None:
         self.api, self.helm, self.client, self.namespace, self.chart = api, helm, client, namespace, chart
@@ -57,7 +57,7 @@ class Stage:
         world = types.SimpleNamespace(client=client, gate=runtime_gate.Gate())
         self.served = discovery.Discovery(client)
         self.work = aside.Aside()
-        self.runs = operations.Runs(world, self.served, helm, lambda _: self.job, lambda _: "", self.work)
+        self.runs = operations.Operations(world, self.served, helm, lambda _: self.job, lambda _: "", self.work)
         self.revision = 0
 
     @property

@@ -31,7 +31,7 @@ async def wire(admin: credentials.Credentials) -> AsyncIterator[faulty.Wire]:
 
 
 @pytest.fixture(params=["stream", "pages"])
-async def caches(wire: faulty.Wire, request: pytest.FixtureRequest) -> AsyncIterator[informer.Informers]:
+async def informers(wire: faulty.Wire, request: pytest.FixtureRequest) -> AsyncIterator[informer.Informers]:
     """Caches that lose no time, with lists of each form."""
     client = kube_client.Client(wire)
     if request.param == "pages":

@@ -30,15 +30,15 @@ class ConfigMap(msgspec.Struct, frozen=True, gc=False):
 
 
 async def test_follows_without_listing_again(
-    caches: informer.Informers, wire: faulty.Wire, client: Client, namespace: str, configmap: Make
+    informers: informer.Informers, wire: faulty.Wire, client: Client, namespace: str, configmap: Make
 ) -> None:
     """Each watch lives for a second only, so several are needed, and each resumes where the last one was.
 
     A streaming list is the beginning of the first watch, and a list in pages one request more.
     """
     await configmap("first", x="1")
-    cache = caches.watch(CONFIG_MAP, ConfigMap, namespace=namespace)
-    thin = caches.watch(CONFIG_MAP, Partial, namespace=namespace, metadata_only=True)
+    cache = informers.watch(CONFIG_MAP, ConfigMap, namespace=namespace)
+    thin = informers.watch(CONFIG_MAP, Partial, namespace=namespace, metadata_only=True)
     await cache.wait_synced(10)
     await configmap("first", x="2")
     await configmap("second")
@@ -52,7 +52,7 @@ async def test_follows_without_listing_again(
     assert found.data == {"x": "2"}
     assert cache.get(namespace, "second") is None
     assert wire.calls["GET"] + wire.watched_from.count("") == 2
-    assert caches.healthy() == []
+    assert informers.healthy() == []
 
 
 async def test_bookmarks_move_the_version(
@@ -75,9 +75,9 @@ async def test_bookmarks_move_the_version(
 
 
 async def test_own_writes_are_read_back_and_cause_no_work(
-    caches: informer.Informers, client: Client, namespace: str, configmap: Make
+    informers: informer.Informers, client: Client, namespace: str, configmap: Make
 ) -> None:
-    cache = caches.watch(CONFIG_MAP, ConfigMap, namespace=namespace)
+    cache = informers.watch(CONFIG_MAP, ConfigMap, namespace=namespace)
     await cache.wait_synced(10)
     told: list[informer.Change[ConfigMap]] = []
     cache.subscribe(told.append)
@@ -128,7 +128,9 @@ class Nothing(msgspec.Struct, frozen=True):
     """A spec without fields."""
 
 
-async def test_a_definition_deleted_and_made_anew(caches: informer.Informers, client: Client, namespace: str) -> None:
+async def test_a_definition_deleted_and_made_anew(
+    informers: informer.Informers, client: Client, namespace: str
+) -> None:
     group = f"{namespace}.moorage.dev"
     reed = Resource(group, "v1", "Reed", "reeds")
     definition = crd.crd(group=group, version="v1", kind="Reed", plural="reeds", spec=Nothing)
@@ -149,7 +151,7 @@ async def test_a_definition_deleted_and_made_anew(caches: informer.Informers, cl
         body = {"apiVersion": reed.api_version, "kind": "Reed", "metadata": {"name": name}}
         await client.create(reed, namespace, body, field_manager="test")
 
-    cache = caches.watch(reed, Partial)
+    cache = informers.watch(reed, Partial)
     await until(lambda: "404" in cache.error)
     assert not cache.synced
     await define()
@@ -174,9 +176,9 @@ async def test_a_definition_deleted_and_made_anew(caches: informer.Informers, cl
     await client.delete(builtin.CRD, "", name, propagation="Background")
 
 
-async def test_many_watches_stop_at_once(caches: informer.Informers, namespace: str) -> None:
+async def test_many_watches_stop_at_once(informers: informer.Informers, namespace: str) -> None:
     for number in range(30):
-        caches.watch(CONFIG_MAP, Partial, namespace=namespace, labels=f"n={number}")
-    await asyncio.gather(*(cache.wait_synced(20) for cache in caches.all()))
+        informers.watch(CONFIG_MAP, Partial, namespace=namespace, labels=f"n={number}")
+    await asyncio.gather(*(cache.wait_synced(20) for cache in informers.all()))
     async with asyncio.timeout(5):
-        await caches.stop()
+        await informers.stop()

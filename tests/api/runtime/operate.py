@@ -63,7 +63,7 @@ class Operator:
         )
         self.manager = manager.Manager(kube_client.Client(self.wire), kinds, settings)
         if pace:
-            self.manager._caches._pace = pace
+            self.manager._informers._pace = pace
         self.stopping = asyncio.Event()
         self.task = asyncio.create_task(self.manager.run(self.stopping))
 

@@ -141,7 +141,7 @@ class WidgetKind(kind.Kind[Widget, Seen]):
     async def start(self, world: kind.World) -> None:
         self._world = world
         self._compared = apply.Children(world.verified)
-        self._children = world.caches.watch(builtin.CONFIG_MAP, dict, namespace=self.namespaces[0], labels=OWNER)
+        self._children = world.informers.watch(builtin.CONFIG_MAP, dict, namespace=self.namespaces[0], labels=OWNER)
         self._children.subscribe(self._on_child)
 
     def _on_child(self, change: informer.Change[dict[str, Any]]) -> None:

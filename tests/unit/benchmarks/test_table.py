@@ -117,7 +117,7 @@ def test_a_run_can_be_rendered_whole():
     ("file", "name", "expected"),
     [
         ("/x/src/moorage/kube/client.py", "apply", "moorage.kube"),
-        ("/x/src/moorage/kube/http1.py", "buffer_updated", "HTTP"),
+        ("/x/src/moorage/kube/http/http1.py", "buffer_updated", "HTTP"),
         ("~", "<method 'feed_data' of 'httptools.parser.parser.HttpParser' objects>", "HTTP"),
         ("~", "<method 'write' of '_ssl._SSLSocket' objects>", "event loop, TLS and sockets"),
         ("~", "<method 'decode' of 'msgspec.json.Decoder' objects>", "msgspec"),

@@ -39,11 +39,11 @@ async def test_without_rights_nothing_is_watched_in_a_namespace() -> None:
         values=None,
     )
     assert observation.NO_RIGHTS == it.observe(request, states.NOW, entitled=False).claim.reason  # type: ignore[union-attr]
-    assert [] == world.caches.all()
+    assert [] == world.informers.all()
     it.observe(request, states.NOW, entitled=True)
-    assert {states.TARGET.namespace} == {cache.scope.namespace for cache in world.caches.all()}
+    assert {states.TARGET.namespace} == {cache.scope.namespace for cache in world.informers.all()}
     it.observe(request, states.NOW, entitled=False)
-    await until(lambda: not world.caches.all())
+    await until(lambda: not world.informers.all())
     await it.stop()
 
 

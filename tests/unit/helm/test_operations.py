@@ -70,18 +70,20 @@ class Helm:
     upgrade_install = rollback = uninstall = _fail
 
 
-def made() -> operations.Runs:
-    """Runs over a release of revision 4."""
+def made() -> operations.Operations:
+    """Operations on a release of revision 4."""
     before = release_states.record(revision=4)
     loaded = release_sources.Loaded(before, {}, {"known-before": "values: p"})
     job = operations.Job(
         TARGET, observation.Policy(), builtin.SECRET.ref("acme", "x"), {}, cast("Any", "chart"), loaded
     )
     world = cast("Any", SimpleNamespace(client=Client(), gate=SimpleNamespace(timeout=None)))
-    return operations.Runs(world, cast("Any", None), cast("Any", Helm()), lambda _: job, lambda _: "", aside.Aside())
+    return operations.Operations(
+        world, cast("Any", None), cast("Any", Helm()), lambda _: job, lambda _: "", aside.Aside()
+    )
 
 
-Do = Callable[[operations.Runs], Awaitable[decision.Outcome]]
+Do = Callable[[operations.Operations], Awaitable[decision.Outcome]]
 WAYS: dict[str, tuple[Do, str]] = {
     "upgrade": (
         lambda r: r.upgrade(None, {"attempt": "a", "digest": "d"}),

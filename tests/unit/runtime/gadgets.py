@@ -62,7 +62,7 @@ class GadgetKind(kind.Kind[Gadget, Seen]):
 
     async def start(self, world: kind.World) -> None:
         self.world = world
-        self.children = world.caches.watch(builtin.CONFIG_MAP, dict)
+        self.children = world.informers.watch(builtin.CONFIG_MAP, dict)
         self.children.subscribe(self._on_child)
 
     def _on_child(self, change: informer.Change[dict[str, Any]]) -> None:
@@ -88,11 +88,11 @@ class Bench:
     def __init__(self, api: FakeApi, *kinds_: GadgetKind) -> None:
         self.api, self.kinds = api, kinds_
         self.client = kube_client.Client(api)
-        self.caches = informer.Informers(self.client)
+        self.informers = informer.Informers(self.client)
         self.gate = gate.Gate()
         self.shards = shards.Shards(1, self.gate)
         self.keys: queue.WorkQueue[kind.Key] = queue.WorkQueue(base=0.05)
-        self.world = kind.World(self.client, self.caches, self.gate, self.keys.add)
+        self.world = kind.World(self.client, self.informers, self.gate, self.keys.add)
         self.recorder = event_recorder.Recorder(self.client, self.gate, instance="test")
         self.notes: list[event_recorder.Note] = []
         self.recorder.note = self.notes.append  # type: ignore[method-assign, assignment]
@@ -140,12 +140,12 @@ async def bench(api: FakeApi, *kinds_: GadgetKind) -> AsyncIterator[Bench]:
     try:
         for each in made.controllers:
             await each.start()
-        for cache in made.caches.all():
+        for cache in made.informers.all():
             await cache.wait_synced(5)
         yield made
     finally:
         await made.world.tasks.stop(1)
-        await made.caches.stop()
+        await made.informers.stop()
 
 
 def child(name: str, owner: str = "one", **data: str) -> dict[str, Any]:

@@ -59,7 +59,7 @@ async def test_a_view_that_is_closed_while_all_ends_is_no_trace() -> None:
     """Who leaves just then has its watches closed beside those that stop all of them."""
     client = kube_client.Client(FakeApi())
     world = kind.World(client, informer.Informers(client), gate.Gate(), lambda *_, **__: None)
-    caches = [world.caches.watch(resource, dict, namespace="ns") for resource in (builtin.POD, builtin.SECRET)]
-    await world.caches.stop()
+    informers = [world.informers.watch(resource, dict, namespace="ns") for resource in (builtin.POD, builtin.SECRET)]
+    await world.informers.stop()
 
-    await asyncio.gather(*(world.caches.release(cache) for cache in caches))
+    await asyncio.gather(*(world.informers.release(cache) for cache in informers))

@@ -33,7 +33,7 @@ async def world(api: FakeApi, woken: list[Any]) -> AsyncIterator[kind.World]:
     client = kube_client.Client(api)
     made = kind.World(client, informer.Informers(client), gate.Gate(), lambda key, **_: woken.append(key))
     yield made
-    await made.caches.stop()
+    await made.informers.stop()
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ async def it(world: kind.World) -> AsyncIterator[namespace_watches.Watches[View]
 
 def opened(world: kind.World) -> list[tuple[str, str]]:
     """Namespace and plural of each running watch."""
-    return sorted((cache.scope.namespace, cache.scope.resource.plural) for cache in world.caches.all())
+    return sorted((cache.scope.namespace, cache.scope.resource.plural) for cache in world.informers.all())
 
 
 async def test_the_first_reader_opens_and_the_next_one_shares(
@@ -144,7 +144,7 @@ async def test_to_leave_without_having_read_is_nothing(it: namespace_watches.Wat
 async def test_one_watch_can_be_shared_with_others_who_ask_alike(
     world: kind.World, it: namespace_watches.Watches[View]
 ) -> None:
-    other = world.caches.watch(builtin.CONFIG_MAP, dict, namespace="ns")
+    other = world.informers.watch(builtin.CONFIG_MAP, dict, namespace="ns")
 
     for _ in range(3):
         assert other is it.enter("ns", "r").maps

@@ -33,17 +33,17 @@ async def started(api: fake_api.FakeApi, spec: dict[str, Any]) -> AsyncIterator[
     content = {"metadata": {"finalizers": [names.CACHE_FINALIZER]}, "spec": {"license": "accept", "size": 1, **spec}}
     await api.put("xsldcaches", "c", content)
     client = kube_client.Client(api)
-    caches = informer.Informers(client)
+    informers = informer.Informers(client)
     made = kind.CacheKind(SETTINGS, "moorage-system")
-    made.caches = [caches.watch(names.CACHE, types.XsldCache)]
-    await made.start(runtime_kind.World(client, caches, gate.Gate(), lambda *_, **__: None))
+    made.informers = [informers.watch(names.CACHE, types.XsldCache)]
+    await made.start(runtime_kind.World(client, informers, gate.Gate(), lambda *_, **__: None))
     try:
-        for cache in caches.all():
+        for cache in informers.all():
             await cache.wait_synced(5)
         yield made
     finally:
         await made.stop()
-        await caches.stop()
+        await informers.stop()
 
 
 async def observation(api: fake_api.FakeApi, spec: dict[str, Any]) -> seen.Seen:

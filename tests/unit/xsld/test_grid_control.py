@@ -413,7 +413,7 @@ ROWS: dict[str, Row] = {
 }
 
 GONE = "finalizer off if grid_is_gone g"
-FAREWELL_ROWS: dict[str, Row] = {
+DELETION_ROWS: dict[str, Row] = {
     "the caches are not known": row(
         It().fact(caches=NOT_YET), "cache_holds_it", Waits("CacheNotFound", "cache", 120.0, unseen=True)
     ),
@@ -497,7 +497,7 @@ def test_table(it: Row) -> None:
     states.check(it, control.STEPS)
 
 
-@pytest.mark.parametrize("it", FAREWELL_ROWS.values(), ids=FAREWELL_ROWS)
+@pytest.mark.parametrize("it", DELETION_ROWS.values(), ids=DELETION_ROWS)
 def test_farewell(it: Row) -> None:
     states.check(it, control.DELETION_STEPS)
 

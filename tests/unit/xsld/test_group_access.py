@@ -1,4 +1,4 @@
-"""Whom the hub asks: the password goes to the cache's own pods alone, and what was not asked is not an empty answer."""
+"""Who is asked: the password goes to the cache's own pods alone, and what was not asked is not an empty answer."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def make(api: fake_api.FakeApi, resource: str, name: str, *owners: dict[st
 
 
 async def asked(api: fake_api.FakeApi, made: kind.CacheKind) -> list[str]:
-    """Whom the hub asks once it has seen all that there is."""
+    """Who is asked once it has seen all that there is."""
     spy = Asked()
     obj = made.find(*PLACE)
     assert obj is not None

@@ -94,7 +94,7 @@ KINDS = {
         (grid_control, common_steps),
         (
             (grid_control.STEPS, test_grid_control.ROWS),
-            (grid_control.DELETION_STEPS, test_grid_control.FAREWELL_ROWS),
+            (grid_control.DELETION_STEPS, test_grid_control.DELETION_ROWS),
             (grid_control.STEPS, GRIDS_FOUND),
         ),
         grid_control.FACTS,
@@ -108,7 +108,7 @@ KINDS = {
         (template_control, common_steps),
         (
             (template_control.STEPS, test_template_control.ROWS),
-            (template_control.DELETION_STEPS, test_template_control.FAREWELL_ROWS),
+            (template_control.DELETION_STEPS, test_template_control.DELETION_ROWS),
         ),
         template_control.FACTS,
         tuple(it.seen for it, *_ in test_template_control.FACTS.values()),

@@ -207,7 +207,7 @@ ROWS: dict[str, Row] = {
 }
 
 LEAVES = acts("Leaving", "finalizer off")
-FAREWELL_ROWS: dict[str, Row] = {
+DELETION_ROWS: dict[str, Row] = {
     "the caches are not known": row(
         It().but(caches=NOT_YET), "cache_holds_it", Waits("CacheNotFound", "cache", 120.0, unseen=True)
     ),
@@ -258,7 +258,7 @@ def test_table(it: Row) -> None:
     states.check(it, control.STEPS)
 
 
-@pytest.mark.parametrize("it", FAREWELL_ROWS.values(), ids=FAREWELL_ROWS)
+@pytest.mark.parametrize("it", DELETION_ROWS.values(), ids=DELETION_ROWS)
 def test_farewell(it: Row) -> None:
     states.check(it, control.DELETION_STEPS)
 

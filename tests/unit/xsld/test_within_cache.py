@@ -84,22 +84,22 @@ class Place:
     @contextlib.asynccontextmanager
     async def started(self) -> AsyncIterator[None]:
         client = kube_client.Client(self.api)
-        caches = informer.Informers(client)
-        world = runtime_kind.World(client, caches, gate.Gate(), lambda key, **_: self.woken.append(key))
+        informers = informer.Informers(client)
+        world = runtime_kind.World(client, informers, gate.Gate(), lambda key, **_: self.woken.append(key))
         first = cache_kind.CacheKind(self.settings, "moorage-system")
-        first.caches = [caches.watch(names.CACHE, cache_types.XsldCache)]
+        first.informers = [informers.watch(names.CACHE, cache_types.XsldCache)]
         self.kind = self.of.kind(self.settings, first)
-        self.kind.caches = [caches.watch(self.of.kind.resource, self.of.kind.model)]
+        self.kind.informers = [informers.watch(self.of.kind.resource, self.of.kind.model)]
         await first.start(world)
         await self.kind.start(world)
         try:
-            for cache in caches.all():
+            for cache in informers.all():
                 await cache.wait_synced(5)
             yield
         finally:
             await self.kind.stop()
             await first.stop()
-            await caches.stop()
+            await informers.stop()
 
     async def seen(self, name: str = "x") -> Any:
         """What is observed of it, its documents read."""

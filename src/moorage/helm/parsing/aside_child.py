@@ -1,4 +1,6 @@
-"""The child process in which `aside` has jobs done: `python -m moorage.helm.parsing.aside_child`. I/O on its own pipes only.
+"""The child process in which `aside` has jobs done. I/O on its own pipes only.
+
+    python -m moorage.helm.parsing.aside_child
 
 It reads one job after another from stdin and writes each result to stdout, until stdin ends. Memory is limited for the
 whole process, processor time for each job: beyond the first the job is refused, beyond the second the process is

@@ -1,4 +1,6 @@
-"""The program that helm runs over what it has rendered: `python -m moorage.helm.runs.post_renderer SCALED`, stdin to stdout.
+"""The program that helm runs over what it has rendered, from stdin to stdout.
+
+    python -m moorage.helm.runs.post_renderer SCALED
 
 SCALED is a file with a list of `scaling.Scaled` in JSON. It reads no cluster and writes no file.
 """

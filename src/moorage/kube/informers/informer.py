@@ -1,7 +1,7 @@
-"""Caches: what the API server has, kept by watches, and never older than one's own last write.
+"""Informers: what the API server has, kept by watches, and never older than one's own last write.
 
-A `Cache` observes one collection through a `watch.Reflector`; `replica` holds the rules by which it stays true. What
-can go wrong is told by `error` and `healthy`; meanwhile the cache serves what it last knew.
+An `Informer` observes one collection through a `reflector.Reflector`; `replica` holds the rules by which it stays true.
+What can go wrong is told by `error` and `healthy`; meanwhile the informer serves what it last knew.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from . import compressed, reflector, replica, selectors, store, time_slices
 from .cached_object import Key, meta_of
 from .replica import Change
 
-__all__ = ["Informer", "Informers", "Change", "Own", "meta_of"]
+__all__ = ["Change", "Informer", "Informers", "Own", "meta_of"]
 
 T = TypeVar("T")
 log = structlog.get_logger(__name__)
 
 
 class Informer(Generic[T]):
-    """The objects of one scope as `model`. Made by `Caches.watch`; reads are plain lookups."""
+    """The objects of one scope as `model`. Made by `Informers.watch`; reads are plain lookups."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class Informer(Generic[T]):
             name=scope.name,
             entry=compressed.Packer(model).entry if cold else store.Held,
         )
-        self.event = self._replica.event  # see `watch.Sink`
+        self.event = self._replica.event  # see `reflector.Sink`
         self._objects = self._replica.objects
         if not cold:
             self._objects.index("owner", store.owner_uids)
@@ -167,14 +167,14 @@ class Informer(Generic[T]):
             self.error = f"the watch crashed: {bug!r}"
             log.error("watch crashed", watch=str(self.scope), exc_info=bug)
 
-    # what the reflector delivers (watch.Sink)
+    # what the reflector delivers (reflector.Sink)
 
     def listing(self) -> None:
-        """See `watch.Sink`."""
+        """See `reflector.Sink`."""
         self._replica.listing()
 
     async def listed(self, version: str) -> None:
-        """See `watch.Sink`."""
+        """See `reflector.Sink`."""
         self._replica.listed(version)
         pause = time_slices.Slices(self._pace.slice)
         for _ in self._replica.tell():
@@ -185,7 +185,7 @@ class Informer(Generic[T]):
         self._synced.set()
 
     def contact(self) -> None:
-        """See `watch.Sink`."""
+        """See `reflector.Sink`."""
         self.last_contact = self._pace.clock()
         self.unserved = False
         if self.error:
@@ -193,7 +193,7 @@ class Informer(Generic[T]):
             log.info("watch healed", watch=str(self.scope))
 
     def trouble(self, error: errors.KubeError) -> None:
-        """See `watch.Sink`."""
+        """See `reflector.Sink`."""
         if not self.error:
             log.warning("watch in trouble", watch=str(self.scope), error=str(error))
         self.error, self.unserved = str(error), isinstance(error, errors.NotFound)
@@ -246,7 +246,7 @@ class Informers:
     def __init__(self, client: kube_client.Client, *, pace: reflector.Pace | None = None) -> None:
         self._client = client
         self._pace = pace
-        self._caches: dict[tuple[reflector.Scope, Any, bool], Informer[Any]] = {}
+        self._informers: dict[tuple[reflector.Scope, Any, bool], Informer[Any]] = {}
         self._users: dict[Informer[Any], int] = {}
 
     def watch(
@@ -267,10 +267,10 @@ class Informers:
         """
         selectors.matches(labels, {})
         scope = reflector.Scope(resource, namespace, labels, name, metadata_only, user)
-        cache: Informer[T] | None = self._caches.get((scope, model, cold))
+        cache: Informer[T] | None = self._informers.get((scope, model, cold))
         if cache is None:
             cache = Informer(self._client.as_(user), scope, model, pace=self._pace, cold=cold)
-            self._caches[scope, model, cold] = cache
+            self._informers[scope, model, cold] = cache
             cache.start()
         self._users[cache] = self._users.get(cache, 0) + 1
         return cache
@@ -282,7 +282,7 @@ class Informers:
         self._users[cache] -= 1
         if not self._users[cache]:
             del self._users[cache]
-            del self._caches[cache.scope, cache.model, cache.cold]
+            del self._informers[cache.scope, cache.model, cache.cold]
             await cache.stop()
 
     def of(self, resource: Resource, namespace: str = "", *, model: Any = None) -> Informer[Any]:
@@ -296,22 +296,22 @@ class Informers:
     def covering(self, resource: Resource, namespace: str) -> list[Informer[Any]]:
         """All caches in which an object of that namespace may be."""
         scopes = ("", namespace)
-        return [c for c in self._caches.values() if c.scope.resource == resource and c.scope.namespace in scopes]
+        return [c for c in self._informers.values() if c.scope.resource == resource and c.scope.namespace in scopes]
 
     def all(self) -> list[Informer[Any]]:
         """Every running cache."""
-        return list(self._caches.values())
+        return list(self._informers.values())
 
     def healthy(self) -> list[str]:
         """The names of watches that are not healthy; empty when all is well."""
-        return [str(cache.scope) for cache in self._caches.values() if not cache.healthy]
+        return [str(cache.scope) for cache in self._informers.values() if not cache.healthy]
 
     async def stop(self) -> None:
         """End all watches."""
-        caches = self.all()
-        self._caches.clear()
+        informers = self.all()
+        self._informers.clear()
         self._users.clear()
-        await asyncio.gather(*(cache.stop() for cache in caches))
+        await asyncio.gather(*(cache.stop() for cache in informers))
 
 
 def _thinness(cache: Informer[Any]) -> tuple[bool, ...]:

@@ -86,7 +86,7 @@ class CollectorKind(kind.Kind[types.Collector, control.Seen]):
     async def start(self, world: kind.World) -> None:
         """Open the watches; see `Kind.start`."""
         self._world = world
-        self._tenants = world.caches.watch(builtin.NAMESPACE, Namespace)
+        self._tenants = world.informers.watch(builtin.NAMESPACE, Namespace)
         self._tenants.subscribe(self._on_tenant)
         self._bindings = tenancy.Bindings(world, self._settings.rights, self._wake)
         self._synced = asyncio.create_task(self._announce())

@@ -89,7 +89,7 @@ class Given(msgspec.Struct, frozen=True):
 
 
 def given(obj: types.XsldCache) -> Given:
-    """What `Hub.credentials` is asked by."""
+    """What `Groups.credentials` is asked by."""
     spec = obj.spec
     fields = msgspec.json.encode((spec.admin_pwd, spec.secret_key, spec.credentials_secret_ref, spec.tls))
     return Given(obj.metadata.key, hashlib.blake2b(fields, digest_size=16).hexdigest())

@@ -11,8 +11,8 @@ identity), others edit the Lease (only a change of its spec counts as a renewal)
 at its next renewal, and a missing lease is watched for a full duration too). An installation that brings an empty Lease
 along spares its first leader that wait. A clock step changes nothing: times in the Lease are for people.
 
-Where there are several leases (`shard_balancer`), a candidate may `ask` the holder of one for it, by an annotation that the
-holder finds in the answer to its next renewal, and the holder may hand it over to the one who asked.
+Where there are several leases (`shard_balancer`), a candidate may `ask` the holder of one for it, by an annotation that
+the holder finds in the answer to its next renewal, and the holder may hand it over to the one who asked.
 """
 
 from __future__ import annotations

@@ -38,16 +38,16 @@ async def listening(
 ) -> AsyncIterator[LeaseWatch[T]]:
     """Call `told` with each new state in here, and with None when the object is deleted."""
     scope = reflector.Scope(resource, namespace, name=name)
-    ear: LeaseWatch[T] = LeaseWatch(scope, told)
-    task = asyncio.create_task(reflector.Reflector(client, scope, model, ear).run(), name=f"hear of {scope}")
+    hearing: LeaseWatch[T] = LeaseWatch(scope, told)
+    task = asyncio.create_task(reflector.Reflector(client, scope, model, hearing).run(), name=f"hear of {scope}")
     try:
-        yield ear
+        yield hearing
     finally:
         await cancellation.cancel(task, within=CLOSE)
 
 
 class LeaseWatch(Generic[T]):
-    """See `watch.Sink`. What cannot be read is not told. `deaf`: nothing is heard at the moment."""
+    """See `reflector.Sink`. What cannot be read is not told. `deaf`: nothing is heard at the moment."""
 
     def __init__(self, scope: reflector.Scope, told: Callable[[T | None], None]) -> None:
         self._scope, self._told = scope, told

@@ -1,8 +1,8 @@
 """Which part of the objects this process looks after: all of them, or shards, each under a lease and a gate of its own.
 
-A key belongs to one shard, by the hash of its kind's `placement`, whoever runs. `shard_balancer` says which shards are held; a
-pass over a key of another's shard never begins, and a pass that is under way goes through the gate of its shard, as do
-the tasks that it starts. All processes watch everything, so that each can take over any shard at once.
+A key belongs to one shard, by the hash of its kind's `placement`, whoever runs. `shard_balancer` says which shards are
+held; a pass over a key of another's shard never begins, and a pass that is under way goes through the gate of its
+shard, as do the tasks that it starts. All processes watch everything, so that each can take over any shard at once.
 """
 
 from __future__ import annotations

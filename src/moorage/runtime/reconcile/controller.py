@@ -66,18 +66,18 @@ class Controller(Generic[kind.O, kind.S]):
 
     async def start(self) -> None:
         """Open the watches of the kind; every change of an object enqueues it."""
-        self.kind.caches = [
-            self._world.caches.watch(self.kind.resource, self.kind.model, namespace=namespace)
+        self.kind.informers = [
+            self._world.informers.watch(self.kind.resource, self.kind.model, namespace=namespace)
             for namespace in self.kind.namespaces or ("",)
         ]
-        for cache in self.kind.caches:
+        for cache in self.kind.informers:
             cache.subscribe(self._on_change)
         await self.kind.start(self._world)
         self._metrics.add(self.kind.metrics)
 
     async def wait_synced(self) -> None:
         """Return once every object of the kind has been seen."""
-        for cache in self.kind.caches:
+        for cache in self.kind.informers:
             await cache.wait_synced(timeout=None)
 
     def look_for_unreadable(self) -> None:

@@ -28,14 +28,15 @@ class Unreadable:
 
     def news(self) -> list[kind.Key]:
         """The keys of objects of which it is yet to be said: the caches tell nobody of them."""
-        found = {self._kind.key(*at): why for cache in self._kind.caches for at, why in cache.unreadable.items()}
+        found = {self._kind.key(*at): why for cache in self._kind.informers for at, why in cache.unreadable.items()}
         self._said = {key: why for key, why in self._said.items() if key in found}
         return [key for key, why in found.items() if self._said.get(key) != why]
 
     async def say(self, key: kind.Key) -> None:
         """Say it in log, status and an Event. Raises what the client raises, and NotLeading."""
         _, namespace, name = key
-        why = next((c.unreadable[namespace, name] for c in self._kind.caches if (namespace, name) in c.unreadable), "")
+        informers, at = self._kind.informers, (namespace, name)
+        why = next((each.unreadable[at] for each in informers if at in each.unreadable), "")
         if not why or self._said.get(key) == why:
             return
         resource, client = self._kind.resource, self._world.client

@@ -16,9 +16,11 @@ CRASHED = "the watch crashed"
 """How `kube.cache` begins its error when a watch's task has ended."""
 
 
-def beyond_cure(caches: Iterable[informer.Informer[Any]], *, clock: Callable[[], float] = time.monotonic) -> list[str]:
+def beyond_cure(
+    informers: Iterable[informer.Informer[Any]], *, clock: Callable[[], float] = time.monotonic
+) -> list[str]:
     """The watches that will not heal by themselves; empty when all is well."""
-    return [str(cache.scope) for cache in caches if _is_dead(cache, clock())]
+    return [str(cache.scope) for cache in informers if _is_dead(cache, clock())]
 
 
 def _is_dead(cache: informer.Informer[Any], now: float) -> bool:

@@ -43,9 +43,9 @@ async def spoilt(tmp_path: Path) -> AsyncIterator[Spoil]:
     def make(body: str) -> aside.Aside:
         script = tmp_path / f"child-{len(made)}.py"
         script.write_text(
-            "import os, time\nfrom moorage.helm import child, jobs\n"
+            "import os, time\nfrom moorage.helm.parsing import aside_child, jobs\n"
             f"def configuration(limits, text: str) -> bytes:\n    {body}\n    return b''\n"
-            "jobs.JOBS['configuration'] = configuration\nchild.CPU = 1\nchild.main()\n"
+            "jobs.JOBS['configuration'] = configuration\naside_child.CPU = 1\naside_child.main()\n"
         )
         made.append(aside.Aside(here=NOTHING, command=(sys.executable, str(script))))
         return made[-1]
@@ -259,7 +259,7 @@ async def test_a_job_that_nobody_wants_any_more_leaves_no_child(spoilt: Spoil, t
 def test_a_child_dies_with_its_parent(tmp_path: Path) -> None:
     script = (
         "import asyncio, os, signal\n"
-        "from moorage.helm import aside, jobs\n"
+        "from moorage.helm.parsing import aside, jobs\n"
         "async def main():\n"
         "    work = aside.Aside(here=jobs.Limits(-1, 0, 0, 0))\n"
         "    await work.run('me', jobs.configuration, '')\n"

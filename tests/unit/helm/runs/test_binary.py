@@ -175,7 +175,7 @@ def test_it_dies_with_its_parent(tmp_path):
     pid_file = tmp_path / "pid"
     helm = fake(tmp_path, f"open({str(pid_file)!r},'w').write(str(os.getpid()))\ntime.sleep(60)")
     program = (
-        "import asyncio, pathlib\nfrom moorage.helm import binary\n"
+        "import asyncio, pathlib\nfrom moorage.helm.runs import binary\n"
         f"h = binary.Helm({helm!r}, binary.KubeAccess(), pathlib.Path({str(tmp_path / 's')!r}))\n"
         "asyncio.run(h.uninstall('r', 'ns'))\n"
     )

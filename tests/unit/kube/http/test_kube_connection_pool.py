@@ -444,7 +444,8 @@ async def test_a_proxy_of_another_kind() -> None:
 
 def test_the_library_of_websockets_is_imported_by_none_but_them() -> None:
     """It is the dearest import of all, and few processes open one."""
-    told = "import sys, moorage.kube.client, moorage.kube.informers.informer, moorage.kube.discovery; print('aiohttp' in sys.modules)"
+    modules = "moorage.kube.client, moorage.kube.informers.informer, moorage.kube.discovery"
+    told = f"import sys, {modules}; print('aiohttp' in sys.modules)"
     ran = subprocess.run([sys.executable, "-c", told], check=True, capture_output=True, text=True)
 
     assert "False" == ran.stdout.strip()

@@ -19,7 +19,7 @@ OWNED = {"ownerReferences": [{"apiVersion": "v1", "kind": "X", "name": "o", "uid
 
 
 @pytest.fixture
-def caches(server: FakeServer, clock: Clock) -> informer.Informers:
+def informers(server: FakeServer, clock: Clock) -> informer.Informers:
     return informer.Informers(kube_client.Client(server), pace=clock.pace(idle=5.0))
 
 
@@ -28,11 +28,11 @@ def caches(server: FakeServer, clock: Clock) -> informer.Informers:
 
 @pytest.mark.parametrize("cold", [False, True])
 async def test_owned_objects_are_found_by_the_uid_of_their_owner(
-    caches: informer.Informers, server: FakeServer, cold: bool
+    informers: informer.Informers, server: FakeServer, cold: bool
 ) -> None:
     await server.put("mine", **OWNED)
     await server.put("other")
-    cache = caches.watch(BOX, Box, cold=cold)
+    cache = informers.watch(BOX, Box, cold=cold)
     await cache.wait_synced(5)
     for _ in range(2):
         assert ["mine"] == [box.metadata.name for box in cache.owned_by("owner")]
@@ -40,28 +40,28 @@ async def test_owned_objects_are_found_by_the_uid_of_their_owner(
     await server.put("later", **OWNED)
     await until(lambda: cache.get("ns", "later"))
     assert 2 == len(cache.owned_by("owner"))
-    await caches.stop()
+    await informers.stop()
 
 
-async def test_a_cold_cache_keeps_no_index_that_nobody_has_asked_for(caches: informer.Informers) -> None:
-    cold, warm = caches.watch(BOX, Box, cold=True), caches.watch(BOX, Box)
+async def test_a_cold_cache_keeps_no_index_that_nobody_has_asked_for(informers: informer.Informers) -> None:
+    cold, warm = informers.watch(BOX, Box, cold=True), informers.watch(BOX, Box)
     with pytest.raises(KeyError):
         cold.by("owner", "x")
     assert [] == warm.by("owner", "x")
-    await caches.stop()
+    await informers.stop()
 
 
 @pytest.mark.parametrize("cold", [False, True])
 async def test_a_warm_cache_keeps_objects_and_a_cold_one_decodes_at_each_read(
-    caches: informer.Informers, server: FakeServer, cold: bool
+    informers: informer.Informers, server: FakeServer, cold: bool
 ) -> None:
     await server.put("a")
-    cache = caches.watch(BOX, Box, cold=cold)
+    cache = informers.watch(BOX, Box, cold=cold)
     await cache.wait_synced(5)
     first, second = cache.get("ns", "a"), cache.get("ns", "a")
     assert first == second
     assert cold is (first is not second)
-    await caches.stop()
+    await informers.stop()
 
 
 async def test_an_object_that_does_not_fit_is_named_with_its_reason_and_others_are_read(
@@ -192,9 +192,9 @@ async def test_a_raw_answer_of_a_delete_is_decoded_as_the_model(cache: Cache) ->
 
 
 async def test_caches_differ_by_what_is_asked_for_and_are_warm_and_whole_unless_asked_otherwise(
-    caches: informer.Informers,
+    informers: informer.Informers,
 ) -> None:
-    plain = caches.watch(BOX, Box)
+    plain = informers.watch(BOX, Box)
     others: list[dict[str, Any]] = [
         {"namespace": "ns"},
         {"labels": "a=b"},
@@ -202,28 +202,28 @@ async def test_caches_differ_by_what_is_asked_for_and_are_warm_and_whole_unless_
         {"metadata_only": True},
         {"cold": True},
     ]
-    made = [caches.watch(BOX, Box, **other) for other in others]
+    made = [informers.watch(BOX, Box, **other) for other in others]
     assert 6 == len({id(each) for each in [plain, *made]})
     assert (reflector.Scope(BOX), False) == (plain.scope, plain.cold)
-    assert plain is caches.watch(BOX, Box)
-    assert made == [caches.watch(BOX, Box, **other) for other in others]
-    await caches.stop()
+    assert plain is informers.watch(BOX, Box)
+    assert made == [informers.watch(BOX, Box, **other) for other in others]
+    await informers.stop()
 
 
 async def test_who_shares_a_cache_keeps_it_until_the_last_gives_it_back(
-    caches: informer.Informers, server: FakeServer
+    informers: informer.Informers, server: FakeServer
 ) -> None:
-    first, second = caches.watch(BOX, Box), caches.watch(BOX, Box)
+    first, second = informers.watch(BOX, Box), informers.watch(BOX, Box)
     await first.wait_synced(5)
     await until(lambda: server.watching)
-    await caches.release(first)
-    assert (1, [second]) == (server.watching, caches.all())
-    await caches.release(second)
-    assert (0, []) == (server.watching, caches.all())
-    again = caches.watch(BOX, Box)
+    await informers.release(first)
+    assert (1, [second]) == (server.watching, informers.all())
+    await informers.release(second)
+    assert (0, []) == (server.watching, informers.all())
+    again = informers.watch(BOX, Box)
     assert again is not first
-    await caches.release(again)
-    assert [] == caches.all()
+    await informers.release(again)
+    assert [] == informers.all()
 
 
 FULLEST: list[dict[str, Any]] = [
@@ -241,47 +241,47 @@ FULLEST: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("place", range(len(FULLEST) - 1))
 async def test_of_two_that_cover_a_namespace_the_one_that_tells_more_is_found(
-    caches: informer.Informers, place: int
+    informers: informer.Informers, place: int
 ) -> None:
     both = []
     for which in (place + 1, place):
         wanted = dict(FULLEST[which])
-        both.append(caches.watch(BOX, wanted.pop("model", Box), **wanted))
+        both.append(informers.watch(BOX, wanted.pop("model", Box), **wanted))
     worse, better = both
     if {"name", "labels"} <= {*FULLEST[place], *FULLEST[place + 1]}:
-        assert caches.of(BOX, "ns") in both, "a part is a part"
+        assert informers.of(BOX, "ns") in both, "a part is a part"
     else:
-        assert better is caches.of(BOX, "ns")
+        assert better is informers.of(BOX, "ns")
     assert better is not worse
-    await caches.stop()
+    await informers.stop()
 
 
 async def test_what_is_found_is_of_the_resource_the_namespace_and_the_model_that_are_asked_for(
-    caches: informer.Informers,
+    informers: informer.Informers,
 ) -> None:
-    here = caches.watch(BOX, Box, namespace="ns")
-    partial = caches.watch(BOX, Partial)
+    here = informers.watch(BOX, Box, namespace="ns")
+    partial = informers.watch(BOX, Partial)
     other = Resource("test.moorage.dev", "v1", "Other", "others")
-    assert here is caches.of(BOX, "ns")
-    assert partial is caches.of(BOX, "elsewhere")
-    assert partial is caches.of(BOX)
-    assert partial is caches.of(BOX, "ns", model=Partial)
-    assert [here, partial] == caches.covering(BOX, "ns")
+    assert here is informers.of(BOX, "ns")
+    assert partial is informers.of(BOX, "elsewhere")
+    assert partial is informers.of(BOX)
+    assert partial is informers.of(BOX, "ns", model=Partial)
+    assert [here, partial] == informers.covering(BOX, "ns")
     for resource, namespace, model in ((other, "ns", None), (BOX, "elsewhere", Box), (BOX, "ns", dict)):
         with pytest.raises(errors.NotWatched, match="is not watched"):
-            caches.of(resource, namespace, model=model)
+            informers.of(resource, namespace, model=model)
     with pytest.raises(errors.NotWatched, match="in all namespaces"):
-        caches.of(other)
-    await caches.stop()
+        informers.of(other)
+    await informers.stop()
 
 
-async def test_those_that_are_not_well_are_named(caches: informer.Informers, server: FakeServer) -> None:
-    well, ill = caches.watch(BOX, Box), caches.watch(BOX, Box, name="x")
+async def test_those_that_are_not_well_are_named(informers: informer.Informers, server: FakeServer) -> None:
+    well, ill = informers.watch(BOX, Box), informers.watch(BOX, Box, name="x")
     for each in (well, ill):
         await each.wait_synced(5)
     ill.trouble(errors.TransportError("cut", sent=False))
-    assert [str(ill.scope)] == caches.healthy()
-    await caches.stop()
+    assert [str(ill.scope)] == informers.healthy()
+    await informers.stop()
 
 
 async def test_who_reads_with_other_rights_has_a_watch_of_its_own(server: FakeServer) -> None:

@@ -119,11 +119,11 @@ async def test_a_cold_cache_reads_like_any_other(server: FakeServer, clock: Cloc
     owner = {"apiVersion": "v1", "kind": "X", "name": "o", "uid": "owner-uid"}
     for number in range(5):
         await server.put(f"box-{number}", size=number, ownerReferences=[owner])
-    caches = informer.Informers(kube_client.Client(server), pace=clock.pace())
-    cold = caches.watch(BOX, Box, cold=True)
-    assert caches.watch(BOX, Box, cold=True) is cold
-    warm = caches.watch(BOX, Box)
-    assert caches.of(BOX) is warm
+    informers = informer.Informers(kube_client.Client(server), pace=clock.pace())
+    cold = informers.watch(BOX, Box, cold=True)
+    assert informers.watch(BOX, Box, cold=True) is cold
+    warm = informers.watch(BOX, Box)
+    assert informers.of(BOX) is warm
     cold.index("size", lambda item: [str(item.size)])
     changes: list[informer.Change[Box]] = []
     cold.subscribe(changes.append)
@@ -147,7 +147,7 @@ async def test_a_cold_cache_reads_like_any_other(server: FakeServer, clock: Cloc
     assert found.size == 77
     assert len(changes) == 7
 
-    await caches.release(cold)
-    await caches.release(cold)
-    assert caches.all() == [warm]
-    await caches.stop()
+    await informers.release(cold)
+    await informers.release(cold)
+    assert informers.all() == [warm]
+    await informers.stop()

@@ -176,12 +176,12 @@ async def test_a_write_that_changed_nothing(running: Cache, server: FakeServer, 
 
 
 async def test_raw_answers_fit_any_model(server: FakeServer, clock: Clock) -> None:
-    caches = informer.Informers(kube_client.Client(server), pace=clock.pace())
-    typed, raw = caches.watch(BOX, Box), caches.watch(BOX, dict)
+    informers = informer.Informers(kube_client.Client(server), pace=clock.pace())
+    typed, raw = informers.watch(BOX, Box), informers.watch(BOX, dict)
     await typed.wait_synced(5)
     await raw.wait_synced(5)
     answer = msgspec.Raw(msgspec.json.encode({**body("new", 500), "extra": True}))
-    for cache in caches.covering(BOX, "ns"):
+    for cache in informers.covering(BOX, "ns"):
         async with cache.writing("ns", "new") as own:
             own.took(answer)
 
@@ -189,7 +189,7 @@ async def test_raw_answers_fit_any_model(server: FakeServer, clock: Clock) -> No
     found = raw.get("ns", "new")
     assert found is not None
     assert found["extra"] is True
-    await caches.stop()
+    await informers.stop()
 
 
 class TestListOlderThanAnOwnWrite:
@@ -355,30 +355,30 @@ class TestReplica:
 
 
 async def test_scope_and_sharing(server: FakeServer, clock: Clock) -> None:
-    caches = informer.Informers(kube_client.Client(server), pace=clock.pace())
-    everywhere = caches.watch(BOX, Box)
-    assert caches.watch(BOX, Box) is everywhere
-    thin = caches.watch(BOX, Box, namespace="ns", metadata_only=True)
-    raw = caches.watch(BOX, dict)
-    assert caches.of(BOX, "ns") is everywhere
-    assert caches.of(BOX, "ns", model=dict) is raw
-    assert caches.covering(BOX, "ns") == [everywhere, thin, raw]
-    assert caches.covering(BOX, "other") == [everywhere, raw]
-    assert len(caches.healthy()) == 3
-    for cache in caches.all():
+    informers = informer.Informers(kube_client.Client(server), pace=clock.pace())
+    everywhere = informers.watch(BOX, Box)
+    assert informers.watch(BOX, Box) is everywhere
+    thin = informers.watch(BOX, Box, namespace="ns", metadata_only=True)
+    raw = informers.watch(BOX, dict)
+    assert informers.of(BOX, "ns") is everywhere
+    assert informers.of(BOX, "ns", model=dict) is raw
+    assert informers.covering(BOX, "ns") == [everywhere, thin, raw]
+    assert informers.covering(BOX, "other") == [everywhere, raw]
+    assert len(informers.healthy()) == 3
+    for cache in informers.all():
         await cache.wait_synced(5)
-    assert caches.healthy() == []
+    assert informers.healthy() == []
 
-    await caches.release(everywhere)
-    assert caches.of(BOX, "ns") is everywhere
-    await caches.release(everywhere)
-    assert caches.of(BOX, "other") is raw
-    await caches.release(raw)
+    await informers.release(everywhere)
+    assert informers.of(BOX, "ns") is everywhere
+    await informers.release(everywhere)
+    assert informers.of(BOX, "other") is raw
+    await informers.release(raw)
     with pytest.raises(errors.NotWatched, match=r"Box\.test\.moorage\.dev in other"):
-        caches.of(BOX, "other")
+        informers.of(BOX, "other")
     with pytest.raises(ValueError, match="selector"):
-        caches.watch(BOX, Box, labels="a=b=c")
-    await caches.stop()
+        informers.watch(BOX, Box, labels="a=b=c")
+    await informers.stop()
     assert server.watching == 0
 
 

@@ -212,7 +212,7 @@ async def test_of_what_nobody_can_read_the_one_tells_whose_it_is(api: FakeApi, b
     await api.put(
         "gadgets", "one", {"metadata": {"annotations": {installations.OPERATOR: THEIRS}}, "spec": {"size": "many"}}
     )
-    await until(lambda: bench.kinds[0].caches[0].unreadable)
+    await until(lambda: bench.kinds[0].informers[0].unreadable)
     bench.controllers[0].look_for_unreadable()
     await bench.turn()
 

@@ -310,7 +310,7 @@ async def test_an_eviction_and_a_pod_condition_are_known_at_once(api: FakeApi) -
     made = await api.put("pods", "p", {"metadata": {"finalizers": ["x/y"]}})
     ref = builtin.POD.ref("ns", "p", made["metadata"]["uid"])
     async with bench(api, GadgetKind()) as it:
-        pods = it.caches.watch(builtin.POD, dict)
+        pods = it.informers.watch(builtin.POD, dict)
         await pods.wait_synced(1)
         gates = [decision.SetPodCondition(why="w", ref=ref, type=f"test.moorage.dev/{n}", status=True) for n in "ab"]
         assert await _carry_out(it, *gates) == [decision.Ok()] * 2

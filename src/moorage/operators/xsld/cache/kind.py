@@ -56,7 +56,7 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
         self._children = apply.Children(world.verified)
         self.groups = group_access.Groups(world, self._settings, self.rights, self.find)
         self._bindings = tenancy.Bindings(world, self.rights, self._wake)
-        self._namespaces = world.caches.watch(builtin.NAMESPACE, meta.Partial, metadata_only=True)
+        self._namespaces = world.informers.watch(builtin.NAMESPACE, meta.Partial, metadata_only=True)
         self._namespaces.subscribe(self._on_namespace)
         self._synced = asyncio.create_task(self._announce())
         self.operations = self.groups.operations
@@ -173,7 +173,7 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
 
     def seen(self, found: list[types.XsldCache]) -> freshness.Observed[tuple[common_steps.CacheSeen, ...]]:
         """Those caches as grids and templates see them."""
-        if any(not cache.synced for cache in self.caches):
+        if any(not cache.synced for cache in self.informers):
             return freshness.not_yet("caches")
         return freshness.Fresh(tuple(_shared(obj) for obj in sorted(found, key=lambda it: it.metadata.name)))
 

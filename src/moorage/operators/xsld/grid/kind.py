@@ -1,4 +1,4 @@
-"""The DataGrid as the runtime runs it. It reads the hub of the caches' kind, and asks the group's primary."""
+"""The DataGrid as the runtime runs it. It reads what the caches' kind knows of groups, and asks the group's primary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The GridTemplate as the runtime runs it. It reads the hub of the caches' kind, and asks the group's primary."""
+"""The GridTemplate as the runtime runs it. It reads what the caches' kind knows of groups, and asks the primary."""
 
 from __future__ import annotations
 

@@ -65,9 +65,9 @@ class DependentKind(kind.Kind[O, S]):
     async def start(self, world: kind.World) -> None:
         """See `Kind.start`."""
         self._world = world
-        for cache in self._caches.caches:
+        for cache in self._caches.informers:
             cache.subscribe(self._on_cache)
-        for own in self.caches:
+        for own in self.informers:
             own.subscribe(self._on_own)
 
     def user(self, obj: O) -> str:
