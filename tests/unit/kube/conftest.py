@@ -16,13 +16,13 @@ from moorage.kube import credentials
 from moorage.kube.http import transport
 from moorage.kube.informers import informer, reflector
 
-ON_BOTH_LOOPS = ("test_kube_http", "test_kube_pool", "test_kube_transport")
+NEAR_SOCKETS = pathlib.Path(__file__).parent / "http"
 
 
 def pytest_asyncio_loop_factories(item: pytest.Item) -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
     """What is close to the sockets runs on uvloop too, which is what production has."""
     plain = {"asyncio": asyncio.SelectorEventLoop}
-    return {**plain, "uvloop": uvloop.new_event_loop} if item.path.stem in ON_BOTH_LOOPS else plain
+    return {**plain, "uvloop": uvloop.new_event_loop} if NEAR_SOCKETS in item.path.parents else plain
 
 
 @pytest.fixture
