@@ -196,7 +196,7 @@ async def _ready(user: operate.User, text: str) -> dict[str, Any]:
 
 
 async def _caches_are_right(client: kube_client.Client, it: operate.Operator) -> bool:
-    for cache in it.manager._caches.all():
+    for cache in it.manager._informers.all():
         scope = cache.scope
         live = await client.list(scope.resource, scope.namespace, labels=scope.labels, as_=meta.Partial)
         versions = {one.metadata.name: one.metadata.resource_version for one in live.items}

@@ -184,7 +184,7 @@ class World:
     async def wrong(self) -> list[str]:
         """What is not yet as the server has it."""
         found = []
-        for cache in [*self.beside, *self.operator.manager._caches.all()]:
+        for cache in [*self.beside, *self.operator.manager._informers.all()]:
             scope = cache.scope
             live = await self._client.list(
                 scope.resource, scope.namespace, labels=scope.labels, fields=scope.fields, as_=meta.Partial
