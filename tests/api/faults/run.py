@@ -103,6 +103,12 @@ class Actor(operate.Operator):
         """When each request was made, its helm's too."""
         return sorted([*self.wire.sent, *(it.at for it in self.helm.exchanges)])
 
+    @property
+    def ended(self) -> list[str]:
+        """Of what it died, if nobody killed it."""
+        died = self.task.done() and not self.task.cancelled() and self.task.exception()
+        return [f"the operator has ended: {died!r}"] if died else []
+
     async def kill(self) -> None:
         """As SIGKILL: not one request more, by its helm neither."""
         await self.helm.close()
@@ -278,7 +284,8 @@ class Run:
         except TimeoutError:
             found = await self.state()
             why = observer.differences(wanted, found) if wanted else [f"not settled: {found}"]
-            raise Deviation(f"after {_told(act)}: " + "; ".join(why or ["it never held still"])) from None
+            why = [*self.actor.ended, *why] or ["it never held still"]
+            raise Deviation(f"after {_told(act)}: " + "; ".join(why)) from None
         return found
 
     async def state(self) -> observer.State:
