@@ -28,7 +28,7 @@ import msgspec
 
 from . import equality, managed_fields
 
-__all__ = ["THE_OBJECT", "Difference", "DifferenceKind", "autoscaled", "counts", "differences", "renamed"]
+__all__ = ["THE_OBJECT", "Difference", "DifferenceKind", "autoscaled", "differences", "renamed"]
 
 THE_OBJECT = "the object"  # the path of what is gone as a whole
 
