@@ -18,8 +18,8 @@ Where a key is, and, whatever that is, whether a look at it is wished for later:
 
 So these hang together, between any two calls (`tests/unit/runtime/workqueue` looks after each):
 
-    queued     `_queued` and `_since` have the same keys, each of them once in `_backlog` or else in `_news`, and none in
-               `_working`
+    queued     `_queued` and `_since` have the same keys, each of them once in `_backlog` or else in `_news`, none
+               in `_working`
     working    `_dirty` and `_late` are parts of `_working`; `_busy` counts it by kind
     wishes     each of `_wishes` is in the heap `_delayed` under its time, or in `_held`; both may also have entries of
                wishes that are off, which mean nothing
