@@ -16,10 +16,10 @@ import click
 
 from moorage import operators
 from moorage.api import builtin, meta
-from moorage.children import owned
 from moorage.kube import client as kube_client
 from moorage.kube import discovery, errors
 from moorage.operators import system
+from moorage.runtime.reporting import screen_rows
 from moorage.view import children, model, operator_state
 
 from . import connection, suggestions
@@ -161,7 +161,7 @@ async def _child(
     client: kube_client.Client,
     known: discovery.Discovery,
     ref: meta.ObjectRef,
-    found: owned.Owned,
+    found: screen_rows.Owned,
 ) -> model.ChildView:
     if ref in found.live:
         return children.of(ref, found.live[ref], ())

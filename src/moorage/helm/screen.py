@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from moorage.api import builtin
-from moorage.children import owned
 from moorage.kube import client as kube_client
 from moorage.kube import errors
 from moorage.runtime.reporting import screen_rows
@@ -35,16 +34,16 @@ def _counted(inventory: Mapping[str, Any]) -> str:
     return f"{inventory.get('ready', 0)} of {inventory['objects']} ready  ({kinds})"
 
 
-async def objects(client: kube_client.Client, obj: Mapping[str, Any]) -> owned.Owned:
+async def objects(client: kube_client.Client, obj: Mapping[str, Any]) -> screen_rows.Owned:
     """Those of the release, by the inventory in its claim; none where the user may not read that."""
     release = (obj.get("status") or {}).get("release") or {}
     if not release.get("name"):
-        return owned.Owned()
+        return screen_rows.Owned()
     namespace = release["namespace"]
     try:
         held = await client.get(builtin.CONFIG_MAP, namespace, claim.name(release["name"]), as_=claim.ClaimObject)
         items = claim.read(held).inventory
         pods = (await client.list(builtin.POD, namespace)).items
     except (errors.ApiError, ValueError):
-        return owned.Owned()
-    return owned.Owned(tuple(item.ref for item in items if not item.hook), tuple(pods))
+        return screen_rows.Owned()
+    return screen_rows.Owned(tuple(item.ref for item in items if not item.hook), tuple(pods))

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from moorage.api import meta
-from moorage.children import owned
 from moorage.helm.runs import binary
 from moorage.kube import client as kube_client
 from moorage.runtime import decision, kind
@@ -26,13 +25,13 @@ class Environment:
     grace: float  # seconds a stopped child may take; it must be dead before the lease is another's
 
 
-Find = Callable[[kube_client.Client, Mapping[str, Any]], Awaitable[owned.Owned]]
+Find = Callable[[kube_client.Client, Mapping[str, Any]], Awaitable[screen_rows.Owned]]
 """From an object to those that it owns, as far as the user may read them; never fails for want of rights."""
 
 
-async def owns_nothing(_: kube_client.Client, __: Mapping[str, Any]) -> owned.Owned:
+async def owns_nothing(_: kube_client.Client, __: Mapping[str, Any]) -> screen_rows.Owned:
     """Of a kind without objects of its own."""
-    return owned.Owned()
+    return screen_rows.Owned()
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,6 +1,6 @@
-"""What a kind shows of its status on people's screens, as data: labelled rows, with items below them. Pure.
+"""What a kind shows of itself on people's screens, as data: labelled rows with items below them, and its objects. Pure.
 
-`moorage.view` lays them out for every kind alike; what a row says is the kind's own matter.
+`moorage.view` lays them out for every kind alike; what a row says, and which objects are a kind's, is its own matter.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
 import msgspec
+
+from moorage.api import meta
 
 OBJECTS = "Objects"
 """The label of the row below which the objects are listed that the kind owns; its text stands if none were read."""
@@ -36,3 +38,14 @@ Rows: TypeAlias = Callable[[Mapping[str, Any]], Iterable[Row]]
 def nothing(_: Mapping[str, Any]) -> Iterable[Row]:
     """Of a kind of which all is said by its conditions."""
     return ()
+
+
+class Owned(msgspec.Struct, frozen=True):
+    """The objects of one, as they were found with the user's own rights.
+
+    `pods` tell why another object is not ready; `live` is what was read with them: None is gone.
+    """
+
+    refs: tuple[meta.ObjectRef, ...] = ()
+    pods: tuple[Mapping[str, Any], ...] = ()
+    live: Mapping[meta.ObjectRef, Mapping[str, Any] | None] = {}

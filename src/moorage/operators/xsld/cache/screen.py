@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from moorage.api import builtin
-from moorage.children import owned
 from moorage.kube import client as kube_client
 from moorage.kube import errors
 from moorage.runtime.reporting import screen_rows
@@ -56,16 +55,16 @@ def _roles(status: Mapping[str, Any], member: Mapping[str, Any]) -> Iterable[str
         yield "catalog"
 
 
-async def pods(client: kube_client.Client, obj: Mapping[str, Any]) -> owned.Owned:
+async def pods(client: kube_client.Client, obj: Mapping[str, Any]) -> screen_rows.Owned:
     """The pods that status counts as members, and all others that its selector names."""
     status, namespace = obj.get("status") or {}, obj["metadata"]["namespace"]
     if not status.get("selector"):
-        return owned.Owned()
+        return screen_rows.Owned()
     try:
         found = (await client.list(builtin.POD, namespace, labels=status["selector"])).items
     except errors.ApiError:
-        return owned.Owned()
+        return screen_rows.Owned()
     there = {pod["metadata"]["name"]: pod for pod in found}
     names = sorted({*there, *(member["name"] for member in status.get("memberStatuses") or ())})
     live = {builtin.POD.ref(namespace, name): there.get(name) for name in names}
-    return owned.Owned(tuple(live), live=live)
+    return screen_rows.Owned(tuple(live), live=live)
