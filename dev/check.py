@@ -129,7 +129,8 @@ def sizes(it: stage.Stage) -> None:
     lengths = sorted(len(path.read_text().splitlines()) for path in (ROOT / "src").rglob("*.py"))
     lengths = [length for length in lengths if length > 1]
     median, p90 = lengths[len(lengths) // 2], lengths[int(len(lengths) * 0.9)]
-    folders = collections.Counter(path.parent for path in (ROOT / "src").rglob("*.py"))
+    modules = (path for path in (ROOT / "src").rglob("*.py") if path.name != "__init__.py")
+    folders = collections.Counter(path.parent for path in modules)
     (fullest, most), *_ = folders.most_common(1)
     it.hint(f"{len(lengths)} files, median {median}, p90 {p90}, longest {lengths[-1]}; at most {most} in a folder")
     if most > SIDE_BY_SIDE:
