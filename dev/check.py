@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import os
 import re
 import shutil
@@ -10,6 +11,8 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+
+import grimp
 
 from . import docs, stage
 
@@ -22,6 +25,9 @@ FOREIGN = (
     r"(pypi|pythonhosted|golang|npmjs|debian|docker|quay|ghcr|github)\.(org|io|com)/(simple|packages|debian|v2)\b"
     r"|proxy\.golang\.org|deb\.debian\.org|files\.pythonhosted\.org|registry\.npmjs\.org|--index-url"
 )
+SIDE_BY_SIDE = 18
+"""How many modules a newcomer can take in at once in one folder."""
+
 MACHINE = r"(^|[^A-Za-z0-9_.-])/((work|root)/|home/[a-z])"
 
 
@@ -107,12 +113,28 @@ def portable(it: stage.Stage) -> None:
         raise stage.Failed("a registry's host or a path of one machine: " + ", ".join(found[:20]))
 
 
+def circles(it: stage.Stage) -> None:
+    """No module imports itself by way of others."""
+    graph = grimp.build_graph("moorage")
+    left = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
+    while free := {module for module, needed in left.items() if not needed & left.keys()}:
+        left = {module: needed for module, needed in left.items() if module not in free}
+    it.hint(f"{len(graph.modules)} modules")
+    if left:
+        raise stage.Failed("in import circles, or above one: " + ", ".join(sorted(left)))
+
+
 def sizes(it: stage.Stage) -> None:
-    """Median and 90th percentile of the source files' lengths (ours: at most 150 and 400)."""
+    """Median and 90th percentile of the source files' lengths (ours: at most 150 and 400), and modules per folder."""
     lengths = sorted(len(path.read_text().splitlines()) for path in (ROOT / "src").rglob("*.py"))
     lengths = [length for length in lengths if length > 1]
     median, p90 = lengths[len(lengths) // 2], lengths[int(len(lengths) * 0.9)]
-    it.hint(f"{len(lengths)} files, median {median}, p90 {p90}, longest {lengths[-1]}")
+    modules = (path for path in (ROOT / "src").rglob("*.py") if path.name != "__init__.py")
+    folders = collections.Counter(path.parent for path in modules)
+    (fullest, most), *_ = folders.most_common(1)
+    it.hint(f"{len(lengths)} files, median {median}, p90 {p90}, longest {lengths[-1]}; at most {most} in a folder")
+    if most > SIDE_BY_SIDE:
+        raise stage.Failed(f"{most} modules lie side by side in {fullest.relative_to(ROOT)}; give them folders by job")
     if median > 150 or p90 > 400:
         raise stage.Failed("source files grow too long; split the longest by what they are about")
 
@@ -151,6 +173,7 @@ CHECKS: tuple[tuple[str, Callable[[stage.Stage], None]], ...] = (
     ("ruff check", _tool("ruff", "check", "--output-format=concise", ".")),
     ("mypy --strict", _tool("mypy")),
     ("import directions", _tool("lint-imports")),
+    ("no import circle", circles),
     ("CRDs as the code says", definitions),
     ("pages as the code says", pages),
     ("shellcheck", shell),

@@ -3,12 +3,12 @@
 Only what is wanted is compared: defaults of the server and fields of others don't count, except inside a map or list
 that the server takes for one value (a Service's selector, the peers of a NetworkPolicy): there nobody can add a field
 of their own, so it is compared whole. What it takes so is noted on the object, as the owner of such a value is that of
-the whole. A leaf that differs is no difference in three cases, all read from metadata.managedFields (see
-`managed_fields`):
+the whole. A leaf that is not as it was applied is no difference in three cases, all read from metadata.managedFields
+(see `managed_fields`); the first two are `counts`, the third `_Comparison.is_left_out`:
 
-- somebody set it through the scale subresource, or a vertical autoscaler did, by its name;
 - the manager still owns it: the value was changed, or dropped, while the manager wrote it, by a webhook or by the
   server itself, and would be again at every repair;
+- somebody set it through the scale subresource, or a vertical autoscaler did, by its name;
 - nobody can tell, for the object carries no managedFields and the value is one that the server leaves out (false, 0,
   "").
 
@@ -110,6 +110,14 @@ def renamed(wanted: Mapping[str, Any], live: Mapping[str, Any], *, manager: str)
     return tuple(compare.renamed)
 
 
+def counts(cursor: managed_fields.Cursor, manager: str) -> bool:
+    """Whether a leaf that is not as `manager` applied it is a difference: only if it has changed hands.
+
+    Where the manager is still among its owners, what stands there was made of the manager's own write.
+    """
+    return not any(owner.manager == manager for owner in cursor.owners()) and not autoscaled(cursor)
+
+
 def autoscaled(cursor: managed_fields.Cursor) -> bool:
     """Whether what is at this place was set by scaling, automatic or by hand."""
     return any(
@@ -157,8 +165,13 @@ class _Comparison:
         if isinstance(value, Mapping) and value and cursor.nodes and not cursor.whole().nodes:
             for name, inner in value.items():
                 self.child(place, name, inner, {}, cursor)
-        elif (self.tracked and not place.whole) or not _is_zero(value):
-            self.report(place, DifferenceKind.MISSING, cursor)
+        elif not self.is_left_out(place, value):
+            self.deviates(place, DifferenceKind.MISSING, cursor)
+
+    def is_left_out(self, place: _Place, value: Any) -> bool:
+        """Whether the server may have left it out: of a value that says nothing, with nobody known to have owned it."""
+        has_owners = self.tracked and not place.whole
+        return not has_owners and _is_zero(value)
 
     def node(self, place: _Place, wanted: Any, live: Any, cursor: managed_fields.Cursor) -> None:
         if wanted is None:
@@ -171,7 +184,7 @@ class _Comparison:
         elif isinstance(wanted, list) and isinstance(live, list):
             self.sequence(place, wanted, live, cursor)
         elif not self.server_chose(place, wanted) and not _same(place, wanted, live):
-            self.report(place, DifferenceKind.CHANGED, cursor)
+            self.deviates(place, DifferenceKind.CHANGED, cursor)
 
     def whole(self, place: _Place, wanted: Any, live: Any, cursor: managed_fields.Cursor) -> None:
         """What others own as a whole is compared to the last field: what they left of it, and what they put into it.
@@ -183,16 +196,16 @@ class _Comparison:
             for name in {**wanted, **live}:
                 left, right = wanted.get(name), live.get(name)
                 if right is None and not (_is_zero(left) and not isinstance(left, Mapping)):
-                    self.report(place.field(name), DifferenceKind.MISSING, cursor)
+                    self.deviates(place.field(name), DifferenceKind.MISSING, cursor)
                 elif left is None and right is not None and not (self.built_in and _DEFAULTS.get(name) == right):
-                    self.report(place.field(name), DifferenceKind.ADDED, cursor)
+                    self.deviates(place.field(name), DifferenceKind.ADDED, cursor)
                 elif left is not None and right is not None:
                     self.whole(place.field(name), left, right, cursor)
         elif isinstance(wanted, list) and isinstance(live, list) and len(wanted) == len(live):
             for index, (left, right) in enumerate(zip(wanted, live, strict=True)):
                 self.whole(place.element(str(index)), left, right, cursor)
         elif not _same(place, wanted, live):
-            self.report(place, DifferenceKind.CHANGED, cursor)
+            self.deviates(place, DifferenceKind.CHANGED, cursor)
 
     def server_chose(self, place: _Place, wanted: Any) -> bool:
         """An empty text in the spec asks for the server's default, of which nobody knows who changed it."""
@@ -207,9 +220,9 @@ class _Comparison:
         elif cursor.is_set() or (place.names and place.names[-1] in _SETS):
             for value in wanted:
                 if value not in live:
-                    self.report(place.element(str(value)), DifferenceKind.MISSING, managed_fields.Cursor())
+                    self.deviates(place.element(str(value)), DifferenceKind.MISSING, managed_fields.Cursor())
         elif len(wanted) != len(live):
-            self.report(place, DifferenceKind.CHANGED, cursor)
+            self.deviates(place, DifferenceKind.CHANGED, cursor)
         else:
             for index, (left, right) in enumerate(zip(wanted, live, strict=True)):
                 self.node(place.element(str(index), whole=True), left, right, cursor.whole())
@@ -224,7 +237,7 @@ class _Comparison:
             below, owners = place.element(f"{keys[0]}={key[keys[0]]}", noted=noted), cursor.element(key)
             found = present.get(managed_fields.element_key(key))
             if found is None:
-                self.report(below, DifferenceKind.MISSING, owners)
+                self.deviates(below, DifferenceKind.MISSING, owners)
                 self.renamed.extend(_renamed(place, keys, item, wanted, live))
             else:
                 self.node(below, item, found, owners)
@@ -247,13 +260,13 @@ class _Comparison:
         for name, value in wanted.items():
             place = _Place(("stringData",), "stringData").field(name)
             if name not in live:
-                self.report(place, DifferenceKind.MISSING, managed_fields.Cursor())
+                self.deviates(place, DifferenceKind.MISSING, managed_fields.Cursor())
             elif base64.b64encode(str(value).encode()).decode() != live[name] and cursor.field(name).nodes:
-                self.report(place, DifferenceKind.CHANGED, cursor.field(name))
+                self.deviates(place, DifferenceKind.CHANGED, cursor.field(name))
 
-    def report(self, place: _Place, kind: DifferenceKind, cursor: managed_fields.Cursor) -> None:
-        owned = any(owner.manager == self.manager for owner in cursor.owners())
-        if not owned and not autoscaled(cursor) and place.text not in self.settled:
+    def deviates(self, place: _Place, kind: DifferenceKind, cursor: managed_fields.Cursor) -> None:
+        """A leaf is not as it was applied. It is a difference if it `counts`, and no repair of it was in vain."""
+        if counts(cursor, self.manager) and place.text not in self.settled:
             self.found.append(Difference(place.text, kind.value))
 
 

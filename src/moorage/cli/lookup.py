@@ -16,10 +16,10 @@ import click
 
 from moorage import operators
 from moorage.api import builtin, meta
-from moorage.helm.release import claim, manifest
 from moorage.kube import client as kube_client
 from moorage.kube import discovery, errors
 from moorage.operators import system
+from moorage.runtime.reporting import screen_rows
 from moorage.view import children, model, operator_state
 
 from . import connection, suggestions
@@ -119,8 +119,7 @@ async def _one(
     except errors.NotFound as error:
         raise NotThere(await _instead(client, described.resource, namespace, name)) from error
     events = await _events(client, namespace, obj["metadata"]["uid"])
-    children_ = await _children(client, obj) or await _pods(client, obj)
-    return model.of(described, obj, events, children_, seen)
+    return model.of(described, obj, events, await _children(client, described, obj), seen)
 
 
 async def _instead(client: kube_client.Client, resource: meta.Resource, namespace: str, name: str) -> str:
@@ -149,43 +148,23 @@ async def _events(client: kube_client.Client, namespace: str, uid: str) -> Seque
     return ()
 
 
-async def _children(client: kube_client.Client, obj: dict[str, Any]) -> tuple[model.ChildView, ...]:
-    """The objects of the release, by the inventory in its claim, as they are now."""
-    release = (obj.get("status") or {}).get("release") or {}
-    if not release.get("name"):
-        return ()
-    namespace = release["namespace"]
-    try:
-        held = await client.get(builtin.CONFIG_MAP, namespace, claim.name(release["name"]), as_=claim.ClaimObject)
-        items = claim.read(held).inventory
-        pods = (await client.list(builtin.POD, namespace)).items
-    except (errors.ApiError, ValueError):
-        return ()
+async def _children(
+    client: kube_client.Client, described: system.Described, obj: dict[str, Any]
+) -> tuple[model.ChildView, ...]:
+    """What the object owns, as it is now."""
+    found = await described.find(client, obj)
     known = discovery.Discovery(client)
-    return tuple([await _child(client, known, item, pods) for item in items if not item.hook])
-
-
-async def _pods(client: kube_client.Client, obj: dict[str, Any]) -> tuple[model.ChildView, ...]:
-    """The pods that status counts as members, as they are now."""
-    status, namespace = obj.get("status") or {}, obj["metadata"]["namespace"]
-    if not status.get("selector"):
-        return ()
-    try:
-        live = (await client.list(builtin.POD, namespace, labels=status["selector"])).items
-    except errors.ApiError:
-        return ()
-    there = {pod["metadata"]["name"]: pod for pod in live}
-    names = sorted({*there, *(member["name"] for member in status.get("memberStatuses") or ())})
-    return tuple(children.of(builtin.POD.ref(namespace, name), there.get(name), ()) for name in names)
+    return tuple([await _child(client, known, ref, found) for ref in found.refs])
 
 
 async def _child(
     client: kube_client.Client,
     known: discovery.Discovery,
-    item: manifest.InventoryItem,
-    pods: Sequence[dict[str, Any]],
+    ref: meta.ObjectRef,
+    found: screen_rows.Owned,
 ) -> model.ChildView:
-    ref = item.ref
+    if ref in found.live:
+        return children.of(ref, found.live[ref], ())
     if ref.kind == builtin.SECRET.kind and not ref.group:
         return children.unread(ref)
     try:
@@ -195,7 +174,7 @@ async def _child(
         return children.of(ref, None, ())
     except errors.ApiError as error:
         return children.unknown(ref, str(error))
-    return children.of(ref, live, pods)
+    return children.of(ref, live, found.pods)
 
 
 def hint(error: errors.KubeError) -> str:

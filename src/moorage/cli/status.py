@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from moorage import operators
 from moorage.view import text
 
 from . import connection, lookup, screen
@@ -44,7 +45,8 @@ def _table(found: lookup.Found, paint: text.Paint, width: int) -> str:
 
 
 def _one(found: lookup.Found, paint: text.Paint, width: int) -> str:
-    return text.one_screen(found.views, paint, width)
+    rows = {each.resource.kind: each.rows for of in operators.SYSTEMS.values() for each in of.described}
+    return text.one_screen(found.views, paint, width, rows=rows)
 
 
 def _watch(wanted: lookup.Wanted, output: str, show: screen.Show) -> None:

@@ -2,8 +2,9 @@
 
 Nothing here knows a resource of moorage's own. What a kind that is a release uses is here:
 
-    engine            observes the releases of one kind; `operations` is what it may do
-    observation       what is seen of a release; `release_sources` and `release_watches` are where that comes from
+    engine            observes the releases of one kind, each by a `release_request`; `operations` is what it may do
+    observation       what is seen of a release: by `release_watches`, `release_sources`, and `release_objects`, which
+                      judges each object, with `live_looks` where something is wrong
     steps, deletion   what is decided, from a claimed name to ready objects, and back to nothing
     facts, reasons    conditions, and the words for all of it; `release_status` has the fields of a status
 

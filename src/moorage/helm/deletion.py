@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 import msgspec
 
 from moorage.runtime import decision, freshness
@@ -13,8 +16,19 @@ from .reasons import Reason
 from .release import claim, surplus
 from .runs import attempts
 
+Last: TypeAlias = Callable[[decision.EditFinalizer], tuple[decision.AnyAction, ...]]
+"""Makes the last actions of all: those by which a kind gives back what is its own, and the finalizer's edit.
 
-def orphaning_is_honoured(it: HasRelease) -> Verdict:
+Whatever of them comes first takes over the guards of the edit, as nothing can be asked after it.
+"""
+
+
+def finalizer_alone(edit: decision.EditFinalizer) -> tuple[decision.AnyAction, ...]:
+    """Of a kind that has nothing to give back."""
+    return (edit,)
+
+
+def orphaning_is_honoured(it: HasRelease, last: Last = finalizer_alone) -> Verdict:
     """With moorage.dev/on-delete=Orphan everything stays, and only the claim is given up."""
     r = it.release
     if not r.policy.orphan:
@@ -25,7 +39,8 @@ def orphaning_is_honoured(it: HasRelease) -> Verdict:
     if (verdict := _whole_again(r)) is not None:
         return verdict
     give_up = (claim.delete(r.target, held),) if held is not None and held.is_of(r.owner) else ()
-    return Act(Reason.ORPHANING, "the release stays, as asked", (*give_up, _finalizer_goes("the release is orphaned")))
+    leave = last(_finalizer_goes("the release is orphaned"))
+    return Act(Reason.ORPHANING, "the release stays, as asked", (*give_up, *leave))
 
 
 def _whole_again(r: observation.ReleaseSeen) -> Verdict | None:
@@ -54,7 +69,7 @@ def _whole_again(r: observation.ReleaseSeen) -> Verdict | None:
     return Act(Reason.ORPHANING, "the uninstall that was begun is given up", (hooks, unlock))
 
 
-def claim_is_known(it: HasRelease) -> Verdict:
+def claim_is_known(it: HasRelease, last: Last = finalizer_alone) -> Verdict:
     """Only the claim says what there is to remove: without it, or with another's, there is nothing of ours."""
     r = it.release
     if isinstance(r.claim, freshness.Failed):
@@ -66,9 +81,8 @@ def claim_is_known(it: HasRelease) -> Verdict:
         patch = claim.patch(r.target, held, "the owner was restored and has a new uid", owner=r.owner)
         return Act(Reason.TAKING_OVER, f"the claim of an earlier {r.owner} is taken over", (patch,))
     guard = decision.Guard("claim_is_not_mine", {"uid": r.owner.uid})
-    return Act(
-        Reason.LEAVING, "no release is claimed by this resource", (_finalizer_goes("nothing is claimed", guard),)
-    )
+    leave = last(_finalizer_goes("nothing is claimed", guard))
+    return Act(Reason.LEAVING, "no release is claimed by this resource", leave)
 
 
 def release_is_uninstalled(it: HasRelease) -> Verdict:
@@ -95,17 +109,14 @@ def leftovers_are_gone(it: HasRelease) -> Verdict:
     return surplus.go(it.release, Reason.SWEEPING) or DONE
 
 
-def owner_may_go(it: HasRelease) -> Verdict:
+def owner_may_go(it: HasRelease, last: Last = finalizer_alone) -> Verdict:
     """Nothing is left: the claim goes, then the finalizer."""
     r = it.release
     held = freshness.value_of(r.claim)
     assert held is not None  # noqa: S101 - claim_is_known comes first
     guard = decision.Guard("release_is_gone", {"uid": r.owner.uid})
-    return Act(
-        Reason.LEAVING,
-        "nothing is left of the release",
-        (msgspec.structs.replace(claim.delete(r.target, held), require=(guard,)), _finalizer_goes("nothing is left")),
-    )
+    give_up = msgspec.structs.replace(claim.delete(r.target, held), require=(guard,))
+    return Act(Reason.LEAVING, "nothing is left of the release", (give_up, *last(_finalizer_goes("nothing is left"))))
 
 
 def _finalizer_goes(why: str, *guards: decision.Guard) -> decision.EditFinalizer:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from moorage.api import meta
 from moorage.helm.runs import binary
+from moorage.kube import client as kube_client
 from moorage.runtime import decision, kind
+from moorage.runtime.reporting import screen_rows
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,14 +25,25 @@ class Environment:
     grace: float  # seconds a stopped child may take; it must be dead before the lease is another's
 
 
+Find = Callable[[kube_client.Client, Mapping[str, Any]], Awaitable[screen_rows.Owned]]
+"""From an object to those that it owns, as far as the user may read them; never fails for want of rights."""
+
+
+async def owns_nothing(_: kube_client.Client, __: Mapping[str, Any]) -> screen_rows.Owned:
+    """Of a kind without objects of its own."""
+    return screen_rows.Owned()
+
+
 @dataclasses.dataclass(frozen=True)
 class Described:
-    """A kind as people's tools need it: no I/O."""
+    """A kind as people's tools need it."""
 
     resource: meta.Resource
     status: type[Any]
     steps: Sequence[decision.Step[Any]]
     deletion_steps: Sequence[decision.Step[Any]]
+    rows: screen_rows.Rows = screen_rows.nothing
+    find: Find = owns_nothing
 
 
 @dataclasses.dataclass(frozen=True)

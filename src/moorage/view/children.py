@@ -1,4 +1,4 @@
-"""The objects of a release as people look at them: each by the same judgement that the operator makes. Pure."""
+"""The objects that a kind owns, as people look at them: each by the same judgement that the operator makes. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One object as people look at it: its conditions, its steps, its release and what to do next. Fixed JSON form.
+"""One object as people look at it: its conditions, its steps, its objects and what to do next. Fixed JSON form.
 
 Everything comes from the object itself and its events, so it needs no rights but the user's own.
 """
@@ -54,7 +54,7 @@ class EventView(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ChildView(msgspec.Struct, frozen=True, rename="camel"):
-    """One object of the release, as it is now. `ready` is Unknown for what was not read."""
+    """One object that it owns, as it is now. `ready` is Unknown for what was not read."""
 
     kind: str
     namespace: str

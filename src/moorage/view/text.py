@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
+
+from moorage.runtime.reporting import screen_rows
 
 from . import model
 
@@ -65,12 +67,18 @@ def _count(views: Sequence[model.ObjectView]) -> str:
 # --- one object -----------------------------------------------------------------------------------------------------
 
 
-def one_screen(views: Sequence[model.ObjectView], paint: Paint = plain, width: int = 0) -> str:
-    """All that a person looks for first, of each."""
-    return "\n\n".join(_screen(view, paint, width) for view in views)
+def one_screen(
+    views: Sequence[model.ObjectView],
+    paint: Paint = plain,
+    width: int = 0,
+    *,
+    rows: Mapping[str, screen_rows.Rows] = MappingProxyType({}),
+) -> str:
+    """All that a person looks for first, of each; `rows` are those of each kind, by its name."""
+    return "\n\n".join(_screen(view, rows.get(view.kind, screen_rows.nothing), paint, width) for view in views)
 
 
-def _screen(view: model.ObjectView, paint: Paint, width: int) -> str:
+def _screen(view: model.ObjectView, rows: screen_rows.Rows, paint: Paint, width: int) -> str:
     told = f"{view.reason}: {view.message}" if view.message else view.reason
     lines = [
         paint(f"{view.kind} {view.namespace}/{view.name}", "bold") + ("  (being deleted)" if view.deleting else "")
@@ -84,11 +92,7 @@ def _screen(view: model.ObjectView, paint: Paint, width: int) -> str:
         lines += _row("Since", since, width)
     if view.paused:
         lines += _row("Paused", "nothing is carried out while moorage.dev/paused=true", width)
-    lines += _release(view, width)
-    lines += _children(view, paint, width)
-    lines += _group(view, paint, width)
-    if view.status.get("lastError"):
-        lines += _row("Last error", str(view.status["lastError"]), width)
+    lines += _own(view, rows, paint, width)
     lines += _row("Next", view.next, width)
     if view.events:
         lines.append("  Events")
@@ -98,22 +102,26 @@ def _screen(view: model.ObjectView, paint: Paint, width: int) -> str:
     return "\n".join(lines)
 
 
-def _release(view: model.ObjectView, width: int) -> Iterable[str]:
-    chart, release = view.status.get("chart") or {}, view.status.get("release") or {}
-    if chart:
-        digest = str(chart.get("digest", ""))[:19]
-        asked = f'  for "{chart["constraint"]}"' if chart.get("constraint") else ""
-        yield from _row("Chart", f"{chart.get('name')} {chart.get('version')}  {digest}{asked}", width)
-    if release:
-        made = f"revision {release['revision']} {release.get('status', '')}" if release.get("revision") else "none yet"
-        yield from _row("Release", f"{release.get('namespace')}/{release.get('name')}  {made}", width)
+def _own(view: model.ObjectView, rows: screen_rows.Rows, paint: Paint, width: int) -> Iterable[str]:
+    """What the kind shows of itself, with its objects at their place, or below all else."""
+    shown = list(rows(view.status))
+    if all(row.label != screen_rows.OBJECTS for row in shown):
+        shown.append(screen_rows.Row(screen_rows.OBJECTS))
+    for row in shown:
+        if row.label == screen_rows.OBJECTS:
+            yield from _children(view, row.text, paint, width)
+            continue
+        yield from _row(row.label, row.text, width)
+        for item in row.items:
+            mark = paint("✓", "green") if item.good else paint("✗", "yellow")
+            yield f"    {mark} {_cut(item.text, max(width - 6, 0))}"
 
 
-def _children(view: model.ObjectView, paint: Paint, width: int) -> Iterable[str]:
-    counted = view.status.get("inventory") or {}
-    if not counted.get("objects") and not view.children:
+def _children(view: model.ObjectView, counted: str, paint: Paint, width: int) -> Iterable[str]:
+    """The objects as they are live; without any, how many status counts."""
+    if not counted and not view.children:
         return
-    yield from _row("Objects", _counted(view), width)
+    yield from _row(screen_rows.OBJECTS, _counted(view.children) if view.children else counted, width)
     for child in view.children:
         colour = {"True": "green", "Unknown": "dim"}.get(child.ready, "yellow")
         mark = {"True": "✓", "Unknown": "·"}.get(child.ready, "✗")
@@ -121,65 +129,12 @@ def _children(view: model.ObjectView, paint: Paint, width: int) -> Iterable[str]
         yield f"    {paint(mark, colour)} {_cut(f'{child.kind} {child.name}{why}', max(width - 6, 0))}"
 
 
-def _counted(view: model.ObjectView) -> str:
-    """Of the rows below it, as they are live; without any, of what status says."""
-    counted = view.status.get("inventory") or {}
-    by_kind, ready, total = counted.get("kinds") or {}, counted.get("ready", 0), counted.get("objects", 0)
-    unread = ""
-    if view.children:
-        by_kind = collections.Counter(child.kind for child in view.children)
-        read = [child for child in view.children if child.ready != "Unknown"]
-        ready, total = sum(child.ready == "True" for child in read), len(read)
-        unread = f", {left} not read" if (left := len(view.children) - total) else ""
+def _counted(children: Sequence[model.ChildView]) -> str:
+    by_kind = collections.Counter(child.kind for child in children)
+    read = [child for child in children if child.ready != "Unknown"]
+    unread = f", {left} not read" if (left := len(children) - len(read)) else ""
     kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(by_kind.items()))
-    return f"{ready} of {total} ready{unread}  ({kinds})"
-
-
-def _group(view: model.ObjectView, paint: Paint, width: int) -> Iterable[str]:
-    """A group of members: who is in it, in which role, and the task that is under way."""
-    status = view.status
-    if phase := status.get("phase"):
-        yield from _row("Phase", str(phase), width)
-    members = status.get("memberStatuses") or ()
-    if members:
-        wanted = f", {size} wanted" if (size := status.get("size", 0)) != len(members) else ""
-        yield from _row("Members", f"{_online(members)} of {len(members)} online{wanted}", width)
-    for member in members:
-        online = member.get("state") == "Online"
-        roles = [word for word, is_so in _roles(status, member) if is_so]
-        address = str(member.get("podIP") or "no pod")
-        if member.get("registeredIP") not in (member.get("podIP"), "", None):
-            address += f" (the group knows {member['registeredIP']})"
-        cells = [
-            str(member["name"]),
-            str(member.get("state", "")),
-            " ".join(roles),
-            address,
-            str(member.get("image", "")),
-        ]
-        mark = paint("✓", "green") if online else paint("✗", "yellow")
-        yield f"    {mark} {_cut('  '.join(cell for cell in cells if cell), max(width - 6, 0))}"
-    if task := status.get("currentTask"):
-        percent = (status.get("taskProgress") or {}).get("percent", 0)
-        said = f"{task['command']} {task['target']} at {task['endpoint']}: {percent} %"
-        yield from _row("Task", f"{said}, attempt {task.get('attempts', 1)}, since {task.get('startedAt', '')}", width)
-    for trouble in status.get("troubles") or ():
-        said = f"{trouble['command']} {trouble['target']}: {trouble['attempts']} times, last: {trouble.get('message')}"
-        yield from _row("Failed", said, width)
-    if grids := status.get("grids"):
-        yield from _row("Grids", ", ".join(grids), width)
-
-
-def _online(members: Sequence[dict[str, Any]]) -> int:
-    return sum(member.get("state") == "Online" for member in members)
-
-
-def _roles(status: dict[str, Any], member: dict[str, Any]) -> tuple[tuple[str, bool], ...]:
-    return (
-        ("primary", member["name"] == status.get("primary")),
-        ("copy", member["name"] == (status.get("replication") or {}).get("slave")),
-        ("catalog", bool(member.get("catalog"))),
-    )
+    return f"{sum(child.ready == 'True' for child in read)} of {len(read)} ready{unread}  ({kinds})"
 
 
 def explanation(views: Sequence[model.ObjectView], paint: Paint = plain, width: int = 0) -> str:

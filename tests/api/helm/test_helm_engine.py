@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from moorage.api import comparison, conditions, meta
-from moorage.helm import engine, observation, release_status
+from moorage.helm import engine, observation, release_request, release_status
 from moorage.helm.parsing import aside
 from moorage.kube import errors
 from moorage.kube.informers import informer
@@ -83,7 +83,7 @@ class Stage:
         self.engine = self.another_engine()
         self.target = observation.Target("r", namespace)
         self.started = conditions.timestamp(time.time())
-        self.request = engine.Request(
+        self.request = release_request.Request(
             key="it",
             owner=meta.ObjectRef("example.com/v1", "Thing", namespace, "it", "u"),
             target=self.target,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from moorage.helm import engine, observation, operations, release_status
+from moorage.helm import engine, observation, operations, release_request, release_status
 from moorage.kube import client as kube_client
 from moorage.kube.informers import informer
 from moorage.runtime import gate, kind
@@ -26,7 +26,7 @@ async def test_without_rights_nothing_is_watched_in_a_namespace() -> None:
     client = kube_client.Client(FakeApi())
     world = kind.World(client, informer.Informers(client), gate.Gate(), lambda *_, **__: None)
     it = made(world)
-    request = engine.Request(
+    request = release_request.Request(
         key="one",
         owner=states.OWNER,
         target=states.TARGET,
@@ -54,20 +54,20 @@ async def test_what_is_remembered_of_an_object_ends_with_its_place_in_a_release(
     it = made(world)
     other = states.config_map("other")
     for ref in (states.DEPLOYMENT, states.SERVICE, other):
-        it._compared[ref] = ("1", "2", ())
+        it._objects._compared[ref] = ("1", "2", ())
         it._runs.settled[ref] = frozenset({"spec"})
         it._runs.given_up[ref] = operations.GivenUp("1", "2", "no", 0.0)
-    it._remember("one", (states.DEPLOYMENT, states.SERVICE))
-    it._remember("two", (other,))
+    it._objects.remember("one", (states.DEPLOYMENT, states.SERVICE))
+    it._objects.remember("two", (other,))
 
     def kept() -> list[set[Any]]:
-        return [set(each) for each in (it._compared, it._runs.settled, it._runs.given_up)]
+        return [set(each) for each in (it._objects._compared, it._runs.settled, it._runs.given_up)]
 
-    it._remember("one", (states.SERVICE,))
+    it._objects.remember("one", (states.SERVICE,))
     assert [{states.SERVICE, other}] * 3 == kept()
     it.forget("one")
     assert [{other}] * 3 == kept()
     it.forget("two")
     assert [set()] * 3 == kept()
-    assert {} == it._named
+    assert {} == it._objects._named
     await it.stop()

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from moorage.helm import engine, release_sources
+from moorage.helm import live_looks, release_request, release_sources
 from moorage.runtime import freshness
 
 POD = {"metadata": {"name": "web-0"}, "status": {"containerStatuses": [{"name": "main", "restartCount": 2}]}}
@@ -38,8 +38,10 @@ def test_a_tenants_log_is_quoted_in_its_own_namespace_alone(namespace: str, word
         key="k", owner=SimpleNamespace(namespace=namespace), target=SimpleNamespace(namespace="acme")
     )
     sources = cast("release_sources.Lookups", SimpleNamespace(last_words=logs))
-    around = engine._Around(sources, cast("engine.Request", request))
-    looks = engine._Looks(sources, cast("engine.Request", request), cast("Any", None), cast("Any", None), around)
+    around = live_looks.Around(sources, cast("release_request.Request", request))
+    looks = live_looks.Looks(
+        sources, cast("release_request.Request", request), cast("Any", None), cast("Any", None), around
+    )
     view = cast("Any", SimpleNamespace(namespace="acme", pods=SimpleNamespace(get=lambda *_: POD)))
 
     assert words == looks.last_words(view, "web-0", "main", previous=True)

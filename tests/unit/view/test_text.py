@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 
 from moorage import operators
+from moorage.runtime.reporting import screen_rows
 from moorage.view import model, operator_state, text
 
 from . import objects
 
 COLLECTOR = operators.SYSTEMS["collector"].described[0]
+ROWS = {each.resource.kind: each.rows for of in operators.SYSTEMS.values() for each in of.described}
 
 
 def view(obj: dict, **changes: object) -> model.ObjectView:
@@ -26,7 +30,7 @@ def test_the_screen_has_release_chart_children_reason_and_next() -> None:
     """One screen answers the first five questions."""
     children = (model.ChildView("Deployment", "acme", "web", "False", "ImagePull", "no such image"),)
 
-    shown = text.one_screen([view(objects.READY, children=children)])
+    shown = text.one_screen([view(objects.READY, children=children)], rows=ROWS)
 
     assert 'Chart       collector 1.0.0  sha256:0123456789ab  for "^1"' in shown
     assert "Release     acme/collector-main  revision 3 deployed" in shown
@@ -82,22 +86,33 @@ def test_objects_are_counted_as_the_rows_below_show_them() -> None:
     rows = [("Deployment", "True"), ("Deployment", "False"), ("Secret", "Unknown")]
     children = tuple(model.ChildView(kind, "acme", f"{kind}{n}", ready) for n, (kind, ready) in enumerate(rows))
 
-    assert "Objects     2 of 2 ready  (1 Deployment, 1 Service)" in text.one_screen([view(objects.READY)])
+    assert "Objects     2 of 2 ready  (1 Deployment, 1 Service)" in text.one_screen([view(objects.READY)], rows=ROWS)
     assert "Objects     1 of 2 ready, 1 not read  (2 Deployment, 1 Secret)" in text.one_screen(
-        [view(objects.READY, children=children)]
+        [view(objects.READY, children=children)], rows=ROWS
     )
 
 
-def test_members_are_counted_as_the_rows_below_show_them() -> None:
-    """Not against a size that is less while members are still to leave."""
-    members = [{"name": f"c-{n}", "state": "Online"} for n in range(3)]
-    three, shrinking = (
-        text.one_screen([view(objects.READY, status={"size": size, "online": 3, "memberStatuses": members})])
-        for size in (3, 1)
-    )
+def shown(status: dict) -> Iterable[screen_rows.Row]:
+    """The rows of a kind that has three."""
+    yield screen_rows.Row("Above", str(status["size"]))
+    yield screen_rows.Row(screen_rows.OBJECTS, "none were read")
+    yield screen_rows.Row("Below", "two", (screen_rows.Item("one", good=True), screen_rows.Item("other", good=False)))
 
-    assert "Members     3 of 3 online\n" in three
-    assert "Members     3 of 3 online, 1 wanted\n" in shrinking
+
+def test_a_kind_says_what_is_shown_of_it_and_where_its_objects_stand() -> None:
+    """Without a word about them they stand below all else; and where none were read, the kind's own words do."""
+    child = model.ChildView("Pod", "acme", "web", "True")
+    one, other = (
+        text.one_screen([view(objects.READY, status={"size": 3}, children=found)], rows={"Collector": shown})
+        for found in ((), (child,))
+    )
+    lines = ["Below       two", "    ✓ one", "    ✗ other"]
+
+    assert ["  Above       3", "  Objects     none were read", f"  {lines[0]}", *lines[1:]] == one.splitlines()[2:7]
+    assert "  Objects     1 of 1 ready  (1 Pod)\n    ✓ Pod web\n  Below" in other
+    assert "  Objects     1 of 1 ready  (1 Pod)\n    ✓ Pod web\n  Next" in text.one_screen(
+        [view(objects.READY, status={}, children=(child,))]
+    )
 
 
 AWAY = operator_state.Operator("2026-01-01T00:00:00Z", "moorage-system/moorage")

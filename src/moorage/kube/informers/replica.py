@@ -6,6 +6,35 @@
   asked for: there it may be the older one.
 - DELETED is the last word on a uid. What an own delete removed comes back only as another incarnation, or marked as
   deleting (finalizers keep it).
+
+Three things go on at the same time, each in states of its own.
+
+The collection, between lists and subscribers:
+
+                 listing                   listed                      tell, to its end
+    settled ──────────────▶ collecting ──────────────▶ untold ───────────────────────────▶ settled
+                              │    ▲                     │
+                              └────┘ listing: void       └── listing: collecting, while the last list is told of
+
+    collecting   `_fresh` holds what the list has said; nobody sees it, and the watch says nothing else
+    untold       `objects` is the new list, and `_untold` what subscribers still take for true of the old one: an entry
+                 that was `told`, or a name that is no longer in `_untold`, is one that they know. Whatever happens to
+                 an object first catches up, so that each subscriber hears of its states in their order
+
+A key, between own writes and the watch:
+
+             hold                       release, by the last writer
+    free ─────────────▶ in flight ──────────────────────────────────▶ free: what was held back is weighed by the rules
+                            │
+                            ├── took: stored if it is newer; a list under way may be older, so it is `written` there
+                            └── buried: it leaves `objects` for `_tombs`, and is `written`
+
+    in flight    `_held` keeps back what watch and lists say of the key
+    in a tomb    what is in `objects` under the key, if anything, is another incarnation or a later state; the tomb ends
+                 with the DELETED of its uid, with a list that was asked for later, or when an own write brings it back
+
+A key, between its states and the model: in `unreadable` while its latest state does not fit; `objects` keeps the last
+that did.
 """
 
 from __future__ import annotations
@@ -82,8 +111,7 @@ class Replica(Generic[T]):
         self._held: dict[Key, _Hold] = {}
         self._tombs: dict[Key, store.Entry[T]] = {}  # what own deletes removed, until the watch has told of it
         self._fresh: _Listing[T] | None = None  # the list that is under way
-        self._before: store.Spaces[T] = {}  # what was stored before the last list, until all has been told
-        self._telling = False
+        self._untold: store.Spaces[T] | None = None  # of what was stored before the last list, while that is told of
         self._initial = True  # the list that is told of is the first
 
     # what the server tells
@@ -113,15 +141,15 @@ class Replica(Generic[T]):
         self.unreadable = {key: bad.why for key, bad in fresh.unreadable.items() if self._still_unfit(fresh, key, bad)}
         acts = [self._doubt(fresh, key, number) for key in doubtful if key not in fresh.unreadable]
         self._tombs = {key: tomb for key, tomb in self._tombs.items() if key in doubtful}
-        self._before, self._fresh, self._telling = self.objects.adopt(fresh.objects), None, True
+        self._untold, self._fresh = self.objects.adopt(fresh.objects), None
         for key, act in acts:
             self._when_free(key, act)
 
     def tell(self) -> Iterator[None]:
         """Tell subscribers of the last list, an object with each step. Nothing happens when all has been told."""
-        if not self._telling:
+        if self._untold is None:
             return
-        for namespace, space in list(self._before.items()):
+        for namespace, space in list(self._untold.items()):
             for name in list(space):
                 if self.objects.get((namespace, name)) is None:
                     self._catch_up((namespace, name))
@@ -129,7 +157,7 @@ class Replica(Generic[T]):
         for key in self.objects:
             self._catch_up(key)
             yield
-        self._before, self._telling, self._initial = {}, False, False
+        self._untold, self._initial = None, False
 
     # own writes
 
@@ -223,12 +251,12 @@ class Replica(Generic[T]):
 
     def _catch_up(self, key: Key) -> None:
         """Tell of what the last list has changed of this object, if that has not been told."""
-        if not self._telling:
+        if self._untold is None:
             return
         entry = self.objects.get(key)
         if entry is not None and entry.told:
             return
-        space = self._before.get(key[0])
+        space = self._untold.get(key[0])
         old = space.pop(key[1], None) if space else None
         if entry is not None:
             entry.told = True
@@ -258,7 +286,7 @@ class Replica(Generic[T]):
                 return
         elif 0 < version <= held.version:
             return
-        if self._telling:
+        if self._untold is not None:
             self._catch_up(key)
         if self.unreadable:
             self.unreadable.pop(key, None)

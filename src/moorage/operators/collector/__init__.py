@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from moorage.helm import reasons as helm_reasons
+from moorage.helm import screen
 from moorage.operators import access, system
 from moorage.runtime import kind as runtime_kind
 
@@ -38,7 +39,11 @@ SYSTEM = system.System(
     title="Collector",
     config=config.Config,
     definitions=lambda: (types.definition(),),
-    described=(system.Described(types.COLLECTOR, types.CollectorStatus, control.STEPS, control.DELETION_STEPS),),
+    described=(
+        system.Described(
+            types.COLLECTOR, types.CollectorStatus, control.STEPS, control.DELETION_STEPS, screen.rows, screen.objects
+        ),
+    ),
     reasons=(reasons.Reason, helm_reasons.Reason),
     kinds=_kinds,
 )

@@ -159,37 +159,36 @@ def rights_are_bound_to_leave(seen: Seen) -> Verdict:
 
 def orphaning_is_honoured(seen: Seen) -> Verdict:
     """As for every release; the last Collector of a tenant also gives the operator's rights back."""
-    return _with_rights_returned(seen, helm_deletion.orphaning_is_honoured(seen))
+    return helm_deletion.orphaning_is_honoured(seen, _rights_returned(seen))
+
+
+def claim_is_known(seen: Seen) -> Verdict:
+    """As for every release; rights that an interrupted deletion bound again are given back too."""
+    return helm_deletion.claim_is_known(seen, _rights_returned(seen))
 
 
 def owner_may_go(seen: Seen) -> Verdict:
     """As for every release; the last Collector of a tenant also gives the operator's rights back."""
-    verdict = helm_deletion.owner_may_go(seen)
-    return _with_rights_returned(seen, verdict)
+    return helm_deletion.owner_may_go(seen, _rights_returned(seen))
 
 
-def claim_is_known(seen: Seen) -> Verdict:
-    """As for every release; rights that an interrupted farewell bound again are given back too."""
-    return _with_rights_returned(seen, helm_deletion.claim_is_known(seen))
-
-
-def _with_rights_returned(seen: Seen, verdict: Verdict) -> Verdict:
+def _rights_returned(seen: Seen) -> helm_deletion.Last:
     """The last to leave gives the rights back just before its finalizer goes.
 
     What must be read in the namespace beforehand is read before that, as nothing can be read there afterwards.
     """
     binding = freshness.value_of(seen.binding)
-    if not isinstance(verdict, Act) or not isinstance(verdict.actions[-1], decision.EditFinalizer) or binding is None:
-        return verdict
-    *first, last = verdict.actions
-    if seen.neighbours:
-        stay = decision.Guard("others_stay")
-        return msgspec.structs.replace(
-            verdict, actions=(*first, msgspec.structs.replace(last, require=(*last.require, stay)))
-        )
-    why = f"no Collector is left in {seen.spec.namespace}"
-    unbind = access.unbind(binding, seen.spec.namespace, seen.rights, why, last.require)
-    return msgspec.structs.replace(verdict, actions=(*first, unbind, msgspec.structs.replace(last, require=())))
+
+    def last(edit: decision.EditFinalizer) -> tuple[decision.AnyAction, ...]:
+        if binding is None:
+            return (edit,)
+        if seen.neighbours:
+            return (msgspec.structs.replace(edit, require=(*edit.require, decision.Guard("others_stay"))),)
+        why = f"no Collector is left in {seen.spec.namespace}"
+        unbind = access.unbind(binding, seen.spec.namespace, seen.rights, why, edit.require)
+        return unbind, msgspec.structs.replace(edit, require=())
+
+    return last
 
 
 def _admitted(seen: Seen) -> bool:

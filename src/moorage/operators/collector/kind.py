@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from moorage.api import builtin, common_status, meta
-from moorage.helm import engine, facts
+from moorage.helm import engine, facts, release_request
 from moorage.helm import observation as helm_observation
 from moorage.helm.charts import resolver
 from moorage.helm.parsing import aside
@@ -165,12 +165,12 @@ class CollectorKind(kind.Kind[types.Collector, control.Seen]):
 
     # --- what is seen ----------------------------------------------------------------------------
 
-    def _request(self, obj: types.Collector) -> engine.Request:
+    def _request(self, obj: types.Collector) -> release_request.Request:
         spec, annotations = obj.spec, obj.metadata.annotations
         read = freshness.value_of(self._configuration(obj))
         given, repository = read.given if read else None, self._settings.image_repository
         values = None if given is None else functools.partial(build.chart_values, spec, given, repository)
-        return engine.Request(
+        return release_request.Request(
             key=self.key(*obj.metadata.key),
             owner=types.COLLECTOR.ref(*obj.metadata.key, obj.metadata.uid),
             target=helm_observation.Target(spec.release, spec.namespace),

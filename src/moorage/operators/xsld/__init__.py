@@ -15,6 +15,7 @@ from moorage.runtime import kind as runtime_kind
 from . import config, names, reasons
 from .cache import control as cache_control
 from .cache import kind as cache_kind
+from .cache import screen as cache_screen
 from .cache import types as cache_types
 from .grid import control as grid_control
 from .grid import kind as grid_kind
@@ -36,7 +37,14 @@ SYSTEM = system.System(
     config=config.Config,
     definitions=lambda: (cache_types.definition(), grid_types.definition(), template_types.definition()),
     described=(
-        system.Described(names.CACHE, cache_types.XsldCacheStatus, cache_control.STEPS, cache_control.DELETION_STEPS),
+        system.Described(
+            names.CACHE,
+            cache_types.XsldCacheStatus,
+            cache_control.STEPS,
+            cache_control.DELETION_STEPS,
+            cache_screen.rows,
+            cache_screen.pods,
+        ),
         system.Described(names.GRID, grid_types.DataGridStatus, grid_control.STEPS, grid_control.DELETION_STEPS),
         system.Described(
             names.TEMPLATE, template_types.GridTemplateStatus, template_control.STEPS, template_control.DELETION_STEPS

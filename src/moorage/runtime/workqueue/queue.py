@@ -10,6 +10,21 @@
 
 A key is never handed to two workers at once: added again while it is worked on, it comes back after `done`. Lives on
 one event loop; holds nothing that a restart needs (law 1).
+
+Where a key is, and, whatever that is, whether a look at it is wished for later:
+
+    nowhere ─── add ──▶ queued ─── take ──▶ working ─── done ──▶ nowhere, or queued again if it is dirty
+    no wish ─── add_after, retry, rest ──▶ a wish ─── due ──▶ added; of retries too many wait in `_held`
+
+So these hang together, between any two calls (`tests/unit/runtime/workqueue` looks after each):
+
+    queued     `_queued` and `_since` have the same keys, each of them once in `_backlog` or else in `_news`, none
+               in `_working`
+    working    `_dirty` and `_late` are parts of `_working`; `_busy` counts it by kind
+    wishes     each of `_wishes` is in the heap `_delayed` under its time, or in `_held`; both may also have entries of
+               wishes that are off, which mean nothing
+    resting    a key that its worker has put to rest is not queued before its rest ends or it is woken
+    waiters    while one waits, nothing could be taken, or the timer stands at the time when something can
 """
 
 from __future__ import annotations
@@ -132,23 +147,24 @@ class WorkQueue(Generic[K]):
 
     def add(self, key: K, *, backlog: bool = False) -> None:
         """Have `key` looked at as soon as a worker is free; a resting key when its rest is over."""
-        if key in self._working and not self._rests(key):
+        if (rest := self._rest_left(key)) > 0:
+            self.add_after(key, rest, backlog=backlog)
+        elif key in self._working:
             self._dirty[key] = backlog and self._dirty.get(key, True)
         else:
-            self._add(key, backlog=backlog)
+            self._queue(key, backlog=backlog)
 
     def again(self, key: K) -> None:
         """Have `key`, which is worked on, looked at once more; one of the backlog stays that, but is the next of it."""
         self.add(key, backlog=key in self._late)
 
-    def _rests(self, key: K) -> bool:
-        return self._resting.get(key, 0.0) > self._clock() if self._resting else False
+    def _rest_left(self, key: K) -> float:
+        """Seconds until a resting key may be looked at."""
+        return self._resting[key] - self._clock() if key in self._resting else 0.0
 
-    def _add(self, key: K, *, backlog: bool, first: bool = False) -> None:
+    def _queue(self, key: K, *, backlog: bool, first: bool = False) -> None:
+        """Put a key that nobody works on into its turns, or from the backlog to the news."""
         if self._closed:
-            return
-        if self._rests(key):
-            self.add_after(key, self._resting[key] - self._clock(), backlog=backlog)
             return
         self._resting.pop(key, None)
         place = self._queued.get(key)
@@ -307,9 +323,15 @@ class WorkQueue(Generic[K]):
         if self._limits:
             self._busy[self._flow(key)[0]] -= 1
         if key in self._dirty:
-            self._add(key, backlog=self._dirty.pop(key), first=True)
+            self._come_back(key, backlog=self._dirty.pop(key))
         elif self._queued:
             self._wake_one()  # there may be room again
+
+    def _come_back(self, key: K, *, backlog: bool) -> None:
+        if (rest := self._rest_left(key)) > 0:
+            self.add_after(key, rest, backlog=backlog)
+        else:
+            self._queue(key, backlog=backlog, first=True)
 
     def close(self) -> None:
         """Take no more keys and drop those not begun; workers that wait get Closed."""

@@ -8,11 +8,16 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from moorage.runtime.workqueue import queue
+from moorage.runtime.workqueue import fair_turns, queue
 from tests.unit.runtime.workqueue.test_queue import Clock
 
 KEYS = st.sampled_from("abc")
 SECONDS = st.floats(0, 20)
+
+
+def held(turns: fair_turns.Turns[str]) -> set[str]:
+    """The keys that wait for their turn."""
+    return {key for spaces in turns._kinds.values() for keys in spaces.values() for key in keys}
 
 
 class Machine(RuleBasedStateMachine):
@@ -95,6 +100,18 @@ class Machine(RuleBasedStateMachine):
     def counts_agree(self) -> None:
         assert self.q.working == len(self.working)
         assert len(self.q) <= 3
+
+    @invariant()
+    def what_hangs_together_does(self) -> None:
+        """As the module's docstring has it."""
+        q = self.q
+        turns = [held(q._news), held(q._backlog)]
+        assert q._queued.keys() == q._since.keys() == turns[0] | turns[1]
+        assert turns == [{key for key, backlog in q._queued.items() if backlog is is_it} for is_it in (False, True)]
+        assert not q._queued.keys() & q._working.keys()
+        assert q._dirty.keys() | q._late <= q._working.keys()
+        noted = {(at, key) for at, _, key in q._delayed}
+        assert all(key in q._held or (wish.at, key) in noted for key, wish in q._wishes.items())
 
     def teardown(self) -> None:
         """Whatever is owed comes in the end."""
