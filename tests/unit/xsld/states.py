@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from moorage.api import conditions, meta
-from moorage.children import apply
+from moorage.children import apply, ordinals, parts
 from moorage.operators import access
 from moorage.operators.xsld import config, names
 from moorage.operators.xsld.cache import build, seen, types
@@ -30,7 +30,7 @@ def ago(seconds: float) -> str:
 
 
 def pod_name(ordinal: int) -> str:
-    return names.pod("c", ordinal)
+    return ordinals.pod("c", ordinal)
 
 
 def member(ordinal: int) -> answers.Member:
@@ -47,9 +47,9 @@ def member(ordinal: int) -> answers.Member:
     )
 
 
-def pod(ordinal: int) -> seen.PodSeen:
+def pod(ordinal: int) -> parts.PodSeen:
     """A pod that is well."""
-    return seen.PodSeen(
+    return parts.PodSeen(
         name=pod_name(ordinal),
         ordinal=ordinal,
         uid=f"uid-{ordinal}",
@@ -64,9 +64,9 @@ def pod(ordinal: int) -> seen.PodSeen:
     )
 
 
-def volume(ordinal: int) -> seen.VolumeSeen:
+def volume(ordinal: int) -> parts.VolumeSeen:
     """A volume as the spec has it."""
-    return seen.VolumeSeen(f"{names.VOLUME}-c-{ordinal}", ordinal, f"pvc-{ordinal}", "100Mi")
+    return parts.VolumeSeen(f"{names.VOLUME}-c-{ordinal}", ordinal, f"pvc-{ordinal}", "100Mi")
 
 
 def alone(ordinal: int) -> tuple[answers.Member, ...]:
@@ -85,9 +85,9 @@ class It(msgspec.Struct, frozen=True):
 
     spec: dict[str, Any]
     members: dict[int, answers.Member]
-    pods: dict[int, seen.PodSeen]
-    volumes: dict[int, seen.VolumeSeen]
-    workload: seen.WorkloadSeen | None
+    pods: dict[int, parts.PodSeen]
+    volumes: dict[int, parts.VolumeSeen]
+    workload: parts.WorkloadSeen | None
     status: types.XsldCacheStatus
     meta: meta.ObjectMeta
     stories: dict[int, tuple[answers.Member, ...]] = {}  # what is told, where it is not `members`
@@ -95,7 +95,7 @@ class It(msgspec.Struct, frozen=True):
     tasks: dict[int, tuple[answers.Task, ...]] = {}
     grids: tuple[answers.Grid, ...] | None = ()
     children: dict[str, apply.Child] = {}
-    surplus: tuple[seen.SurplusSeen, ...] = ()
+    surplus: tuple[parts.SurplusSeen, ...] = ()
     disruptions: int | None = None
     facts: dict[str, Any] = {}  # fields of the observation as they are
 
@@ -291,7 +291,7 @@ class It(msgspec.Struct, frozen=True):
             credentials=freshness.Fresh(""),
             entrypoint=freshness.Fresh(""),
             wanted=wanted,
-            objects=freshness.Fresh(seen.Objects((), self.workload, pods, volumes)),
+            objects=freshness.Fresh(parts.Objects((), self.workload, pods, volumes)),
             polled=freshness.Fresh(self.polled),
         )
         whole = msgspec.structs.replace(whole, **self.facts)
@@ -304,13 +304,13 @@ class It(msgspec.Struct, frozen=True):
         chief = whole.primary.name if whole.primary else self.status.primary or "c-0"
         made = build.children(wanted, primary=chief, pods=whole.replicas, alone=whole.alone(""))
         children = tuple((it, self.children.get(it.id, apply.Child(f"uid-{it.id}"))) for it in made)
-        objects = seen.Objects(children, live, pods, volumes, self.surplus, self.disruptions)
+        objects = parts.Objects(children, live, pods, volumes, self.surplus, self.disruptions)
         return msgspec.structs.replace(whole, objects=freshness.Fresh(objects))
 
 
-def workload(replicas: int = 3) -> seen.WorkloadSeen:
+def workload(replicas: int = 3) -> parts.WorkloadSeen:
     """The StatefulSet as it should be."""
-    return seen.WorkloadSeen("sts-uid", replicas, "new")
+    return parts.WorkloadSeen("sts-uid", replicas, "new")
 
 
 def cache(size: int = 3, **spec: Any) -> It:

@@ -367,7 +367,7 @@ async def test_why_a_pod_cant_be_made_is_told_by_the_events(*, may: bool) -> Non
         found = made.find("ns", "c")
         assert found is not None
         await fake_api.until(lambda: not isinstance(made.observe(found, states.NOW).objects, freshness.Failed))
-        await fake_api.until(lambda: not isinstance(made.groups.warnings.peek("ns"), freshness.Failed))
+        await fake_api.until(lambda: not isinstance(made.groups.around.warnings.peek("ns"), freshness.Failed))
         there = made.observe(found, states.NOW).there
         assert may == ("exceeded quota: two" in there.unmade)
 

@@ -14,7 +14,8 @@ from typing import Any
 import msgspec
 
 from moorage.api import builtin, meta
-from moorage.children import apply
+from moorage.children import bodies, ordinals, volumes
+from moorage.children.parts import Desired
 from moorage.operators.xsld import names
 from moorage.operators.xsld.group import dialect as dialects
 
@@ -70,25 +71,7 @@ class Wanted(msgspec.Struct, frozen=True):
         return (f"{self.name}-credentials", *CREDENTIALS)
 
 
-class Child(msgspec.Struct, frozen=True):
-    """One object to be had: its kind and its stamped body. `fill` completes it with what is secret."""
-
-    resource: meta.Resource
-    body: dict[str, Any]
-    fill: str = ""
-
-    @property
-    def name(self) -> str:
-        """The object's name."""
-        return str(self.body["metadata"]["name"])
-
-    @property
-    def id(self) -> str:
-        """Names it within the cache."""
-        return f"{self.resource.kind}/{self.name}"
-
-
-def children(wanted: Wanted, *, primary: str, pods: int, alone: str = "") -> tuple[Child, ...]:
+def children(wanted: Wanted, *, primary: str, pods: int, alone: str = "") -> tuple[Desired, ...]:
     """All but the StatefulSet, for a group with so many pods.
 
     The admin Service selects the primary's pod, and the scripts let `alone` serve although it knows of nobody else.
@@ -106,31 +89,13 @@ def children(wanted: Wanted, *, primary: str, pods: int, alone: str = "") -> tup
 def _object(
     resource: meta.Resource, wanted: Wanted, name: str, rest: dict[str, Any], annotations: dict[str, str] | None = None
 ) -> dict[str, Any]:
-    owner = {
-        "apiVersion": names.CACHE.api_version,
-        "kind": names.CACHE.kind,
-        "name": wanted.name,
-        "uid": wanted.uid,
-        "controller": True,
-    }
-    body = {
-        "apiVersion": resource.api_version,
-        "kind": resource.kind,
-        "metadata": {
-            "name": name,
-            "namespace": wanted.namespace,
-            "labels": wanted.labels,
-            "annotations": annotations or {},
-            "ownerReferences": [owner],
-        },
-        **rest,
-    }
-    return apply.stamped(body)
+    owner = names.CACHE.ref(wanted.namespace, wanted.name, wanted.uid)
+    return bodies.owned(resource, name, owner, rest, labels=wanted.labels, annotations=annotations)
 
 
-def _credentials(wanted: Wanted) -> Child:
+def _credentials(wanted: Wanted) -> Desired:
     name = wanted.credentials[0]
-    return Child(builtin.SECRET, _object(builtin.SECRET, wanted, name, {}), fill="credentials")
+    return Desired(builtin.SECRET, _object(builtin.SECRET, wanted, name, {}), fill="credentials")
 
 
 def scripts(wanted: Wanted) -> dict[str, str]:
@@ -146,61 +111,61 @@ def _shipped() -> Mapping[str, str]:
     return {name: (folder / name).read_text() for name in names_}
 
 
-def _scripts(wanted: Wanted, alone: str) -> Child:
+def _scripts(wanted: Wanted, alone: str) -> Desired:
     data = {**scripts(wanted), ALONE: alone}
     body = _object(builtin.CONFIG_MAP, wanted, f"{wanted.name}-scripts", {"data": data})
-    return Child(builtin.CONFIG_MAP, body)
+    return Desired(builtin.CONFIG_MAP, body)
 
 
 def _ports(said: dialects.Ports, *which: str) -> list[dict[str, Any]]:
     return [{"name": name, "port": getattr(said, name), "protocol": "TCP"} for name in which]
 
 
-def _service(wanted: Wanted, name: str, spec: dict[str, Any], annotations: dict[str, str] | None = None) -> Child:
-    return Child(builtin.SERVICE, _object(builtin.SERVICE, wanted, name, {"spec": spec}, annotations))
+def _service(wanted: Wanted, name: str, spec: dict[str, Any], annotations: dict[str, str] | None = None) -> Desired:
+    return Desired(builtin.SERVICE, _object(builtin.SERVICE, wanted, name, {"spec": spec}, annotations))
 
 
-def _headless(wanted: Wanted) -> Child:
+def _headless(wanted: Wanted) -> Desired:
     """A member needs its own name before it is ready."""
     ports = _ports(wanted.said.ports, "ui", "data", "admin", "catalog")
     spec = {"clusterIP": "None", "publishNotReadyAddresses": True, "selector": wanted.selector, "ports": ports}
     return _service(wanted, wanted.name, spec)
 
 
-def _client(wanted: Wanted) -> Child:
+def _client(wanted: Wanted) -> Desired:
     service = wanted.spec.service
     ports = _ports(wanted.said.ports, "ui", "data", "catalog")
     spec = {"type": service.type, "selector": wanted.selector, "ports": ports}
     return _service(wanted, f"{wanted.name}-client", spec, dict(service.annotations))
 
 
-def _admin(wanted: Wanted, primary: str) -> Child:
+def _admin(wanted: Wanted, primary: str) -> Desired:
     selector = {**wanted.selector, "statefulset.kubernetes.io/pod-name": primary}
     spec = {"type": "ClusterIP", "selector": selector, "ports": _ports(wanted.said.ports, "ui", "admin")}
     return _service(wanted, f"{wanted.name}-admin", spec)
 
 
-def _debug(wanted: Wanted, ordinal: int) -> Child:
-    pod = names.pod(wanted.name, ordinal)
+def _debug(wanted: Wanted, ordinal: int) -> Desired:
+    pod = ordinals.pod(wanted.name, ordinal)
     selector = {**wanted.selector, "statefulset.kubernetes.io/pod-name": pod}
     ports = _ports(wanted.said.ports, "ui", "data", "admin", "catalog")
     return _service(wanted, f"{pod}-debug", {"type": "NodePort", "selector": selector, "ports": ports})
 
 
-def _budget(wanted: Wanted) -> Child:
+def _budget(wanted: Wanted) -> Desired:
     spec = {
         "maxUnavailable": 1,
         "selector": {"matchLabels": wanted.selector},
         "unhealthyPodEvictionPolicy": "AlwaysAllow",  # a member that never came up must not hold up a drain
     }
     body = _object(builtin.DISRUPTION_BUDGET, wanted, wanted.name, {"spec": spec})
-    return Child(builtin.DISRUPTION_BUDGET, body)
+    return Desired(builtin.DISRUPTION_BUDGET, body)
 
 
 # --- the StatefulSet ---------------------------------------------------------------------------------------------
 
 
-def workload(wanted: Wanted, replicas: int) -> Child:
+def workload(wanted: Wanted, replicas: int) -> Desired:
     """The StatefulSet. Pods start together, as after a full outage they must; their replacement is ours to order."""
     spec: dict[str, Any] = {
         "replicas": replicas,
@@ -213,14 +178,14 @@ def workload(wanted: Wanted, replicas: int) -> Child:
     }
     if not wanted.spec.storage.ephemeral:
         spec["volumeClaimTemplates"] = [_claim(wanted)]
-    return Child(builtin.STATEFUL_SET, _object(builtin.STATEFUL_SET, wanted, wanted.name, {"spec": spec}))
+    return Desired(builtin.STATEFUL_SET, _object(builtin.STATEFUL_SET, wanted, wanted.name, {"spec": spec}))
 
 
 def _claim(wanted: Wanted) -> dict[str, Any]:
     storage = wanted.spec.storage
     spec: dict[str, Any] = {
         "accessModes": list(storage.access_modes),
-        "resources": {"requests": {"storage": types.claimed(storage.size)}},
+        "resources": {"requests": {"storage": volumes.claimed(storage.size)}},
     }
     if storage.storage_class_name is not None:
         spec["storageClassName"] = storage.storage_class_name
