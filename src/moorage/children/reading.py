@@ -9,7 +9,7 @@ import msgspec
 
 from moorage.api import conditions, equality, meta
 
-from . import diagnosis, parts, volumes
+from . import apply, diagnosis, parts, volumes
 
 Object = dict[str, Any]
 
@@ -29,7 +29,10 @@ NOTHING = Around()
 
 
 def pod(it: Object, ordinal: int, *, gate: str = "", around: Around = NOTHING) -> parts.PodSeen:
-    """A pod of a StatefulSet. `gate` is the type of its readiness gate."""
+    """A pod. `gate` is the type of its readiness gate.
+
+    Its revision is that of the StatefulSet that has made it; of one that is applied by itself, what was applied last.
+    """
     metadata, spec, status = it["metadata"], it.get("spec") or {}, it.get("status") or {}
     inside: Object = next(iter(status.get("containerStatuses") or ()), {})
     state = inside.get("state") or {}
@@ -42,7 +45,7 @@ def pod(it: Object, ordinal: int, *, gate: str = "", around: Around = NOTHING) -
         uid=metadata["uid"],
         address=status.get("podIP", ""),
         image=next((c.get("image", "") for c in spec.get("containers") or ()), ""),
-        revision=(metadata.get("labels") or {}).get("controller-revision-hash", ""),
+        revision=(metadata.get("labels") or {}).get("controller-revision-hash", "") or _stamp(metadata),
         came_up=ready or _changed(status, "ContainersReady") > _changed(status, "Initialized"),
         held=((state.get("waiting") or {}).get("reason") or "") not in _STARTING,
         unplaced_since=_changed(status, "PodScheduled", "False"),
@@ -69,6 +72,10 @@ def _changed(status: Object, type_: str, is_: str = "") -> float:
     """
     stated = (c for c in status.get("conditions") or () if c.get("type") == type_ and is_ in ("", c.get("status")))
     return _epoch(next((c.get("lastTransitionTime") for c in stated), None))
+
+
+def _stamp(metadata: Object) -> str:
+    return str((metadata.get("annotations") or {}).get(apply.STAMP, ""))
 
 
 def _epoch(text: str | None) -> float:

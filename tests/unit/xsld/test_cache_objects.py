@@ -10,8 +10,10 @@ from moorage.children import apply, parts
 from moorage.operators import access
 from moorage.operators.xsld.cache import control, objects
 from moorage.runtime import decision, freshness
+from tests.unit import verdicts
+from tests.unit.verdicts import SETTLED, Acts, Blocks, Row, Waits, acts
 from tests.unit.xsld import states
-from tests.unit.xsld.states import SETTLED, Acts, Blocks, Row, Waits, acts, cache
+from tests.unit.xsld.states import cache
 
 DOWN = freshness.Failed("Down", "the server is down")
 NOT_YET = freshness.not_yet("it")
@@ -28,7 +30,7 @@ def replaces(*ordinals: int) -> Acts:
     return acts("ReplacingDeadPod", *(f"delete Pod/c-{n} uid-{n} if pod_is_expendable c-{n} uid-{n}" for n in ordinals))
 
 
-def row(it: states.It, step: str, shape: states.Shape, says: str = "") -> Row:
+def row(it: states.It, step: str, shape: verdicts.Shape, says: str = "") -> Row:
     return Row(it.seen, step, shape, says)
 
 
@@ -431,7 +433,7 @@ ROWS: dict[str, Row] = {
 
 @pytest.mark.parametrize("it", ROWS.values(), ids=ROWS)
 def test_table(it: Row) -> None:
-    states.check(it, control.STEPS)
+    verdicts.check(it, control.STEPS)
 
 
 def decided(it: states.It) -> list[decision.AnyAction]:

@@ -42,6 +42,9 @@ DIFFERS = "differs"
 OTHERS = (builtin.SECRET, builtin.CONFIG_MAP, builtin.SERVICE, builtin.DISRUPTION_BUDGET)
 """What is made for a cache beside its StatefulSet."""
 
+WATCHED = (builtin.STATEFUL_SET, builtin.POD, builtin.VOLUME_CLAIM, *OTHERS)
+"""What there is of caches in a namespace."""
+
 
 class Given(msgspec.Struct, frozen=True):
     """Where a spec says that the credentials are. Another spec is another: nothing that was read for it holds here."""
@@ -73,7 +76,7 @@ class Groups:
     def __init__(self, world: kind.World, settings: config.Config, rights: access.Rights, find: Find) -> None:
         self.world, self.settings, self._rights, self.find = world, settings, rights, find
         self.watches = namespace_watches.Watches(
-            lambda namespace: views.View(world, namespace, rights.user(namespace), label=build.LABEL, others=OTHERS)
+            lambda namespace: views.View(world, namespace, rights.user(namespace), label=build.LABEL, resources=WATCHED)
         )
         self._admins: dict[Place, tuple[str, admin.Admin]] = {}
         self._closing: set[asyncio.Task[None]] = set()

@@ -151,7 +151,7 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
         """Whether the Secret that is ours has changed since it was last read; then it is read anew."""
         place = given.place
         view = self.groups.watches.peek(place[0])
-        found = view.others[builtin.SECRET].get(place[0], name) if view else None
+        found = view.objects[builtin.SECRET].get(place[0], name) if view else None
         version = found["metadata"]["resourceVersion"] if found else ""
         if self._secrets.get(place, version) == version:
             self._secrets[place] = version
@@ -191,26 +191,26 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
         if unsynced := view.unsynced:
             return freshness.unsynced(unsynced[0].error, "objects")
         name = seen.name
-        claims, events = view.of(view.claims, name), self._warnings(view, seen, key)
+        claims, events = view.of(builtin.VOLUME_CLAIM, name), self._warnings(view, seen, key)
         pods = _pods(view, name, reading.Around(seen.now, tuple(claims), events))
         volumes = tuple(each for it in claims if (each := self._volume(it, seen, key)).ordinal >= 0)
-        live = view.mine(view.workloads, name, seen.meta)
+        live = view.mine(builtin.STATEFUL_SET, name, seen.meta)
         workload = reading.workload(live) if live else None
         known = msgspec.structs.replace(seen, objects=freshness.Fresh(parts.Objects((), workload, pods, volumes)))
         if live and workload:
             workload = self._beside(workload, live, build.workload(seen.wanted, known.replicas).body)
         chief = known.primary.name if known.primary else seen.status.primary or ordinals.pod(name, 0)
-        scripts = view.mine(view.others[builtin.CONFIG_MAP], f"{name}-scripts", seen.meta) or {}
+        scripts = view.mine(builtin.CONFIG_MAP, f"{name}-scripts", seen.meta) or {}
         alone = known.alone((scripts.get("data") or {}).get(build.ALONE))
         wanted = build.children(seen.wanted, primary=chief, pods=known.replicas, alone=alone)
         children = []
         for child in wanted:
-            there = self._children.look(child.body, view.mine(view.others[child.resource], child.name, seen.meta))
+            there = self._children.look(child.body, view.mine(child.resource, child.name, seen.meta))
             if secret_differs and child.resource == builtin.SECRET and there.uid:
                 there = msgspec.structs.replace(there, differs=("data",))
             children.append((child, there))
         given = f"{builtin.SECRET.kind}/{seen.wanted.credentials[0]}"  # named by the user, where it is none of ours
-        others = {resource: view.of(cache, name) for resource, cache in view.others.items()}
+        others = {resource: view.of(resource, name) for resource in group_access.OTHERS}
         needed = not replacement.all_are_current(pods, workload)  # by a pod of an old template, it may be
         surplus = () if needed else reading.surplus(others, seen.meta.uid, {given, *(child.id for child in wanted)})
         return freshness.Fresh(
@@ -220,7 +220,7 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
                 pods,
                 volumes,
                 surplus,
-                disruptions=reading.disruptions(view.mine(view.others[builtin.DISRUPTION_BUDGET], name, seen.meta)),
+                disruptions=reading.disruptions(view.mine(builtin.DISRUPTION_BUDGET, name, seen.meta)),
                 unmade=reading.unmade(live, view.pods_of(name), events) if live else "",
             )
         )
