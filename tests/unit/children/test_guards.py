@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from moorage.api import builtin, meta
-from moorage.children import guards, reading
+from moorage.children import reading
+from moorage.children.live import guards
 from moorage.kube import client as kube_client
 from tests.unit.children.depots import LABEL
 from tests.unit.runtime import fake_api

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from moorage.api import builtin, meta
-from moorage.children import surroundings, views
+from moorage.children.live import surroundings, views
 from moorage.kube import client as kube_client
 from moorage.kube.informers import informer
 from moorage.runtime import freshness, gate, kind
@@ -31,7 +31,7 @@ async def world(api: FakeApi) -> AsyncIterator[kind.World]:
     client = kube_client.Client(api)
     made = kind.World(client, informer.Informers(client), gate.Gate(), lambda *_, **__: None)
     yield made
-    await made.caches.stop()
+    await made.informers.stop()
 
 
 @contextlib.asynccontextmanager

@@ -16,7 +16,8 @@ from typing import Any
 import msgspec
 
 from moorage.api import builtin, conditions
-from moorage.children import ordinals, surroundings, views
+from moorage.children import ordinals
+from moorage.children.live import surroundings, views
 from moorage.kube import client as kube_client
 from moorage.kube import errors
 from moorage.operators import access

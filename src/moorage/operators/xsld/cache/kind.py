@@ -14,7 +14,8 @@ import msgspec
 import prometheus_client as prometheus
 
 from moorage.api import additions, builtin, conditions, meta
-from moorage.children import apply, guards, ordinals, parts, pod_trouble, reading, replacement, views, volumes
+from moorage.children import apply, ordinals, parts, pod_trouble, reading, replacement, volumes
+from moorage.children.live import guards, views
 from moorage.kube.informers import informer
 from moorage.operators import access, tenancy
 from moorage.operators.xsld import config, group_access, names

@@ -6,10 +6,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from moorage.api import builtin, meta
+from moorage.children import owners
 from moorage.kube.informers import informer
 from moorage.runtime import kind, namespace_watches
-
-from . import owners
 
 Object = dict[str, Any]
 

@@ -9,10 +9,9 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from moorage.api import builtin, meta
+from moorage.children import owners, parts
 from moorage.kube import client as kube_client
 from moorage.kube import errors
-
-from . import owners, parts
 
 Object = dict[str, Any]
 
