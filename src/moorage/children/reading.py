@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from moorage.api import conditions, equality, meta
+from moorage.api import additions, conditions, equality, meta
 
 from . import apply, diagnosis, parts, volumes
 
@@ -101,7 +101,7 @@ def volume(
 
 
 def workload(live: Object) -> parts.WorkloadSeen:
-    """The StatefulSet; beside what is wanted of it, see `fixed_claims` and `apply.Children.look`."""
+    """The StatefulSet; beside what is wanted of it, see `beside`."""
     metadata, spec, status = live["metadata"], live.get("spec") or {}, live.get("status") or {}
     current = status.get("observedGeneration") == metadata.get("generation")
     return parts.WorkloadSeen(
@@ -110,6 +110,17 @@ def workload(live: Object) -> parts.WorkloadSeen:
         version=metadata["resourceVersion"],
         revision=status.get("updateRevision", "") if current else "",
     )
+
+
+TEMPLATE = ("spec", "template")
+RESTARTED = "kubectl.kubernetes.io/restartedAt"
+"""By this annotation in the template `kubectl rollout restart` asks for every pod to be replaced; so it stays."""
+
+
+def beside(seen: parts.WorkloadSeen, live: Object, body: Object, children: apply.Children) -> parts.WorkloadSeen:
+    """The same StatefulSet beside the body that is wanted of it."""
+    added = additions.additions(body, live, under=TEMPLATE, manager=children.manager, but=(RESTARTED,))
+    return msgspec.structs.replace(seen, child=children.look(body, live), fixed=fixed_claims(body, live), added=added)
 
 
 def fixed_claims(body: Object, live: Object) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Whose an object is, what pods of a StatefulSet are called, and with what owner a body is made."""
+"""Whose an object is, and what pods of a StatefulSet are called."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ from typing import Any
 
 import pytest
 
-from moorage.api import builtin
-from moorage.children import apply, bodies, ordinals, owners
-from tests.unit.children import depots
+from moorage.children import ordinals, owners
 from tests.unit.children.depots import LABEL
 
 
@@ -69,24 +67,3 @@ def test_the_names_of_pods_and_claims() -> None:
     assert [3, -1, -1, -1, -1] == [ordinals.of("c", text) for text in ("c-3", "d-3", "c-x", "c", "c-٣")]
     assert 3 == ordinals.of("my-c", "my-c-3")
     assert [3, -1] == [ordinals.of_claim("data", "my-c", text) for text in ("data-my-c-3", "log-my-c-3")]
-
-
-def test_a_body_bears_its_owner_its_labels_and_its_stamp() -> None:
-    rest = {"data": {"a": "1"}}
-    body = bodies.owned(
-        builtin.CONFIG_MAP, "d-config", depots.OWNER, rest, labels={LABEL: "d"}, annotations={"note": "x"}
-    )
-    metadata = body["metadata"]
-
-    assert ("v1", "ConfigMap", rest["data"]) == (body["apiVersion"], body["kind"], body["data"])
-    assert ("ns", "d-config", {LABEL: "d"}) == (metadata["namespace"], metadata["name"], metadata["labels"])
-    assert {"note": "x", apply.STAMP: apply.digest(body)} == metadata["annotations"]
-    (reference,) = metadata["ownerReferences"]
-    assert {
-        "apiVersion": "test.moorage.dev/v1",
-        "kind": "Depot",
-        "name": "d",
-        "uid": "uid-d",
-        "controller": True,
-    } == reference
-    assert owners.is_of(body, LABEL, "d", "uid-d")

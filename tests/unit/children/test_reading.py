@@ -8,6 +8,7 @@ import pytest
 
 from moorage.api import builtin, conditions
 from moorage.children import apply, reading
+from moorage.runtime import verified
 from tests.unit.children import depots
 from tests.unit.children.depots import NOW
 
@@ -218,6 +219,39 @@ SIZES: dict[str, tuple[dict[str, Any], dict[str, Any], bool]] = {
 @pytest.mark.parametrize(("wanted", "there", "fixed"), SIZES.values(), ids=SIZES)
 def test_the_size_of_claims_is_fixed(wanted: dict[str, Any], there: dict[str, Any], fixed: bool) -> None:
     assert (("spec.volumeClaimTemplates",) if fixed else ()) == reading.fixed_claims(wanted, there)
+
+
+def owned_by(manager: str, labels: dict[str, str], annotations: dict[str, str]) -> list[dict[str, Any]]:
+    """That `manager` was the last to write these of the template."""
+    fields = {
+        "f:labels": {f"f:{key}": {} for key in labels},
+        "f:annotations": {f"f:{key}": {} for key in annotations},
+    }
+    where = {"f:spec": {"f:template": {"f:metadata": fields}}}
+    return [{"manager": manager, "operation": "Update", "fieldsV1": where}]
+
+
+OURS = {"labels": {"app": "d"}, "annotations": {"note": "x"}}
+
+
+def test_a_statefulset_beside_what_is_wanted_of_it() -> None:
+    """What others put into its template is told, but for the way in which people ask for a restart."""
+    labels, annotations = {"x": "1"}, {reading.RESTARTED: "2026-01-01T00:00:00Z"}
+    theirs = {"labels": OURS["labels"] | labels, "annotations": OURS["annotations"] | annotations}
+    wanted = depots.desired(builtin.STATEFUL_SET, "d", spec={"replicas": 3, "template": {"metadata": OURS}}).body
+    there = {
+        **wanted,
+        "metadata": {**wanted["metadata"], "uid": "sts-uid", "resourceVersion": "7"}
+        | {"managedFields": owned_by("kubectl", labels, annotations)},
+        "spec": {"replicas": 3, "template": {"metadata": theirs}},
+    }
+    children = apply.Children(verified.Verified())
+    found = reading.beside(reading.workload(there), there, wanted, children)
+
+    assert ("sts-uid", True, ()) == (found.uid, found.child.good, found.fixed)
+    assert (("spec", "template", "metadata", "labels", "x"),) == found.added
+    larger = {**wanted, "spec": {**wanted["spec"], **claims("2Gi")["spec"]}}
+    assert ("spec.volumeClaimTemplates",) == reading.beside(found, there, larger, children).fixed
 
 
 VOLUMES: dict[str, tuple[str, list[str], bool | None]] = {

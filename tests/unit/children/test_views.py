@@ -152,6 +152,31 @@ async def test_warnings_are_read_with_the_namespaces_account(
     assert {"system:ns"} == {asked.user for asked in api.requests if asked.at.plural == "events"}
 
 
+READY = {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}
+LOOKS: dict[str, tuple[list[dict[str, Any]], bool]] = {
+    # id: (the pods of two that are wanted, whether warnings are asked for)
+    "both are ready": ([READY, READY], False),
+    "one is missing": ([READY], True),
+    "one is not ready": ([READY, {}], True),
+    "one is too many": ([READY, READY, READY], False),
+}
+
+
+@pytest.mark.parametrize(("pods", "asks"), LOOKS.values(), ids=LOOKS)
+async def test_warnings_are_asked_for_while_something_is_wrong(
+    api: FakeApi, around: surroundings.Surroundings, pods: list[dict[str, Any]], asks: bool
+) -> None:
+    """And nobody goes on asking once all is well."""
+    await api.put("events", "d.1", {"type": "Warning", "note": "no"})
+    assert () == around.warnings_about(pods, 2, "ns", READER)
+    if asks:
+        await until(lambda: around.warnings_about(pods, 2, "ns", READER))
+        assert ["no"] == [event["note"] for event in around.warnings_about(pods, 2, "ns", READER)]
+
+    around.warnings_about([READY, READY], 2, "ns", READER)
+    assert isinstance(around.warnings.peek("ns"), freshness.Failed), "what nobody asks for is forgotten"
+
+
 async def test_of_very_many_warnings_the_first_are_looked_at(
     api: FakeApi, around: surroundings.Surroundings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

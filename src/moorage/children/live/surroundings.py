@@ -6,13 +6,14 @@ It reads on demand and by the clock, and writes nothing. Where it may not read i
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from moorage.api import builtin
+from moorage.children import pod_trouble
 from moorage.kube import client as kube_client
 from moorage.kube import errors
-from moorage.runtime import kind, source
+from moorage.runtime import freshness, kind, source
 
 EVERY = 30.0
 """Seconds between looks."""
@@ -37,6 +38,15 @@ class Surroundings:
     def all(self) -> tuple[source.Source[Any, Any], ...]:
         """To be stopped, and to be told who is gone."""
         return self.classes, self.warnings
+
+    def warnings_about(
+        self, pods: Sequence[dict[str, Any]], wanted: int, namespace: str, reader: Hashable
+    ) -> tuple[dict[str, Any], ...]:
+        """The namespace's warnings, asked for while one of so many pods is missing or not ready, and else forgotten."""
+        if len(pods) >= wanted and all(pod_trouble.ready(pod) for pod in pods):
+            self.warnings.forget(reader)
+            return ()
+        return freshness.value_of(self.warnings.follow(namespace, reader)) or ()
 
     async def _expandable(self, name: str) -> bool:
         if not name:

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from moorage.api import builtin, meta
-from moorage.children import bodies, ordinals, volumes
+from moorage.children import bodies, ordinals
 from moorage.children.parts import Desired
 from moorage.operators.xsld import names
 from moorage.operators.xsld.group import dialect as dialects
@@ -26,9 +26,6 @@ GATE = f"{names.GROUP}/member-online"
 SCRIPTS_HASH = f"{names.GROUP}/scripts"
 CREDENTIALS = ("adminPwd", "secretKey")
 SCRIPTS = "/moorage"
-TEMPLATE = ("spec", "template")
-RESTARTED = "kubectl.kubernetes.io/restartedAt"
-"""By this annotation in the template `kubectl rollout restart` asks for every member to be replaced; so it stays."""
 
 START_PERIOD = 5
 """Seconds between probes of a member that starts."""
@@ -52,6 +49,11 @@ class Wanted(msgspec.Struct, frozen=True):
     spec: types.XsldCacheSpec
     said: dialects.Dialect
     entrypoint: str | None = None  # the user's own script, if the spec names one
+
+    @property
+    def ref(self) -> meta.ObjectRef:
+        """The cache, which owns all of them."""
+        return names.CACHE.ref(self.namespace, self.name, self.uid)
 
     @property
     def labels(self) -> dict[str, str]:
@@ -80,7 +82,7 @@ def children(wanted: Wanted, *, primary: str, pods: int, alone: str = "") -> tup
     if wanted.spec.credentials_secret_ref is None:
         made.append(_credentials(wanted))
     if wanted.spec.pod_disruption_budget.enabled and wanted.spec.size >= 2:
-        made.append(_budget(wanted))
+        made.append(bodies.budget(wanted.ref, selector=wanted.selector, labels=wanted.labels))
     if wanted.spec.debug_node_ports:
         made += [_debug(wanted, ordinal) for ordinal in range(pods)]
     return tuple(made)
@@ -89,8 +91,7 @@ def children(wanted: Wanted, *, primary: str, pods: int, alone: str = "") -> tup
 def _object(
     resource: meta.Resource, wanted: Wanted, name: str, rest: dict[str, Any], annotations: dict[str, str] | None = None
 ) -> dict[str, Any]:
-    owner = names.CACHE.ref(wanted.namespace, wanted.name, wanted.uid)
-    return bodies.owned(resource, name, owner, rest, labels=wanted.labels, annotations=annotations)
+    return bodies.owned(resource, name, wanted.ref, rest, labels=wanted.labels, annotations=annotations)
 
 
 def _credentials(wanted: Wanted) -> Desired:
@@ -152,44 +153,27 @@ def _debug(wanted: Wanted, ordinal: int) -> Desired:
     return _service(wanted, f"{pod}-debug", {"type": "NodePort", "selector": selector, "ports": ports})
 
 
-def _budget(wanted: Wanted) -> Desired:
-    spec = {
-        "maxUnavailable": 1,
-        "selector": {"matchLabels": wanted.selector},
-        "unhealthyPodEvictionPolicy": "AlwaysAllow",  # a member that never came up must not hold up a drain
-    }
-    body = _object(builtin.DISRUPTION_BUDGET, wanted, wanted.name, {"spec": spec})
-    return Desired(builtin.DISRUPTION_BUDGET, body)
-
-
 # --- the StatefulSet ---------------------------------------------------------------------------------------------
 
 
 def workload(wanted: Wanted, replicas: int) -> Desired:
-    """The StatefulSet. Pods start together, as after a full outage they must; their replacement is ours to order."""
-    spec: dict[str, Any] = {
-        "replicas": replicas,
-        "serviceName": wanted.name,
-        "podManagementPolicy": "Parallel",
-        "updateStrategy": {"type": "OnDelete"},
-        "selector": {"matchLabels": wanted.selector},
-        "template": _template(wanted),
-        "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Retain", "whenScaled": "Retain"},
-    }
-    if not wanted.spec.storage.ephemeral:
-        spec["volumeClaimTemplates"] = [_claim(wanted)]
-    return Desired(builtin.STATEFUL_SET, _object(builtin.STATEFUL_SET, wanted, wanted.name, {"spec": spec}))
-
-
-def _claim(wanted: Wanted) -> dict[str, Any]:
+    """The StatefulSet with so many pods."""
     storage = wanted.spec.storage
-    spec: dict[str, Any] = {
-        "accessModes": list(storage.access_modes),
-        "resources": {"requests": {"storage": volumes.claimed(storage.size)}},
-    }
-    if storage.storage_class_name is not None:
-        spec["storageClassName"] = storage.storage_class_name
-    return {"metadata": {"name": names.VOLUME, "labels": wanted.labels}, "spec": spec}
+    claim = bodies.claim(
+        names.VOLUME,
+        storage.size,
+        modes=storage.access_modes,
+        storage_class=storage.storage_class_name,
+        labels=wanted.labels,
+    )
+    return bodies.statefulset(
+        wanted.ref,
+        replicas,
+        _template(wanted),
+        selector=wanted.selector,
+        labels=wanted.labels,
+        claims=() if storage.ephemeral else (claim,),
+    )
 
 
 def _template(wanted: Wanted) -> dict[str, Any]:
@@ -211,7 +195,7 @@ def _template(wanted: Wanted) -> dict[str, Any]:
         "imagePullSecrets": list(pod.image_pull_secrets),
         "nodeSelector": pod.node_selector,
         "tolerations": list(pod.tolerations),
-        "affinity": _affinity(wanted),
+        "affinity": bodies.apart(pod.affinity, pod.anti_affinity, wanted.selector),
         "topologySpreadConstraints": list(pod.topology_spread_constraints),
         "priorityClassName": pod.priority_class_name,
         "readinessGates": [{"conditionType": GATE}] if wanted.spec.readiness_gate else [],
@@ -222,20 +206,6 @@ def _template(wanted: Wanted) -> dict[str, Any]:
         "annotations": {**pod.annotations, SCRIPTS_HASH: digest},
     }
     return {"metadata": metadata, "spec": spec}
-
-
-def _affinity(wanted: Wanted) -> dict[str, Any]:
-    """The user's, and the rule of the spec unless the user has one of that kind."""
-    given, how = dict(wanted.spec.pod.affinity), wanted.spec.pod.anti_affinity
-    if how == "None" or "podAntiAffinity" in given:
-        return given
-    term = {"labelSelector": {"matchLabels": wanted.selector}, "topologyKey": "kubernetes.io/hostname"}
-    if how == "Required":
-        rule: dict[str, Any] = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
-    else:
-        weighed = {"weight": 100, "podAffinityTerm": term}
-        rule = {"preferredDuringSchedulingIgnoredDuringExecution": [weighed]}
-    return {**given, "podAntiAffinity": rule}
 
 
 def _container(wanted: Wanted) -> dict[str, Any]:

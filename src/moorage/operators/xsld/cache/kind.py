@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 import prometheus_client as prometheus
 
-from moorage.api import additions, builtin, conditions, meta
-from moorage.children import apply, ordinals, parts, pod_trouble, reading, replacement, volumes
+from moorage.api import builtin, conditions, meta
+from moorage.children import apply, ordinals, parts, reading, replacement, volumes
 from moorage.children.live import guards, views
 from moorage.kube.informers import informer
 from moorage.operators import access, tenancy
@@ -192,14 +192,15 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
         if unsynced := view.unsynced:
             return freshness.unsynced(unsynced[0].error, "objects")
         name = seen.name
-        claims, events = view.of(builtin.VOLUME_CLAIM, name), self._warnings(view, seen, key)
+        claims = view.of(builtin.VOLUME_CLAIM, name)
+        events = self.groups.around.warnings_about(view.pods_of(name), seen.spec.size, seen.meta.namespace, key)
         pods = _pods(view, name, reading.Around(seen.now, tuple(claims), events))
         volumes = tuple(each for it in claims if (each := self._volume(it, seen, key)).ordinal >= 0)
         live = view.mine(builtin.STATEFUL_SET, name, seen.meta)
         workload = reading.workload(live) if live else None
         known = msgspec.structs.replace(seen, objects=freshness.Fresh(parts.Objects((), workload, pods, volumes)))
         if live and workload:
-            workload = self._beside(workload, live, build.workload(seen.wanted, known.replicas).body)
+            workload = reading.beside(workload, live, build.workload(seen.wanted, known.replicas).body, self._children)
         chief = known.primary.name if known.primary else seen.status.primary or ordinals.pod(name, 0)
         scripts = view.mine(builtin.CONFIG_MAP, f"{name}-scripts", seen.meta) or {}
         alone = known.alone((scripts.get("data") or {}).get(build.ALONE))
@@ -225,25 +226,6 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
                 unmade=reading.unmade(live, view.pods_of(name), events) if live else "",
             )
         )
-
-    def _beside(self, workload: parts.WorkloadSeen, live: dict[str, Any], body: dict[str, Any]) -> parts.WorkloadSeen:
-        """The StatefulSet beside what is wanted of it."""
-        return msgspec.structs.replace(
-            workload,
-            child=self._children.look(body, live),
-            fixed=reading.fixed_claims(body, live),
-            added=additions.additions(
-                body, live, under=build.TEMPLATE, manager=decision.FIELD_MANAGER, but=(build.RESTARTED,)
-            ),
-        )
-
-    def _warnings(self, view: views.View, seen: seen_.Seen, key: kind.Key) -> tuple[dict[str, Any], ...]:
-        """The namespace's warnings, asked for while a pod is missing or not ready, and else forgotten."""
-        live = view.pods_of(seen.name)
-        if len(live) >= seen.spec.size and all(pod_trouble.ready(pod) for pod in live):
-            self.groups.around.warnings.forget(key)
-            return ()
-        return freshness.value_of(self.groups.around.warnings.follow(seen.meta.namespace, key)) or ()
 
     def _volume(self, it: dict[str, Any], seen: seen_.Seen, key: kind.Key) -> parts.VolumeSeen:
         return reading.volume(
