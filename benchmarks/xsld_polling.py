@@ -30,6 +30,7 @@ import aiohttp
 import yaml
 
 from moorage.api import builtin, common_status, meta
+from moorage.children import ordinals
 from moorage.kube import client as kube_client
 from moorage.kube import credentials
 from moorage.kube.http import transport
@@ -113,7 +114,7 @@ class Bench:
         await self.client.create(names.CACHE, NAMESPACE, body, field_manager="benchmark")
 
     async def _pod(self, cache: str, address: str) -> None:
-        name = names.pod(cache, 0)
+        name = ordinals.pod(cache, 0)
         container = {"name": "xsld", "image": "ibmcom/xsld:8613"}
         labels = {build.LABEL: cache, names.APP: cache, "controller-revision-hash": REVISION}
         body = {
@@ -145,7 +146,7 @@ class Bench:
                 await self.client.patch_merge(
                     builtin.POD,
                     NAMESPACE,
-                    names.pod(name, 0),
+                    ordinals.pod(name, 0),
                     {"metadata": {"ownerReferences": [owner]}},
                     field_manager="benchmark",
                 )

@@ -73,7 +73,7 @@ class Children:
     """Compares where it isn't known that all is good. `manager` is who applies the bodies."""
 
     def __init__(self, known: verified.Verified, manager: str = decision.FIELD_MANAGER) -> None:
-        self._verified, self._manager = known, manager
+        self._verified, self.manager = known, manager
 
     def look(self, body: Body, live: Body | None) -> Child:
         """The live object, raw with its managedFields, beside the stamped body that is wanted."""
@@ -87,7 +87,7 @@ class Children:
         pair = (wanted, there["resourceVersion"])
         if self._verified.knows(there["uid"], *pair):
             return Child(there["uid"], deleting)
-        differs = tuple(each.path for each in comparison.differences(body, live, manager=self._manager))
+        differs = tuple(each.path for each in comparison.differences(body, live, manager=self.manager))
         if not differs:
             self._verified.note(there["uid"], *pair)
         return Child(there["uid"], deleting, differs)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from moorage.children import readiness
 from moorage.children import reasons as object_reasons
 from moorage.runtime import freshness
 from moorage.runtime.decision import Fact
 
-from . import observation, release_status
+from . import release_status
 from .observation import HasRelease, ReleaseSeen
 from .reasons import Reason
 
@@ -48,14 +49,9 @@ def available(it: HasRelease) -> Fact:
     children = it.release.children
     if isinstance(children, freshness.Failed):
         return Fact("Available", None, Reason.LOOKING, children.message)
-    weak = observation.weakest(children.value)
+    weak = readiness.weakest(children.value)
     if weak is not None:
-        return Fact(
-            "Available",
-            False,
-            object_reasons.of_object(weak.reason),
-            f"{weak.ref.kind} {weak.ref.name}: {weak.message}",
-        )
+        return Fact("Available", False, object_reasons.of_object(weak.reason), readiness.words(weak))
     record = freshness.value_of(it.release.record)
     if not children.value and (record is None or record.status != "deployed"):
         return Fact("Available", False, Reason.NOT_RELEASED, "there are no objects yet")

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Protocol
 
 import msgspec
 
 from moorage.api import meta
-from moorage.children import reasons as object_reasons
-from moorage.runtime import decision, freshness, tasks
+from moorage.runtime import freshness, tasks
 
 from . import release_status
 from .release import manifest
@@ -141,24 +139,6 @@ class ChildSeen(msgspec.Struct, frozen=True):
     drift: tuple[str, ...] = ()
     refusal: str = ""  # the server's words, where it refuses the repair as it is
     yielded: tuple[str, ...] = ()  # field paths where another writer, such as a webhook, has had the last word
-
-
-ROLLS_NOTHING_BACK = (object_reasons.ObjectReason.ROLLOUT_PAUSED, object_reasons.ObjectReason.JOB_RUNNING)
-"""Of an object that is not ready: no fault of the upgrade, however long it takes."""
-
-
-def weakest(children: Iterable[ChildSeen]) -> ChildSeen | None:
-    """Of those that are not ready, one that somebody must do something about, if there is one; else the first.
-
-    What rolls nothing back is only spoken of when there is nothing else.
-    """
-
-    def urgency(child: ChildSeen) -> tuple[int, bool]:
-        reason = object_reasons.of_object(child.reason)
-        last = ROLLS_NOTHING_BACK.index(reason) + 1 if reason in ROLLS_NOTHING_BACK else 0
-        return last, not decision.warns(reason)
-
-    return min((child for child in children if not child.ready), key=urgency, default=None)
 
 
 class HookSeen(msgspec.Struct, frozen=True):

@@ -11,6 +11,7 @@ from collections.abc import Callable
 import msgspec
 
 from moorage.api import builtin, conditions
+from moorage.children import readiness
 from moorage.children import reasons as object_reasons
 from moorage.runtime import decision, freshness, tasks
 from moorage.runtime.decision import DONE, Act, Blocked, Verdict, Wait
@@ -400,26 +401,19 @@ def children_are_ready(it: HasRelease) -> Verdict:
     r = it.release
     if isinstance(r.children, freshness.Failed):
         return decision.unknown(Reason.LOOKING, r.children, "children")
-    weak = observation.weakest(r.children.value)
-    if weak is None:
-        return DONE
-    reason, message = object_reasons.of_object(weak.reason), f"{weak.ref.kind} {weak.ref.name}: {weak.message}"
-    if reason is object_reasons.ObjectReason.ROLLOUT_PAUSED:
-        return Blocked(reason, message, f"kubectl rollout resume {weak.ref.kind.lower()} {weak.ref.name}")
-    record, good = freshness.value_of(r.record), r.status.good
-    late = record is not None and r.now - record.updated >= r.policy.ready_timeout
-    if (
-        late
-        and reason not in observation.ROLLS_NOTHING_BACK
-        and r.policy.rollback
-        and good.revision
-        and good.digest != r.desired
-    ):
-        failed = release_status.FailedDigest(r.desired, weak.reason, message)
+    record, good, limit = freshness.value_of(r.record), r.status.good, r.policy.ready_timeout
+    left = record.updated + limit - r.now if record else 0.0
+    verdict = readiness.are_ready(r.children.value, within=limit, again=max(left, 0.0))
+    if not isinstance(verdict, Wait):
+        return verdict
+    reason, message = verdict.reason, verdict.message
+    late = record is not None and left <= 0
+    undone = late and reason not in readiness.NOBODYS_FAULT and r.policy.rollback
+    if undone and good.revision and good.digest != r.desired:
+        failed = release_status.FailedDigest(r.desired, str(reason), message)
         remember = decision.Remember(why="it is not tried in a loop", fields={"failed": failed, "lastError": message})
-        return Act(Reason.NOT_READY_IN_TIME, f"not ready within {r.policy.ready_timeout:g} s: {message}", (remember,))
-    left = record.updated + r.policy.ready_timeout - r.now if record else 0.0
-    return Wait(reason, message, on="children", within=r.policy.ready_timeout, again=max(left, 0.0))
+        return Act(Reason.NOT_READY_IN_TIME, f"not ready within {limit:g} s: {message}", (remember,))
+    return verdict
 
 
 STEPS: tuple[Callable[[HasRelease], Verdict], ...] = (

@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from moorage.api import builtin, common_status, meta
+from moorage.children import reading
 from moorage.kube import errors
 from moorage.operators.xsld import names
 from moorage.operators.xsld.cache import build
@@ -213,7 +214,7 @@ async def test_a_restart_that_is_asked_for_replaces_one_member_after_another(sit
     """`kubectl rollout restart statefulset`."""
     await made(site, 2)
     before = {pod: site.node.pod(pod).address for pod in ("cache-0", "cache-1")}
-    annotations = {build.RESTARTED: "2026-01-01T00:00:00Z"}
+    annotations = {reading.RESTARTED: "2026-01-01T00:00:00Z"}
     await site.patch(builtin.STATEFUL_SET, "cache", {"spec": {"template": {"metadata": {"annotations": annotations}}}})
 
     async def restarted() -> bool:

@@ -80,6 +80,14 @@ def _given(*classes: type[Any]) -> Iterator[tuple[str, ast.expr]]:
                 yield f"{module.__name__}:{node.lineno}", node.args[0]
 
 
+def _handed_in(parameter: str) -> Iterator[ast.expr]:
+    """What shared steps are given under that name."""
+    for module in _modules():
+        for node in ast.walk(ast.parse(inspect.getsource(module))):
+            if isinstance(node, ast.Call):
+                yield from (each.value for each in node.keywords if each.arg == parameter)
+
+
 def test_no_verdict_bears_a_bare_word() -> None:
     """It is a member, which knows what comes next."""
     made = _given(decision.Wait, decision.Blocked, decision.Act, decision.Refused)
@@ -89,7 +97,8 @@ def test_no_verdict_bears_a_bare_word() -> None:
 
 def test_what_is_blocked_awaits_nothing() -> None:
     """Only a person can go on there: a reason that promises something would be a Wait's."""
-    blocks = {reason.attr for _, reason in _given(decision.Blocked) if isinstance(reason, ast.Attribute)}
+    given = (*(reason for _, reason in _given(decision.Blocked)), *_handed_in("blocked"))
+    blocks = {reason.attr for reason in given if isinstance(reason, ast.Attribute)}
     found = {reason.name: reason for enum in ENUMS.values() for reason in enum if reason.name in blocks}
 
     assert len(found) > 10

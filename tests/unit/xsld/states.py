@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
 
 from moorage.api import conditions, meta
-from moorage.children import apply
+from moorage.children import apply, ordinals, parts
 from moorage.operators import access
 from moorage.operators.xsld import config, names
 from moorage.operators.xsld.cache import build, seen, types
 from moorage.operators.xsld.group import answers, dialect
-from moorage.runtime import decision, freshness
+from moorage.runtime import freshness
+from tests.unit import verdicts
 
 NOW = 1_800_000_000.0
 BUSY = 10.0
@@ -30,7 +30,7 @@ def ago(seconds: float) -> str:
 
 
 def pod_name(ordinal: int) -> str:
-    return names.pod("c", ordinal)
+    return ordinals.pod("c", ordinal)
 
 
 def member(ordinal: int) -> answers.Member:
@@ -47,9 +47,9 @@ def member(ordinal: int) -> answers.Member:
     )
 
 
-def pod(ordinal: int) -> seen.PodSeen:
+def pod(ordinal: int) -> parts.PodSeen:
     """A pod that is well."""
-    return seen.PodSeen(
+    return parts.PodSeen(
         name=pod_name(ordinal),
         ordinal=ordinal,
         uid=f"uid-{ordinal}",
@@ -64,9 +64,9 @@ def pod(ordinal: int) -> seen.PodSeen:
     )
 
 
-def volume(ordinal: int) -> seen.VolumeSeen:
+def volume(ordinal: int) -> parts.VolumeSeen:
     """A volume as the spec has it."""
-    return seen.VolumeSeen(f"{names.VOLUME}-c-{ordinal}", ordinal, f"pvc-{ordinal}", "100Mi")
+    return parts.VolumeSeen(f"{names.VOLUME}-c-{ordinal}", ordinal, f"pvc-{ordinal}", "100Mi")
 
 
 def alone(ordinal: int) -> tuple[answers.Member, ...]:
@@ -85,9 +85,9 @@ class It(msgspec.Struct, frozen=True):
 
     spec: dict[str, Any]
     members: dict[int, answers.Member]
-    pods: dict[int, seen.PodSeen]
-    volumes: dict[int, seen.VolumeSeen]
-    workload: seen.WorkloadSeen | None
+    pods: dict[int, parts.PodSeen]
+    volumes: dict[int, parts.VolumeSeen]
+    workload: parts.WorkloadSeen | None
     status: types.XsldCacheStatus
     meta: meta.ObjectMeta
     stories: dict[int, tuple[answers.Member, ...]] = {}  # what is told, where it is not `members`
@@ -95,7 +95,7 @@ class It(msgspec.Struct, frozen=True):
     tasks: dict[int, tuple[answers.Task, ...]] = {}
     grids: tuple[answers.Grid, ...] | None = ()
     children: dict[str, apply.Child] = {}
-    surplus: tuple[seen.SurplusSeen, ...] = ()
+    surplus: tuple[parts.SurplusSeen, ...] = ()
     disruptions: int | None = None
     facts: dict[str, Any] = {}  # fields of the observation as they are
 
@@ -291,7 +291,7 @@ class It(msgspec.Struct, frozen=True):
             credentials=freshness.Fresh(""),
             entrypoint=freshness.Fresh(""),
             wanted=wanted,
-            objects=freshness.Fresh(seen.Objects((), self.workload, pods, volumes)),
+            objects=freshness.Fresh(parts.Objects((), self.workload, pods, volumes)),
             polled=freshness.Fresh(self.polled),
         )
         whole = msgspec.structs.replace(whole, **self.facts)
@@ -304,13 +304,13 @@ class It(msgspec.Struct, frozen=True):
         chief = whole.primary.name if whole.primary else self.status.primary or "c-0"
         made = build.children(wanted, primary=chief, pods=whole.replicas, alone=whole.alone(""))
         children = tuple((it, self.children.get(it.id, apply.Child(f"uid-{it.id}"))) for it in made)
-        objects = seen.Objects(children, live, pods, volumes, self.surplus, self.disruptions)
+        objects = parts.Objects(children, live, pods, volumes, self.surplus, self.disruptions)
         return msgspec.structs.replace(whole, objects=freshness.Fresh(objects))
 
 
-def workload(replicas: int = 3) -> seen.WorkloadSeen:
+def workload(replicas: int = 3) -> parts.WorkloadSeen:
     """The StatefulSet as it should be."""
-    return seen.WorkloadSeen("sts-uid", replicas, "new")
+    return parts.WorkloadSeen("sts-uid", replicas, "new")
 
 
 def cache(size: int = 3, **spec: Any) -> It:
@@ -343,121 +343,6 @@ def fresh(size: int = 3, **spec: Any) -> It:
     return it.left(*range(1, size)).but(status=types.XsldCacheStatus(observed_generation=1))
 
 
-# --- what is decided, in short ---------------------------------------------------------------------------------------
-
-
-class Waits(msgspec.Struct, frozen=True):
-    """A Wait, its words aside."""
-
-    reason: str
-    on: str
-    within: float
-    again: float = 0.0
-    unseen: bool = False
-
-
-class Blocks(msgspec.Struct, frozen=True):
-    """A Blocked, its words aside."""
-
-    reason: str
-
-
-class Acts(msgspec.Struct, frozen=True):
-    """An Act, its words aside."""
-
-    reason: str
-    actions: tuple[str, ...]
-
-
-class Settles(msgspec.Struct, frozen=True):
-    """No step has anything to do."""
-
-
-SETTLED = Settles()
-Shape = Waits | Blocks | Acts | Settles
-
-
-class Row(msgspec.Struct, frozen=True):
-    """A situation, and what comes of it: the step where the list stops, and its verdict in short."""
-
-    seen: Any
-    step: str
-    shape: Shape
-    says: str = ""  # part of the message
-    steps: Sequence[Callable[[Any], decision.Verdict]] = ()
-
-
-def acts(reason: str, *actions: str) -> Acts:
-    """An Act with these actions."""
-    return Acts(reason, actions)
-
-
-def submits(reason: str, what: str) -> Acts:
+def submits(reason: str, what: str) -> verdicts.Acts:
     """A task is remembered, then asked for."""
-    return Acts(reason, ("remember currentTask", f"submit {what}"))
-
-
-def decided(it: Any, steps: Sequence[Callable[[Any], decision.Verdict]]) -> tuple[str, Shape, str, decision.Decision]:
-    """The step where it stands, the verdict in short, its message, and all of it."""
-    made = decision.decide(it, steps=steps)
-    if made.standing is None:
-        return "", SETTLED, "", made
-    verdict = made.standing.verdict
-    return made.standing.name, shape(verdict), getattr(verdict, "message", ""), made
-
-
-def shape(verdict: decision.Verdict) -> Shape:
-    """A verdict in short."""
-    match verdict:
-        case decision.Wait(reason=reason, on=on, within=within, again=again, unseen=unseen):
-            return Waits(str(reason), on, within, again, unseen)
-        case decision.Blocked(reason=reason):
-            return Blocks(str(reason))
-        case decision.Act(reason=reason, actions=actions):
-            return Acts(str(reason), tuple(short(action) for action in actions))
-        case decision.Done():
-            return SETTLED
-
-
-def short(action: decision.AnyAction) -> str:
-    """An action in few words."""
-    return _verb(action) + "".join(f" if {guard.check}{_values(guard.args)}" for guard in action.require)
-
-
-def _verb(action: decision.AnyAction) -> str:
-    match action:
-        case decision.Remember(fields=fields):
-            return " ".join(["remember", *(f"{key}" if value else f"no-{key}" for key, value in fields.items())])
-        case decision.Call(operation="submit", args=args):
-            return f"submit {args['command']} {args['target']} at {args['endpoint']}"
-        case decision.Call(operation=operation, args=args):
-            return f"{operation}{_values(args)}"
-        case decision.Apply(body=body, fill=fill):
-            uid = body["metadata"].get("uid", "new")
-            return f"apply {body['kind']}/{body['metadata']['name']} {uid}" + (f" with {fill}" if fill else "")
-        case decision.Delete(ref=ref, propagation=propagation):
-            how = f" {propagation.lower()}" if propagation != "Background" else ""
-            return f"delete {ref.kind}/{ref.name} {ref.uid}{how}"
-        case decision.Patch(ref=ref, ops=ops):
-            return f"patch {ref.kind}/{ref.name} {ref.uid} " + " ".join(
-                f"{op['path']}={op.get('value', '-')}" for op in ops
-            )
-        case decision.Evict(ref=ref):
-            return f"evict {ref.name} {ref.uid}"
-        case decision.SetPodCondition(ref=ref, status=status):
-            return f"condition {ref.kind}/{ref.name} {status}"
-        case decision.EditFinalizer(present=present):
-            return "finalizer on" if present else "finalizer off"
-    raise ValueError(f"no words for {action}")
-
-
-def _values(args: dict[str, Any]) -> str:
-    return "".join(f" {value}" for value in args.values())
-
-
-def check(row: Row, steps: Sequence[Callable[[Any], decision.Verdict]]) -> None:
-    """One row of a table."""
-    step, found, message, _ = decided(row.seen, row.steps or steps)
-
-    assert (row.step, row.shape) == (step, found), message
-    assert row.says in message
+    return verdicts.Acts(reason, ("remember currentTask", f"submit {what}"))

@@ -10,8 +10,10 @@ from moorage.api import builtin
 from moorage.children import apply
 from moorage.operators.xsld.cache import control
 from moorage.runtime import decision, freshness
+from tests.unit import verdicts
+from tests.unit.verdicts import Row, Waits, acts
 from tests.unit.xsld import states
-from tests.unit.xsld.states import Row, Waits, acts, cache, fresh
+from tests.unit.xsld.states import cache, fresh
 
 DOWN = freshness.Failed("Down", "the server is down")
 LEAVES = acts("Leaving", "finalizer off")
@@ -37,11 +39,11 @@ def empty() -> states.It:
     return leaving(cache().but(workload=None, pods={}, volumes={}))
 
 
-def row(it: states.It, step: str, shape: states.Shape, says: str = "") -> Row:
+def row(it: states.It, step: str, shape: verdicts.Shape, says: str = "") -> Row:
     return Row(it.seen, step, shape, says)
 
 
-def lets_go(*ids: str) -> states.Acts:
+def lets_go(*ids: str) -> verdicts.Acts:
     uids = {id_: "sts-uid" if id_ == "StatefulSet/c" else f"uid-{id_}" for id_ in ids}
     return acts(
         "Leaving",
@@ -174,7 +176,7 @@ ROWS: dict[str, Row] = {
 
 @pytest.mark.parametrize("it", ROWS.values(), ids=ROWS)
 def test_table(it: Row) -> None:
-    states.check(it, control.DELETION_STEPS)
+    verdicts.check(it, control.DELETION_STEPS)
 
 
 def test_the_pods_go_with_the_statefulset_that_was_seen() -> None:
@@ -203,7 +205,7 @@ def test_a_deletion_ends_as_the_world_follows() -> None:
         lambda it: it,
     )
     for follow in world:
-        step, found, _, _ = states.decided(it.seen, control.DELETION_STEPS)
+        step, found, _, _ = verdicts.decided(it.seen, control.DELETION_STEPS)
         told.append((step, type(found).__name__))
         it = follow(it)
 

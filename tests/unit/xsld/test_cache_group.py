@@ -9,8 +9,10 @@ import pytest
 from moorage.operators.xsld.cache import control, renewal, replication, rolling, seen, tasks
 from moorage.operators.xsld.group import answers
 from moorage.runtime import decision, freshness
+from tests.unit import verdicts
+from tests.unit.verdicts import SETTLED, Blocks, Row, Waits, acts
 from tests.unit.xsld import states
-from tests.unit.xsld.states import BUSY, SETTLED, Blocks, Row, Waits, acts, cache, fresh, submits
+from tests.unit.xsld.states import BUSY, cache, fresh, submits
 
 DOWN = freshness.Failed("Down", "the server is down")
 UNAUTHORIZED = answers.Fault.UNAUTHORIZED
@@ -23,13 +25,13 @@ OFFLINE = Waits("MembersNotOnline", "group", 1800.0, again=BUSY)
 STALE_ADDRESS = Waits("AddressStale", "group", 600.0, again=BUSY)
 
 
-def leaves_dead(ordinal: int, size: int = 2) -> states.Acts:
+def leaves_dead(ordinal: int, size: int = 2) -> verdicts.Acts:
     """A member that is off is asked to leave, if the first `size` are well right then."""
     note = f"remember currentTask if those_who_stay_are_online {size}"
     return acts("Disjoining", note, f"submit Leave c-{ordinal} at c-0")
 
 
-def row(it: states.It, step: str, shape: states.Shape, says: str = "") -> Row:
+def row(it: states.It, step: str, shape: verdicts.Shape, says: str = "") -> Row:
     return Row(it.seen, step, shape, says)
 
 
@@ -429,7 +431,7 @@ ROWS |= {
 
 @pytest.mark.parametrize("it", ROWS.values(), ids=ROWS)
 def test_table(it: Row) -> None:
-    states.check(it, control.STEPS)
+    verdicts.check(it, control.STEPS)
 
 
 MESSAGES = {
@@ -449,7 +451,7 @@ MESSAGES = {
 
 @pytest.mark.parametrize(("it", "expected"), MESSAGES.values(), ids=MESSAGES)
 def test_messages_to_the_letter(it: states.It, expected: str) -> None:
-    assert expected == states.decided(it.seen, control.STEPS)[2]
+    assert expected == verdicts.decided(it.seen, control.STEPS)[2]
 
 
 def test_the_primary_is_really_away() -> None:
@@ -461,28 +463,28 @@ def test_nobody_leaves_twice_at_once_up_and_down_is_one_by_one() -> None:
     """Down from 5 to 2, as the world follows: each member leaves, its pod goes, its volume goes, then the next."""
     it, told = cache(5).wants(size=2), []
     for ordinal in (4, 3, 2):
-        told.append(states.decided(it.seen, control.STEPS)[0])
+        told.append(verdicts.decided(it.seen, control.STEPS)[0])
         it = it.left(ordinal)
-        told.append(states.decided(it.seen, control.STEPS)[0])
+        told.append(verdicts.decided(it.seen, control.STEPS)[0])
         it = it.set_of(replicas=ordinal).no_pod(ordinal)
-        told.append(states.decided(it.seen, control.STEPS)[0])
+        told.append(verdicts.decided(it.seen, control.STEPS)[0])
         it = it.no_volume(ordinal)
 
     assert ["surplus_leaves", "workload_is_right", "volumes_are_reclaimed"] * 3 == told
-    assert "" == states.decided(it.seen, control.STEPS)[0]
+    assert "" == verdicts.decided(it.seen, control.STEPS)[0]
 
 
 def test_up_by_two_is_one_by_one() -> None:
     it = cache(2).wants(size=4)
-    told = [states.decided(it.seen, control.STEPS)[0]]
+    told = [verdicts.decided(it.seen, control.STEPS)[0]]
     it = it.grown(4)
     for ordinal in (2, 3):
-        _, found, _, _ = states.decided(it.seen, control.STEPS)
-        told.append(str(found.actions[1]) if isinstance(found, states.Acts) else "")
+        _, found, _, _ = verdicts.decided(it.seen, control.STEPS)
+        told.append(str(found.actions[1]) if isinstance(found, verdicts.Acts) else "")
         it = it.joined(ordinal)
 
     assert ["workload_is_right", "submit Join c-2 at c-2", "submit Join c-3 at c-3"] == told
-    assert "" == states.decided(it.member(3, catalog=False).seen, control.STEPS)[0]
+    assert "" == verdicts.decided(it.member(3, catalog=False).seen, control.STEPS)[0]
 
 
 # --- who may serve although it knows of nobody else -----------------------------------------------------------------

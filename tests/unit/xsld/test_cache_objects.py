@@ -6,17 +6,18 @@ import msgspec
 import pytest
 
 from moorage.api import builtin, meta
-from moorage.children import apply
+from moorage.children import apply, parts
 from moorage.operators import access
-from moorage.operators.xsld import names
-from moorage.operators.xsld.cache import control, objects, seen
+from moorage.operators.xsld.cache import control, objects
 from moorage.runtime import decision, freshness
+from tests.unit import verdicts
+from tests.unit.verdicts import SETTLED, Acts, Blocks, Row, Waits, acts
 from tests.unit.xsld import states
-from tests.unit.xsld.states import SETTLED, Acts, Blocks, Row, Waits, acts, cache
+from tests.unit.xsld.states import cache
 
 DOWN = freshness.Failed("Down", "the server is down")
 NOT_YET = freshness.not_yet("it")
-DEBUG = seen.SurplusSeen(builtin.SERVICE, "c-7-debug", "svc-uid")
+DEBUG = parts.SurplusSeen(builtin.SERVICE, "c-7-debug", "svc-uid")
 DEAD = {"revision": "old", "came_up": False, "running": False}
 FIXED = ("spec.volumeClaimTemplates",)
 
@@ -29,7 +30,7 @@ def replaces(*ordinals: int) -> Acts:
     return acts("ReplacingDeadPod", *(f"delete Pod/c-{n} uid-{n} if pod_is_expendable c-{n} uid-{n}" for n in ordinals))
 
 
-def row(it: states.It, step: str, shape: states.Shape, says: str = "") -> Row:
+def row(it: states.It, step: str, shape: verdicts.Shape, says: str = "") -> Row:
     return Row(it.seen, step, shape, says)
 
 
@@ -432,7 +433,7 @@ ROWS: dict[str, Row] = {
 
 @pytest.mark.parametrize("it", ROWS.values(), ids=ROWS)
 def test_table(it: Row) -> None:
-    states.check(it, control.STEPS)
+    verdicts.check(it, control.STEPS)
 
 
 def decided(it: states.It) -> list[decision.AnyAction]:
@@ -511,12 +512,6 @@ def test_what_is_watched_too_late_is_not_decided_on() -> None:
 
     with pytest.raises(ValueError, match="not known yet"):
         _ = it.there
-
-
-def test_the_names_of_pods() -> None:
-    assert "c-3" == names.pod("c", 3)
-    assert [3, -1, -1, -1, -1] == [names.ordinal("c", text) for text in ("c-3", "d-3", "c-x", "c", "c-٣")]
-    assert 3 == names.ordinal("my-c", "my-c-3")
 
 
 def test_an_act_is_looked_at_again_before_anything_else_is_done() -> None:

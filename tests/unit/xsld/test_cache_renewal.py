@@ -9,14 +9,16 @@ import pytest
 
 from moorage.operators.xsld.cache import control, facts, renewal, types
 from moorage.runtime import decision, freshness
+from tests.unit import verdicts
+from tests.unit.verdicts import Blocks, Row, Waits, acts
 from tests.unit.xsld import states
-from tests.unit.xsld.states import Blocks, Row, Waits, acts, cache, submits
+from tests.unit.xsld.states import cache, submits
 
 STEP, RENEWED, CREDENTIALS = "left_members_are_renewed", "left_members_are_new", "pods_have_the_credentials"
 CHANGED = cache(3).fact(credentials_since=states.NOW - 20.0)
 
 
-def row(it: states.It, step: str, shape: states.Shape, says: str = "") -> Row:
+def row(it: states.It, step: str, shape: verdicts.Shape, says: str = "") -> Row:
     return Row(it.seen, step, shape, says)
 
 
@@ -80,7 +82,7 @@ ROWS: dict[str, Row] = {
         Waits("MemberStarting", "group", 1800.0, again=states.BUSY),
     ),
     "before the primary answers nobody counts as removed": Row(
-        cache(3).removed(2).mute(0).seen, "", states.SETTLED, "", (renewal.removals_are_noticed,)
+        cache(3).removed(2).mute(0).seen, "", verdicts.SETTLED, "", (renewal.removals_are_noticed,)
     ),
     "the primary does not answer": row(
         cache(4).removed(3).mute(0), "primary_leads", Waits("PrimaryUnavailable", "group", 960.0, again=states.BUSY)
@@ -197,7 +199,7 @@ ROWS: dict[str, Row] = {
         "own_task_is_followed",
         Waits("Joining", "group", 900.0, again=states.BUSY),
     ),
-    "one that is Online is left alone": row(CHANGED, "", states.SETTLED),
+    "one that is Online is left alone": row(CHANGED, "", verdicts.SETTLED),
     "one that is younger too": row(
         CHANGED.off(2).pod(2, started_at=states.NOW - 10.0),
         "members_are_online",
@@ -209,7 +211,7 @@ ROWS: dict[str, Row] = {
         Waits("MembersNotOnline", "group", 1800.0, again=states.BUSY),
     ),
     "without the primary nobody": Row(
-        CHANGED.off(0, 2).seen, "", states.SETTLED, steps=(renewal.pods_have_the_credentials,)
+        CHANGED.off(0, 2).seen, "", verdicts.SETTLED, steps=(renewal.pods_have_the_credentials,)
     ),
     "volumes are kept, and the user deletes this one": row(
         gone(pod=UID, storage={"reclaimOnScaleDown": "Retain"}).volume(2, deleting=True),
@@ -219,7 +221,7 @@ ROWS: dict[str, Row] = {
     "it has left for good, and its pod and volume go anyway": Row(
         gone(pod=UID).wants(size=2).set_of(replicas=2).seen,
         "",
-        states.SETTLED,
+        verdicts.SETTLED,
         steps=(renewal.left_members_are_renewed,),
     ),
     "it leaves for good": row(
@@ -243,12 +245,12 @@ ROWS: dict[str, Row] = {
         steps=(gates_are_set,),
     ),
     "nobody knows the group": Row(
-        cache(2, readinessGate=True).mute(0, 1).seen, "", states.SETTLED, steps=(control.gates_are_set,)
+        cache(2, readinessGate=True).mute(0, 1).seen, "", verdicts.SETTLED, steps=(control.gates_are_set,)
     ),
     "they know it already": Row(
         cache(2, readinessGate=True).pod(0, gate=True).pod(1, gate=True).seen,
         "",
-        states.SETTLED,
+        verdicts.SETTLED,
         steps=(control.gates_are_set,),
     ),
     "nobody joins while most are off": row(
@@ -264,7 +266,7 @@ ROWS: dict[str, Row] = {
 
 @pytest.mark.parametrize("it", ROWS.values(), ids=ROWS)
 def test_table(it: Row) -> None:
-    states.check(it, control.STEPS)
+    verdicts.check(it, control.STEPS)
 
 
 OTHER = {"member": "c-1", "volume": "pvc-x", "pod": "uid-x"}

@@ -9,14 +9,16 @@ import pytest
 from moorage.operators.xsld.cache import control, replication
 from moorage.operators.xsld.group import answers
 from moorage.runtime import freshness
+from tests.unit import verdicts
+from tests.unit.verdicts import SETTLED, Blocks, Row, Waits
 from tests.unit.xsld import states
-from tests.unit.xsld.states import BUSY, SETTLED, Blocks, Row, Waits, cache, fresh, submits
+from tests.unit.xsld.states import BUSY, cache, fresh, submits
 
 OFF: dict[str, Any] = {"derbyReplication": {"mode": "Disabled"}}
 PRIMARY = "primary_leads"
 
 
-def row(it: states.It, step: str, shape: states.Shape, says: str = "") -> Row:
+def row(it: states.It, step: str, shape: verdicts.Shape, says: str = "") -> Row:
     return Row(it.seen, step, shape, says)
 
 
@@ -209,7 +211,7 @@ ROWS: dict[str, Row] = {
 
 @pytest.mark.parametrize("it", ROWS.values(), ids=ROWS)
 def test_table(it: Row) -> None:
-    states.check(it, control.STEPS)
+    verdicts.check(it, control.STEPS)
 
 
 def test_there_is_no_copy_without_a_primary_to_copy_from() -> None:

@@ -10,8 +10,10 @@ from moorage.operators.xsld.cache import control, rolling
 from moorage.operators.xsld.group import answers
 from moorage.runtime import decision, freshness
 from moorage.runtime.reconcile import status
+from tests.unit import verdicts
+from tests.unit.verdicts import SETTLED, Blocks, Row, Waits, acts
 from tests.unit.xsld import states
-from tests.unit.xsld.states import BUSY, NOW, SETTLED, Blocks, Row, Waits, acts, cache, submits
+from tests.unit.xsld.states import BUSY, NOW, cache, submits
 
 NO_COPY: dict[str, Any] = {"derbyReplication": {"mode": "Disabled"}}
 ON_DELETE: dict[str, Any] = {"updateStrategy": {"type": "OnDelete"}}
@@ -33,11 +35,11 @@ UNPLACED = (
 """A third member is wanted, and has no place, while the second is to be replaced."""
 
 
-def row(it: states.It, step: str, shape: states.Shape, says: str = "") -> Row:
+def row(it: states.It, step: str, shape: verdicts.Shape, says: str = "") -> Row:
     return Row(it.seen, step, shape, says)
 
 
-def evicts(ordinal: int) -> states.Acts:
+def evicts(ordinal: int) -> verdicts.Acts:
     return acts("Updating", f"evict c-{ordinal} uid-{ordinal} if others_are_online c-{ordinal}")
 
 
@@ -319,17 +321,17 @@ ROWS: dict[str, Row] = {
 
 @pytest.mark.parametrize("it", ROWS.values(), ids=ROWS)
 def test_table(it: Row) -> None:
-    states.check(it, control.STEPS)
+    verdicts.check(it, control.STEPS)
 
 
 def test_a_roll_from_first_to_last_is_the_vendors_order() -> None:
     """Container servers first, catalog servers after them, the primary last; each is back before the next one goes."""
     it, told = cache(5).old(*range(5)), []
     for _ in range(20):
-        step, found, _, made = states.decided(it.seen, control.STEPS)
+        step, found, _, made = verdicts.decided(it.seen, control.STEPS)
         if not step:
             break
-        assert isinstance(found, states.Acts), found
+        assert isinstance(found, verdicts.Acts), found
         told.append(found.actions[-1])
         action = made.acts[0].actions[-1]
         if isinstance(action, decision.Evict):

@@ -8,8 +8,10 @@ import pytest
 from moorage.api import conditions
 from moorage.operators.xsld.cache import control, tasks, types
 from moorage.runtime import decision, freshness
+from tests.unit import verdicts
+from tests.unit.verdicts import SETTLED, Row, Waits, acts
 from tests.unit.xsld import states
-from tests.unit.xsld.states import BUSY, DONE, FAILED, NOW, SETTLED, Row, Waits, acts, ago, cache, fresh, submits, task
+from tests.unit.xsld.states import BUSY, DONE, FAILED, NOW, ago, cache, fresh, submits, task
 
 REMEMBERED = "remember no-currentTask troubles"
 ENDED = "remember no-currentTask no-troubles"
@@ -24,7 +26,7 @@ LIMITS = {"join": "10m", "disjoin": "20m", "replication": "30m"}
 WITHIN = {"Join": 600.0, "Leave": 1200.0, "Replicate": 1800.0, "Failover": 1800.0}
 
 
-def row(it: states.It, shape: states.Shape, says: str = "", *, step: str = "own_task_is_followed") -> Row:
+def row(it: states.It, shape: verdicts.Shape, says: str = "", *, step: str = "own_task_is_followed") -> Row:
     return Row(it.seen, step, shape, says)
 
 
@@ -239,7 +241,7 @@ ROWS: dict[str, Row] = {
 
 @pytest.mark.parametrize("it", ROWS.values(), ids=ROWS)
 def test_table(it: Row) -> None:
-    states.check(it, control.STEPS)
+    verdicts.check(it, control.STEPS)
 
 
 def notes(it: states.It) -> tuple[dict[str, object], list[decision.AnyAction]]:
@@ -362,7 +364,7 @@ def test_an_id_of_zero_is_none() -> None:
     """The task 0 of somebody else is not ours."""
     it = before("Join", id=0).fact(unsent=True).runs(2, task(0, description="somebody's"))
 
-    assert ("own_task_is_followed", acts("Joining", "remember no-currentTask")) == states.decided(
+    assert ("own_task_is_followed", acts("Joining", "remember no-currentTask")) == verdicts.decided(
         it.seen, control.STEPS
     )[:2]
 

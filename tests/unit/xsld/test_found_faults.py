@@ -14,8 +14,10 @@ from moorage.operators.xsld.grid import control as grid_control
 from moorage.operators.xsld.grid import settings, types
 from moorage.operators.xsld.group import answers, dialect
 from moorage.runtime import decision, freshness
+from tests.unit import verdicts
+from tests.unit.verdicts import Blocks, Waits, acts
 from tests.unit.xsld import states, test_answers, test_grid_control, test_scripts
-from tests.unit.xsld.states import BUSY, DONE, Blocks, Waits, acts, ago, cache, fresh, submits, task
+from tests.unit.xsld.states import BUSY, DONE, ago, cache, fresh, submits, task
 
 PRIMARY = "primary_leads"
 RETAIN = {"reclaimOnScaleDown": "Retain"}
@@ -33,7 +35,7 @@ def place(tmp_path: Path) -> Iterator[test_scripts.Place]:
     yield from test_scripts.places(tmp_path)
 
 
-EXPECTED: dict[str, tuple[Any, Any, str, states.Shape | None]] = {
+EXPECTED: dict[str, tuple[Any, Any, str, verdicts.Shape | None]] = {
     # id: (steps, situation, the step where it should stand, its verdict in short if that is clear)
     "3.4: while the first member does not answer nobody forms a group without it": (
         control.STEPS,
@@ -177,14 +179,14 @@ EXPECTED: dict[str, tuple[Any, Any, str, states.Shape | None]] = {
         grid_control.STEPS,
         GRID.cache(task="Join c-2"),
         "",
-        states.SETTLED,
+        verdicts.SETTLED,
     ),
 }
 
 
 @pytest.mark.parametrize(("steps", "it", "step", "shape"), EXPECTED.values(), ids=EXPECTED)
-def test_steps(steps: Any, it: Any, step: str, shape: states.Shape | None) -> None:
-    stands, found, message, _ = states.decided(it.seen, steps)
+def test_steps(steps: Any, it: Any, step: str, shape: verdicts.Shape | None) -> None:
+    stands, found, message, _ = verdicts.decided(it.seen, steps)
 
     assert (step, shape or found) == (stands, found), message
 

@@ -14,8 +14,9 @@ from moorage.operators.xsld.grid import control, settings, types
 from moorage.operators.xsld.group import answers, dialect
 from moorage.operators.xsld.within_cache import common_steps
 from moorage.runtime import decision, freshness
-from tests.unit.xsld import states
-from tests.unit.xsld.states import BUSY, CAP, DONE, FAILED, NOW, RUNNING, SETTLED, Blocks, Row, Waits, acts, ago
+from tests.unit import verdicts
+from tests.unit.verdicts import SETTLED, Blocks, Row, Waits, acts
+from tests.unit.xsld.states import BUSY, CAP, DONE, FAILED, NOW, RUNNING, ago
 
 DOWN = freshness.Failed("Down", "the server is down")
 NOT_YET = freshness.not_yet("it")
@@ -113,11 +114,11 @@ FAILURE = "remember no-asked no-taskId attempts failedAt failedGeneration"
 UNBEGUN = "remember no-asked no-taskId no-attempts failedAt failedGeneration"
 
 
-def row(it: It, step: str, shape: states.Shape, says: str = "") -> Row:
+def row(it: It, step: str, shape: verdicts.Shape, says: str = "") -> Row:
     return Row(it.seen, step, shape, says)
 
 
-def asks(reason: str, what: str) -> states.Acts:
+def asks(reason: str, what: str) -> verdicts.Acts:
     return acts(reason, "remember asked askedAt askedGeneration no-taskId no-refused", f"ask {what}")
 
 
@@ -494,12 +495,12 @@ DELETION_ROWS: dict[str, Row] = {
 
 @pytest.mark.parametrize("it", ROWS.values(), ids=ROWS)
 def test_table(it: Row) -> None:
-    states.check(it, control.STEPS)
+    verdicts.check(it, control.STEPS)
 
 
 @pytest.mark.parametrize("it", DELETION_ROWS.values(), ids=DELETION_ROWS)
 def test_farewell(it: Row) -> None:
-    states.check(it, control.DELETION_STEPS)
+    verdicts.check(it, control.DELETION_STEPS)
 
 
 def remembered(it: It) -> dict[str, Any]:
@@ -546,11 +547,11 @@ def test_a_success_is_remembered() -> None:
 def test_a_step_that_is_asked_without_a_cache_waits() -> None:
     waiting = control.cache_is_available(It().caches().seen)
 
-    assert UNAVAILABLE == states.shape(waiting)
+    assert UNAVAILABLE == verdicts.shape(waiting)
 
 
 def test_a_grid_that_is_missing_is_not_online() -> None:
-    assert Waits("GridCreating", "group", 300.0, again=BUSY) == states.shape(
+    assert Waits("GridCreating", "group", 300.0, again=BUSY) == verdicts.shape(
         control.grid_is_online(It().missing().seen)
     )
 
@@ -619,7 +620,7 @@ def test_one_that_is_in_error_each_time_is_given_up() -> None:
     noted = remembered(it.server("Error").asked("Create").runs(DONE))
     it = it.says(attempts=noted["attempts"], failed_generation=noted["failedGeneration"])
 
-    assert Blocks("GridGivenUp") == states.shape(control.failures_are_spaced(it.seen))
+    assert Blocks("GridGivenUp") == verdicts.shape(control.failures_are_spaced(it.seen))
 
 
 def test_a_grid_is_made_lost_and_made_anew() -> None:
@@ -635,7 +636,7 @@ def test_a_grid_is_made_lost_and_made_anew() -> None:
         lambda it: it.asked("Create").server(),
     )
     for follow in world:
-        step, found, _, _ = states.decided(it.seen, control.STEPS)
+        step, found, _, _ = verdicts.decided(it.seen, control.STEPS)
         told.append((step, getattr(found, "reason", "")))
         it = follow(it)
 

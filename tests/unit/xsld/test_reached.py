@@ -20,6 +20,7 @@ from moorage.operators.xsld.grid import control as grid_control
 from moorage.operators.xsld.template import control as template_control
 from moorage.operators.xsld.within_cache import common_steps
 from moorage.runtime import decision
+from tests.unit import verdicts
 from tests.unit.xsld import (
     states,
     test_cache_facts,
@@ -42,7 +43,7 @@ class Kind(msgspec.Struct, frozen=True):
     """The modules of a kind, its tables of steps, and what else is stated of it."""
 
     modules: tuple[ModuleType, ...]
-    tables: tuple[tuple[Steps, dict[str, states.Row]], ...]
+    tables: tuple[tuple[Steps, dict[str, verdicts.Row]], ...]
     facts: Iterable[Callable[[Any], decision.Fact]]
     seen: tuple[Any, ...]  # for facts and report
     report: Callable[[Any, decision.StepTaken | None], dict[str, Any]]
@@ -54,13 +55,13 @@ def cache_report(it: Any, _: decision.StepTaken | None) -> dict[str, Any]:
 
 
 FOUND = {
-    name: states.Row(it.seen, step, shape)
+    name: verdicts.Row(it.seen, step, shape)
     for name, (steps, it, step, shape) in test_found_faults.EXPECTED.items()
     if steps is control.STEPS
 }
 
 GRIDS_FOUND = {
-    name: states.Row(it.seen, step, shape)
+    name: verdicts.Row(it.seen, step, shape)
     for name, (steps, it, step, shape) in test_found_faults.EXPECTED.items()
     if steps is grid_control.STEPS
 }

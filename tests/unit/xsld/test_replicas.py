@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moorage.operators.xsld import names
 from moorage.operators.xsld.cache import seen
 from moorage.operators.xsld.group import answers
 from moorage.runtime import freshness
@@ -40,13 +39,13 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def pods(ordinals: tuple[int, ...] | frozenset[int]) -> frozenset[str]:
-    return frozenset(names.pod("c", ordinal) for ordinal in ordinals)
+    return frozenset(states.pod_name(ordinal) for ordinal in ordinals)
 
 
 def group_of(ordinals: tuple[int, ...] | frozenset[int] | None) -> answers.Group | None:
     if ordinals is None:
         return None
-    members = (answers.Member(names.pod("c", n), "", "Online", online=True) for n in sorted(ordinals))
+    members = (answers.Member(states.pod_name(n), "", "Online", online=True) for n in sorted(ordinals))
     return answers.Group("c-0", tuple(members))
 
 

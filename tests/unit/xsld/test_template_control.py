@@ -13,8 +13,9 @@ from moorage.operators.xsld.group import answers
 from moorage.operators.xsld.template import control, types
 from moorage.operators.xsld.within_cache import common_steps
 from moorage.runtime import decision, freshness
-from tests.unit.xsld import states
-from tests.unit.xsld.states import BUSY, SETTLED, Blocks, Row, Waits, acts
+from tests.unit import verdicts
+from tests.unit.verdicts import SETTLED, Blocks, Row, Waits, acts
+from tests.unit.xsld.states import BUSY
 
 DOWN = freshness.Failed("Down", "the server is down")
 NOT_YET = freshness.not_yet("it")
@@ -85,7 +86,7 @@ BUSY_GROUP = Waits("TaskRunning", "group", 1800.0, again=BUSY)
 STALE = freshness.Stale(answers.Polled(), 0.0, "PUT /gridTemplate/t")
 
 
-def row(it: It, step: str, shape: states.Shape, says: str = "") -> Row:
+def row(it: It, step: str, shape: verdicts.Shape, says: str = "") -> Row:
     return Row(it.seen, step, shape, says)
 
 
@@ -255,12 +256,12 @@ DELETION_ROWS: dict[str, Row] = {
 
 @pytest.mark.parametrize("it", ROWS.values(), ids=ROWS)
 def test_table(it: Row) -> None:
-    states.check(it, control.STEPS)
+    verdicts.check(it, control.STEPS)
 
 
 @pytest.mark.parametrize("it", DELETION_ROWS.values(), ids=DELETION_ROWS)
 def test_farewell(it: Row) -> None:
-    states.check(it, control.DELETION_STEPS)
+    verdicts.check(it, control.DELETION_STEPS)
 
 
 def test_what_the_server_answers_to_an_upload_is_kept() -> None:
@@ -271,7 +272,7 @@ def test_what_the_server_answers_to_an_upload_is_kept() -> None:
 
 
 def test_without_a_cache_it_waits() -> None:
-    assert UNAVAILABLE == states.shape(control.cache_is_available(NEW.but(caches=freshness.Fresh(())).seen))
+    assert UNAVAILABLE == verdicts.shape(control.cache_is_available(NEW.but(caches=freshness.Fresh(())).seen))
 
 
 FACTS = {

@@ -55,17 +55,3 @@ def test_a_line_break_at_the_end_is_told_with_what_to_do(end: str) -> None:
 @pytest.mark.parametrize(("text", "expected"), [("0s", 0.0), ("90s", 90.0), ("15m", 900.0), ("2h", 7200.0)])
 def test_durations_in_seconds(text: str, expected: float) -> None:
     assert expected == types.seconds(text)
-
-
-@pytest.mark.parametrize(
-    ("size", "expected"),
-    [
-        ("100Mi", "100Mi"),
-        ("1.5Gi", "1.5Gi"),  # whole bytes as it is
-        ("0.3Gi", "322122548"),
-        ("100m", "1"),
-        ("1", "1"),
-    ],
-)
-def test_a_claim_is_for_whole_bytes(size: str, expected: str) -> None:
-    assert expected == types.claimed(size)

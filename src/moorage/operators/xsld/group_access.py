@@ -9,21 +9,21 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
-import contextlib
 import hashlib
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Any
 
 import msgspec
 
-from moorage.api import builtin, conditions, meta
+from moorage.api import builtin, conditions
+from moorage.children import ordinals
+from moorage.children.live import surroundings, views
 from moorage.kube import client as kube_client
 from moorage.kube import errors
-from moorage.kube.informers import informer
 from moorage.operators import access
 from moorage.runtime import decision, freshness, kind, namespace_watches, reasons, source
 
-from . import config, names, owners
+from . import config
 from .cache import build, types
 from .group import admin, answers
 from .reasons import Reason
@@ -36,9 +36,6 @@ SECRETS_EVERY = 30.0
 
 POLL_LIMIT = 20.0
 
-MAX_WARNINGS = 1000
-"""Of one namespace; of more, the rest is not looked at."""
-
 DIFFERS = "differs"
 """What is told of a Secret of ours that holds other values than the spec."""
 
@@ -46,39 +43,8 @@ DIFFERS = "differs"
 OTHERS = (builtin.SECRET, builtin.CONFIG_MAP, builtin.SERVICE, builtin.DISRUPTION_BUDGET)
 """What is made for a cache beside its StatefulSet."""
 
-
-class View(namespace_watches.View):
-    """What is watched in a namespace that holds caches: the objects made for them, all with the label."""
-
-    def __init__(self, world: kind.World, namespace: str, user: str) -> None:
-        super().__init__(world, namespace, user)
-        self.workloads = self._labelled(builtin.STATEFUL_SET)
-        self.pods = self._labelled(builtin.POD)
-        self.claims = self._labelled(builtin.VOLUME_CLAIM)
-        self.secrets = self.open(builtin.SECRET, dict, labels=build.LABEL, metadata_only=True)
-        self.others = {
-            resource: self.secrets if resource == builtin.SECRET else self._labelled(resource) for resource in OTHERS
-        }
-
-    def _labelled(self, resource: meta.Resource) -> informer.Informer[dict[str, Any]]:
-        return self.open(resource, dict, labels=build.LABEL)
-
-    def of(self, cache: informer.Informer[dict[str, Any]], name: str) -> list[dict[str, Any]]:
-        """The objects that belong to the cache of that name, by name and number: what is decided hangs on no order."""
-        mine = [obj for obj in cache.items() if (obj["metadata"].get("labels") or {}).get(build.LABEL) == name]
-        return sorted(mine, key=lambda obj: (len(obj["metadata"]["name"]), obj["metadata"]["name"]))
-
-    def pods_of(self, name: str) -> list[dict[str, Any]]:
-        """Pods of a StatefulSet of that name, and such as it will take for its own. The label is for anybody to set."""
-        return [pod for pod in self.of(self.pods, name) if owners.may_be_of(pod, name)]
-
-    def members_of(self, name: str, uid: str) -> list[dict[str, Any]]:
-        """Pods of the very StatefulSet that the cache with that uid owns: whom its password is for."""
-        workload = self.workloads.get(self.namespace, name)
-        if workload is None or not owners.is_controlled(workload, uid):
-            return []
-        mine = workload["metadata"]["uid"]
-        return [pod for pod in self.pods_of(name) if owners.is_controlled(pod, mine)]
+WATCHED = (builtin.STATEFUL_SET, builtin.POD, builtin.VOLUME_CLAIM, *OTHERS)
+"""What there is of caches in a namespace."""
 
 
 class Given(msgspec.Struct, frozen=True):
@@ -110,7 +76,9 @@ class Groups:
 
     def __init__(self, world: kind.World, settings: config.Config, rights: access.Rights, find: Find) -> None:
         self.world, self.settings, self._rights, self.find = world, settings, rights, find
-        self.watches = namespace_watches.Watches(lambda namespace: View(world, namespace, rights.user(namespace)))
+        self.watches = namespace_watches.Watches(
+            lambda namespace: views.View(world, namespace, rights.user(namespace), label=build.LABEL, resources=WATCHED)
+        )
         self._admins: dict[Place, tuple[str, admin.Admin]] = {}
         self._closing: set[asyncio.Task[None]] = set()
         self._paces: dict[Place, float] = {}
@@ -131,28 +99,27 @@ class Groups:
         self.entrypoints = source.Source[tuple[str, str], str](  # by namespace and ConfigMap
             "entrypoint", self._entrypoint, world.enqueue, every=SECRETS_EVERY, concurrency=32
         )
-        self.classes = source.Source[str, bool](
-            "storage class", self._expandable, world.enqueue, every=SECRETS_EVERY, concurrency=4
-        )
-        self.warnings = source.Source[str, tuple[dict[str, Any], ...]](
-            "events", self._warnings, world.enqueue, every=SECRETS_EVERY, concurrency=4
-        )
+        self.around = surroundings.Surroundings(world, self.within)
         self.operations: dict[str, kind.Operation[types.XsldCache]] = {"submit": self._submit, "cancel": self._cancel}
 
     def within(self, namespace: str) -> kube_client.Client:
         """What acts in that namespace and nowhere else."""
         return self.world.client.as_(self._rights.user(namespace))
 
+    @property
+    def _sources(self) -> tuple[source.Source[Any, Any], ...]:
+        return self.polls, self.credentials, self.entrypoints, *self.around.all
+
     async def stop(self) -> None:
         """Close everything."""
-        for each in (self.polls, self.credentials, self.entrypoints, self.classes, self.warnings):
+        for each in self._sources:
             await each.stop()
         await self.watches.stop()
         await asyncio.gather(*self._closing, *(it.close() for _, it in self._admins.values()))
 
     def forget(self, place: Place, reader: kind.Key) -> None:
         """The cache is gone."""
-        for each in (self.polls, self.credentials, self.entrypoints, self.classes, self.warnings):
+        for each in self._sources:
             each.forget(reader)
         self.watches.leave(reader)
         self._paces.pop(place, None)
@@ -255,25 +222,6 @@ class Groups:
             raise source.SourceError("Missing", f"ConfigMap {name} has no key entrypoint.sh", transient=False)
         return str(script)
 
-    async def _expandable(self, name: str) -> bool:
-        if not name:
-            return False
-        try:
-            found = await self.world.client.get(builtin.STORAGE_CLASS, "", name)
-        except errors.NotFound:
-            return False
-        return found.get("allowVolumeExpansion") is True
-
-    async def _warnings(self, namespace: str) -> tuple[dict[str, Any], ...]:
-        """Warnings of a namespace, the first so many; none where they may not be read."""
-        found: list[dict[str, Any]] = []
-        with contextlib.suppress(errors.Forbidden):
-            async for page in self.within(namespace).pages(builtin.EVENT, namespace, fields="type=Warning", limit=100):
-                found = [*([] if page.first else found), *page.items]
-                if len(found) >= MAX_WARNINGS:
-                    break
-        return tuple(found)
-
     # --- the group -----------------------------------------------------------------------------------------------
 
     async def poll(self, place: Place) -> answers.Polled:
@@ -290,7 +238,7 @@ class Groups:
         remembered = [member.name for member in obj.status.member_statuses]
         current = obj.status.current_task
         follow = (current.endpoint, current.id) if current is not None and current.id else None
-        primary = obj.status.primary or names.pod(place[1], 0)
+        primary = obj.status.primary or ordinals.pod(place[1], 0)
         polled = await asker.polled(targets, follow=follow, remembered=remembered, primary=primary)
         if polled.rejected:
             self.credentials.refresh(given(obj))
@@ -409,11 +357,11 @@ class Groups:
         keys = said.parameters
         match current.command:
             case "Join":
-                chief = self.target(place, obj.status.primary or names.pod(obj.metadata.name, 0))
+                chief = self.target(place, obj.status.primary or ordinals.pod(obj.metadata.name, 0))
                 host = said.join_host.format(
                     pod=chief.pod, service=obj.metadata.name, namespace=obj.metadata.namespace, address=chief.address
                 )
-                catalog = names.ordinal(obj.metadata.name, current.target) < obj.spec.catalogs
+                catalog = ordinals.of(obj.metadata.name, current.target) < obj.spec.catalogs
                 command = said.commands.join
                 parameters = {
                     keys.secret_key: self._admins[place][1].secret_key,

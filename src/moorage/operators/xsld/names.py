@@ -25,17 +25,6 @@ SYSTEM = "xsld"
 VOLUME = "vol"
 
 
-def pod(cache: str, ordinal: int) -> str:
-    """The pod, and with it the member, of one ordinal."""
-    return f"{cache}-{ordinal}"
-
-
-def ordinal(cache: str, name: str) -> int:
-    """The ordinal of a member or pod of this cache; -1 for a name that is none."""
-    stem, _, digits = name.rpartition("-")
-    return int(digits) if stem == cache and digits.isascii() and digits.isdigit() else -1
-
-
 def placement(namespace: str) -> str:
     """All of a namespace is one process's: its caches with their grids and templates, its watches, polls and binding.
 

@@ -14,7 +14,8 @@ from typing import Any
 import msgspec
 
 from moorage.api import builtin, meta
-from moorage.children import apply
+from moorage.children import bodies, ordinals
+from moorage.children.parts import Desired
 from moorage.operators.xsld import names
 from moorage.operators.xsld.group import dialect as dialects
 
@@ -25,9 +26,6 @@ GATE = f"{names.GROUP}/member-online"
 SCRIPTS_HASH = f"{names.GROUP}/scripts"
 CREDENTIALS = ("adminPwd", "secretKey")
 SCRIPTS = "/moorage"
-TEMPLATE = ("spec", "template")
-RESTARTED = "kubectl.kubernetes.io/restartedAt"
-"""By this annotation in the template `kubectl rollout restart` asks for every member to be replaced; so it stays."""
 
 START_PERIOD = 5
 """Seconds between probes of a member that starts."""
@@ -53,6 +51,11 @@ class Wanted(msgspec.Struct, frozen=True):
     entrypoint: str | None = None  # the user's own script, if the spec names one
 
     @property
+    def ref(self) -> meta.ObjectRef:
+        """The cache, which owns all of them."""
+        return names.CACHE.ref(self.namespace, self.name, self.uid)
+
+    @property
     def labels(self) -> dict[str, str]:
         """On every object."""
         return {**self.selector, "app.kubernetes.io/name": "xsld", "app.kubernetes.io/managed-by": "moorage"}
@@ -70,25 +73,7 @@ class Wanted(msgspec.Struct, frozen=True):
         return (f"{self.name}-credentials", *CREDENTIALS)
 
 
-class Child(msgspec.Struct, frozen=True):
-    """One object to be had: its kind and its stamped body. `fill` completes it with what is secret."""
-
-    resource: meta.Resource
-    body: dict[str, Any]
-    fill: str = ""
-
-    @property
-    def name(self) -> str:
-        """The object's name."""
-        return str(self.body["metadata"]["name"])
-
-    @property
-    def id(self) -> str:
-        """Names it within the cache."""
-        return f"{self.resource.kind}/{self.name}"
-
-
-def children(wanted: Wanted, *, primary: str, pods: int, alone: str = "") -> tuple[Child, ...]:
+def children(wanted: Wanted, *, primary: str, pods: int, alone: str = "") -> tuple[Desired, ...]:
     """All but the StatefulSet, for a group with so many pods.
 
     The admin Service selects the primary's pod, and the scripts let `alone` serve although it knows of nobody else.
@@ -97,7 +82,7 @@ def children(wanted: Wanted, *, primary: str, pods: int, alone: str = "") -> tup
     if wanted.spec.credentials_secret_ref is None:
         made.append(_credentials(wanted))
     if wanted.spec.pod_disruption_budget.enabled and wanted.spec.size >= 2:
-        made.append(_budget(wanted))
+        made.append(bodies.budget(wanted.ref, selector=wanted.selector, labels=wanted.labels))
     if wanted.spec.debug_node_ports:
         made += [_debug(wanted, ordinal) for ordinal in range(pods)]
     return tuple(made)
@@ -106,31 +91,12 @@ def children(wanted: Wanted, *, primary: str, pods: int, alone: str = "") -> tup
 def _object(
     resource: meta.Resource, wanted: Wanted, name: str, rest: dict[str, Any], annotations: dict[str, str] | None = None
 ) -> dict[str, Any]:
-    owner = {
-        "apiVersion": names.CACHE.api_version,
-        "kind": names.CACHE.kind,
-        "name": wanted.name,
-        "uid": wanted.uid,
-        "controller": True,
-    }
-    body = {
-        "apiVersion": resource.api_version,
-        "kind": resource.kind,
-        "metadata": {
-            "name": name,
-            "namespace": wanted.namespace,
-            "labels": wanted.labels,
-            "annotations": annotations or {},
-            "ownerReferences": [owner],
-        },
-        **rest,
-    }
-    return apply.stamped(body)
+    return bodies.owned(resource, name, wanted.ref, rest, labels=wanted.labels, annotations=annotations)
 
 
-def _credentials(wanted: Wanted) -> Child:
+def _credentials(wanted: Wanted) -> Desired:
     name = wanted.credentials[0]
-    return Child(builtin.SECRET, _object(builtin.SECRET, wanted, name, {}), fill="credentials")
+    return Desired(builtin.SECRET, _object(builtin.SECRET, wanted, name, {}), fill="credentials")
 
 
 def scripts(wanted: Wanted) -> dict[str, str]:
@@ -146,85 +112,68 @@ def _shipped() -> Mapping[str, str]:
     return {name: (folder / name).read_text() for name in names_}
 
 
-def _scripts(wanted: Wanted, alone: str) -> Child:
+def _scripts(wanted: Wanted, alone: str) -> Desired:
     data = {**scripts(wanted), ALONE: alone}
     body = _object(builtin.CONFIG_MAP, wanted, f"{wanted.name}-scripts", {"data": data})
-    return Child(builtin.CONFIG_MAP, body)
+    return Desired(builtin.CONFIG_MAP, body)
 
 
 def _ports(said: dialects.Ports, *which: str) -> list[dict[str, Any]]:
     return [{"name": name, "port": getattr(said, name), "protocol": "TCP"} for name in which]
 
 
-def _service(wanted: Wanted, name: str, spec: dict[str, Any], annotations: dict[str, str] | None = None) -> Child:
-    return Child(builtin.SERVICE, _object(builtin.SERVICE, wanted, name, {"spec": spec}, annotations))
+def _service(wanted: Wanted, name: str, spec: dict[str, Any], annotations: dict[str, str] | None = None) -> Desired:
+    return Desired(builtin.SERVICE, _object(builtin.SERVICE, wanted, name, {"spec": spec}, annotations))
 
 
-def _headless(wanted: Wanted) -> Child:
+def _headless(wanted: Wanted) -> Desired:
     """A member needs its own name before it is ready."""
     ports = _ports(wanted.said.ports, "ui", "data", "admin", "catalog")
     spec = {"clusterIP": "None", "publishNotReadyAddresses": True, "selector": wanted.selector, "ports": ports}
     return _service(wanted, wanted.name, spec)
 
 
-def _client(wanted: Wanted) -> Child:
+def _client(wanted: Wanted) -> Desired:
     service = wanted.spec.service
     ports = _ports(wanted.said.ports, "ui", "data", "catalog")
     spec = {"type": service.type, "selector": wanted.selector, "ports": ports}
     return _service(wanted, f"{wanted.name}-client", spec, dict(service.annotations))
 
 
-def _admin(wanted: Wanted, primary: str) -> Child:
+def _admin(wanted: Wanted, primary: str) -> Desired:
     selector = {**wanted.selector, "statefulset.kubernetes.io/pod-name": primary}
     spec = {"type": "ClusterIP", "selector": selector, "ports": _ports(wanted.said.ports, "ui", "admin")}
     return _service(wanted, f"{wanted.name}-admin", spec)
 
 
-def _debug(wanted: Wanted, ordinal: int) -> Child:
-    pod = names.pod(wanted.name, ordinal)
+def _debug(wanted: Wanted, ordinal: int) -> Desired:
+    pod = ordinals.pod(wanted.name, ordinal)
     selector = {**wanted.selector, "statefulset.kubernetes.io/pod-name": pod}
     ports = _ports(wanted.said.ports, "ui", "data", "admin", "catalog")
     return _service(wanted, f"{pod}-debug", {"type": "NodePort", "selector": selector, "ports": ports})
 
 
-def _budget(wanted: Wanted) -> Child:
-    spec = {
-        "maxUnavailable": 1,
-        "selector": {"matchLabels": wanted.selector},
-        "unhealthyPodEvictionPolicy": "AlwaysAllow",  # a member that never came up must not hold up a drain
-    }
-    body = _object(builtin.DISRUPTION_BUDGET, wanted, wanted.name, {"spec": spec})
-    return Child(builtin.DISRUPTION_BUDGET, body)
-
-
 # --- the StatefulSet ---------------------------------------------------------------------------------------------
 
 
-def workload(wanted: Wanted, replicas: int) -> Child:
-    """The StatefulSet. Pods start together, as after a full outage they must; their replacement is ours to order."""
-    spec: dict[str, Any] = {
-        "replicas": replicas,
-        "serviceName": wanted.name,
-        "podManagementPolicy": "Parallel",
-        "updateStrategy": {"type": "OnDelete"},
-        "selector": {"matchLabels": wanted.selector},
-        "template": _template(wanted),
-        "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Retain", "whenScaled": "Retain"},
-    }
-    if not wanted.spec.storage.ephemeral:
-        spec["volumeClaimTemplates"] = [_claim(wanted)]
-    return Child(builtin.STATEFUL_SET, _object(builtin.STATEFUL_SET, wanted, wanted.name, {"spec": spec}))
-
-
-def _claim(wanted: Wanted) -> dict[str, Any]:
+def workload(wanted: Wanted, replicas: int) -> Desired:
+    """The StatefulSet with so many pods."""
     storage = wanted.spec.storage
-    spec: dict[str, Any] = {
-        "accessModes": list(storage.access_modes),
-        "resources": {"requests": {"storage": types.claimed(storage.size)}},
-    }
-    if storage.storage_class_name is not None:
-        spec["storageClassName"] = storage.storage_class_name
-    return {"metadata": {"name": names.VOLUME, "labels": wanted.labels}, "spec": spec}
+    claim = bodies.claim(
+        names.VOLUME,
+        storage.size,
+        modes=storage.access_modes,
+        storage_class=storage.storage_class_name,
+        labels=wanted.labels,
+    )
+    return bodies.statefulset(
+        wanted.ref,
+        replicas,
+        _template(wanted),
+        selector=wanted.selector,
+        labels=wanted.labels,
+        claims=() if storage.ephemeral else (claim,),
+    )
 
 
 def _template(wanted: Wanted) -> dict[str, Any]:
@@ -246,7 +195,7 @@ def _template(wanted: Wanted) -> dict[str, Any]:
         "imagePullSecrets": list(pod.image_pull_secrets),
         "nodeSelector": pod.node_selector,
         "tolerations": list(pod.tolerations),
-        "affinity": _affinity(wanted),
+        "affinity": bodies.apart(pod.affinity, pod.anti_affinity, wanted.selector),
         "topologySpreadConstraints": list(pod.topology_spread_constraints),
         "priorityClassName": pod.priority_class_name,
         "readinessGates": [{"conditionType": GATE}] if wanted.spec.readiness_gate else [],
@@ -257,20 +206,6 @@ def _template(wanted: Wanted) -> dict[str, Any]:
         "annotations": {**pod.annotations, SCRIPTS_HASH: digest},
     }
     return {"metadata": metadata, "spec": spec}
-
-
-def _affinity(wanted: Wanted) -> dict[str, Any]:
-    """The user's, and the rule of the spec unless the user has one of that kind."""
-    given, how = dict(wanted.spec.pod.affinity), wanted.spec.pod.anti_affinity
-    if how == "None" or "podAntiAffinity" in given:
-        return given
-    term = {"labelSelector": {"matchLabels": wanted.selector}, "topologyKey": "kubernetes.io/hostname"}
-    if how == "Required":
-        rule: dict[str, Any] = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
-    else:
-        weighed = {"weight": 100, "podAffinityTerm": term}
-        rule = {"preferredDuringSchedulingIgnoredDuringExecution": [weighed]}
-    return {**given, "podAntiAffinity": rule}
 
 
 def _container(wanted: Wanted) -> dict[str, Any]:

@@ -12,8 +12,8 @@ import functools
 from collections.abc import Callable
 
 from moorage.api import builtin
+from moorage.children import ordinals
 from moorage.operators import steps
-from moorage.operators.xsld import names
 from moorage.operators.xsld.group import answers
 from moorage.operators.xsld.reasons import Reason
 from moorage.runtime import decision, freshness
@@ -119,14 +119,14 @@ def surplus_leaves(seen: Seen) -> Verdict:
     if group is None or chief is None:
         return DONE
     size = max(1, seen.spec.size)
-    surplus = [m for m in group.members if names.ordinal(seen.name, m.name) >= size]
+    surplus = [m for m in group.members if ordinals.of(seen.name, m.name) >= size]
     if not surplus:
         return DONE
     if weak := [m.name for m in group.members if not m.online and m not in surplus]:
         said = f"{causes.of_all(seen, weak)} not online; nobody leaves before all that stay are"
         return Wait(Reason.GROUP_DEGRADED, said, on="group", within=3600.0, again=seen.busy)
     off = [m for m in surplus if not m.online]
-    leaving = max(off or surplus, key=lambda m: names.ordinal(seen.name, m.name))
+    leaving = max(off or surplus, key=lambda m: ordinals.of(seen.name, m.name))
     if not off:
         return _leaves(seen, leaving, chief, Reason.DISJOINING, f"{leaving.name} leaves the group")
     said = f"{leaving.name}, which is off, leaves the group"
@@ -144,7 +144,7 @@ def catalogs_match(seen: Seen) -> Verdict:
     wrong = [
         m
         for m in group.members
-        if (ordinal := names.ordinal(seen.name, m.name)) > 0 and m.catalog != (ordinal < seen.spec.catalogs)
+        if (ordinal := ordinals.of(seen.name, m.name)) > 0 and m.catalog != (ordinal < seen.spec.catalogs)
     ]
     if not wrong:
         return DONE
@@ -152,7 +152,7 @@ def catalogs_match(seen: Seen) -> Verdict:
         said = f"{causes.of_all(seen, weak)} not online; no member changes its role in a degraded group"
         return Wait(Reason.GROUP_DEGRADED, said, on="group", within=3600.0, again=seen.busy)
     # a catalog server that is missing first: the group is never left with fewer than it must have
-    changing = min(wrong, key=lambda m: (m.catalog, names.ordinal(seen.name, m.name)))
+    changing = min(wrong, key=lambda m: (m.catalog, ordinals.of(seen.name, m.name)))
     role = "none" if changing.catalog else "a catalog server"
     message = f"{changing.name} leaves the group and joins anew, to be {role}"
     return _leaves(seen, changing, chief, Reason.CATALOGS_CHANGING, message)
@@ -249,7 +249,7 @@ def members_are_online(seen: Seen) -> Verdict:
     off = [
         name
         for ordinal in range(seen.spec.size)
-        if not ((m := seen.group.member(name := names.pod(seen.name, ordinal))) and m.online)
+        if not ((m := seen.group.member(name := ordinals.pod(seen.name, ordinal))) and m.online)
     ]
     if not off:
         return DONE

@@ -9,18 +9,19 @@ from typing import Any, TypeAlias
 import msgspec
 
 from moorage.api import conditions
-from moorage.operators.xsld import names
+from moorage.children import ordinals
+from moorage.children.parts import PodSeen
 from moorage.operators.xsld.group import answers
 from moorage.operators.xsld.reasons import Reason
 from moorage.runtime import decision, freshness
 from moorage.runtime.decision import Fact
 
 from . import causes, renewal, replication, rolling, tasks, types
-from .seen import PodSeen, Seen
+from .seen import Seen
 
 
 def _wanted(seen: Seen) -> list[str]:
-    return [names.pod(seen.name, ordinal) for ordinal in range(seen.spec.size)]
+    return [ordinals.pod(seen.name, ordinal) for ordinal in range(seen.spec.size)]
 
 
 def _online(seen: Seen) -> set[str]:
@@ -292,7 +293,7 @@ def _member(seen: Seen, member: answers.Member) -> dict[str, Any]:
     works = member.online and pod.ready and member.address == pod.address
     return {
         "name": member.name,
-        "ordinal": names.ordinal(seen.name, member.name),
+        "ordinal": ordinals.of(seen.name, member.name),
         "podIP": pod.address,
         "registeredIP": member.address,
         "state": member.status,

@@ -7,39 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from moorage.api import builtin, common_status
+from moorage.children import ordinals, removal
 from moorage.operators import access, steps
 from moorage.operators.xsld import names
 from moorage.operators.xsld.reasons import Reason
 from moorage.runtime import decision, freshness
-from moorage.runtime.decision import DONE, Act, Verdict, Wait
+from moorage.runtime.decision import DONE, Act, Verdict
 
 from . import causes, objects
 from .seen import Seen
 
-PODS_GONE = 900.0
-
 
 def orphaning_is_honoured(seen: Seen) -> Verdict:
     """moorage.dev/on-delete=Orphan leaves everything where it is; what is owned must be let go of first."""
-    if seen.meta.annotations.get(common_status.ON_DELETE) != "Orphan":
-        return DONE
-    why = "it is left where it is, as moorage.dev/on-delete=Orphan asks"
-    kept = [(child.resource, child.name, live.uid) for child, live in seen.there.children]
-    if seen.there.workload is not None:
-        kept.append((builtin.STATEFUL_SET, seen.name, seen.there.workload.uid))
-    let_go = tuple(
-        decision.Patch(
-            why=why,
-            resource=resource,
-            ref=resource.ref(seen.meta.namespace, name, uid),
-            ops=({"op": "add", "path": "/metadata/ownerReferences", "value": []},),
-        )
-        for resource, name, uid in kept
-        if uid
-    )
-    leave = decision.EditFinalizer(why=why, present=False)
-    return Act(Reason.LEAVING, "everything is left where it is", (*let_go, leave))
+    return removal.orphaning_is_honoured(seen.meta, seen.there.children, seen.there.workload, Reason.LEAVING)
 
 
 def nothing_was_made(seen: Seen) -> Verdict:
@@ -60,54 +41,33 @@ def namespace_ends(seen: Seen) -> Verdict:
 
 def workload_is_gone(seen: Seen) -> Verdict:
     """The StatefulSet; its pods end with it."""
-    workload = seen.there.workload
-    if workload is not None and not workload.child.deleting:
-        remove = decision.Delete(
-            why="the cache is deleted",
-            resource=builtin.STATEFUL_SET,
-            ref=builtin.STATEFUL_SET.ref(seen.meta.namespace, seen.name, workload.uid),
-            propagation="Background",
-        )
-        return Act(Reason.REMOVING, f"StatefulSet {seen.name} is deleted with its pods", (remove,))
-    if workload is not None:
-        said = ", ".join(pod.name for pod in seen.there.pods)
-        said = f"StatefulSet {seen.name} is ending" + (f", with {said}" if said else "")
-        return Wait(Reason.REMOVING, said, on="pod", within=PODS_GONE)
-    return DONE
+    there = seen.there
+    return removal.workload_is_gone(there.workload, seen.meta.key, there.pods, Reason.REMOVING, owner="the cache")
 
 
 def volumes_go(seen: Seen) -> Verdict:
     """By the policy of the spec, each once its own pod is gone: nobody's volume waits for another's pod."""
     if seen.spec.storage.reclaim_on_delete == "Retain":
         return DONE
-    free = [v for v in seen.there.volumes if not v.deleting and not seen.there.pod(names.pod(seen.name, v.ordinal))]
-    if not free:
-        return DONE
-    actions = tuple(
-        decision.Delete(
-            why="the cache is deleted, and storage.reclaimOnDelete is Delete",
-            resource=builtin.VOLUME_CLAIM,
-            ref=builtin.VOLUME_CLAIM.ref(seen.meta.namespace, volume.name, volume.uid),
-        )
-        for volume in free
+    return removal.volumes_go(
+        seen.there.volumes,
+        seen.meta.namespace,
+        Reason.CLEARING_VOLUME,
+        in_use=lambda volume: seen.there.pod(ordinals.pod(seen.name, volume.ordinal)) is not None,
+        why="the cache is deleted, and storage.reclaimOnDelete is Delete",
     )
-    return Act(Reason.CLEARING_VOLUME, f"{', '.join(v.name for v in free)} is deleted", actions)
 
 
 def pods_are_gone(seen: Seen) -> Verdict:
     """They end with the StatefulSet, each in its time."""
-    if not seen.there.pods:
-        return DONE
-    said = f"{causes.of_all(seen, (pod.name for pod in seen.there.pods))} is ending"
-    return Wait(Reason.REMOVING, said, on="pod", within=PODS_GONE)
+    return removal.pods_are_gone(seen.there.pods, Reason.REMOVING, lambda pods: causes.of_all(seen, pods))
 
 
 def volumes_are_gone(seen: Seen) -> Verdict:
     """Whatever holds one of them is told of by the claim itself."""
-    if seen.spec.storage.reclaim_on_delete == "Retain" or not seen.there.volumes:
+    if seen.spec.storage.reclaim_on_delete == "Retain":
         return DONE
-    said = ", ".join(volume.name for volume in seen.there.volumes)
-    return Wait(Reason.CLEARING_VOLUME, f"{said} is being deleted", on="volume", within=objects.VOLUMES_GONE)
+    return removal.volumes_are_gone(seen.there.volumes, Reason.CLEARING_VOLUME)
 
 
 def cache_may_go(seen: Seen) -> Verdict:

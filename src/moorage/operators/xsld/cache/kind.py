@@ -13,17 +13,17 @@ from typing import Any
 import msgspec
 import prometheus_client as prometheus
 
-from moorage.api import additions, builtin, conditions, equality, meta
-from moorage.children import apply, diagnosis, pod_trouble
-from moorage.kube import errors
+from moorage.api import builtin, conditions, meta
+from moorage.children import apply, ordinals, parts, reading, replacement, volumes
+from moorage.children.live import guards, views
 from moorage.kube.informers import informer
 from moorage.operators import access, tenancy
-from moorage.operators.xsld import config, group_access, names, owners
+from moorage.operators.xsld import config, group_access, names
 from moorage.operators.xsld.group import answers
 from moorage.operators.xsld.within_cache import common_steps
 from moorage.runtime import decision, freshness, kind
 
-from . import behind, build, control, facts, metrics, types
+from . import build, causes, control, facts, metrics, types
 from . import seen as seen_
 
 
@@ -34,8 +34,8 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
     model = types.XsldCache
     finalizer = names.CACHE_FINALIZER
     ready_facts = facts.READY_FACTS
-    steps = behind.told(control.STEPS)
-    deletion_steps = behind.told(control.DELETION_STEPS)
+    steps = causes.told(control.STEPS)
+    deletion_steps = causes.told(control.DELETION_STEPS)
     facts = facts.FACTS
 
     groups: group_access.Groups
@@ -152,7 +152,7 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
         """Whether the Secret that is ours has changed since it was last read; then it is read anew."""
         place = given.place
         view = self.groups.watches.peek(place[0])
-        found = view.secrets.get(place[0], name) if view else None
+        found = view.objects[builtin.SECRET].get(place[0], name) if view else None
         version = found["metadata"]["resourceVersion"] if found else ""
         if self._secrets.get(place, version) == version:
             self._secrets[place] = version
@@ -187,82 +187,59 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
             return freshness.Fresh("")
         return self.groups.entrypoints.follow((obj.metadata.namespace, obj.spec.entrypoint_config_map), key)
 
-    def _objects(self, seen: seen_.Seen, key: kind.Key, *, secret_differs: bool) -> freshness.Observed[seen_.Objects]:
+    def _objects(self, seen: seen_.Seen, key: kind.Key, *, secret_differs: bool) -> freshness.Observed[parts.Objects]:
         view = self.groups.watches.enter(seen.meta.namespace, key)
         if unsynced := view.unsynced:
             return freshness.unsynced(unsynced[0].error, "objects")
-        namespace, name = seen.meta.key
-        events = self._warnings(view, seen, key)
-        pods = _pods(view, name, Around(seen.now, tuple(view.of(view.claims, name)), events))
-        volumes = tuple(each for it in view.of(view.claims, name) if (each := self._volume(it, seen, key)).ordinal >= 0)
-        live = _mine(view.workloads.get(namespace, name), seen.meta)
-        workload = _workload(live) if live else None
-        known = msgspec.structs.replace(seen, objects=freshness.Fresh(seen_.Objects((), workload, pods, volumes)))
+        name = seen.name
+        claims = view.of(builtin.VOLUME_CLAIM, name)
+        events = self.groups.around.warnings_about(view.pods_of(name), seen.spec.size, seen.meta.namespace, key)
+        pods = _pods(view, name, reading.Around(seen.now, tuple(claims), events))
+        volumes = tuple(each for it in claims if (each := self._volume(it, seen, key)).ordinal >= 0)
+        live = view.mine(builtin.STATEFUL_SET, name, seen.meta)
+        workload = reading.workload(live) if live else None
+        known = msgspec.structs.replace(seen, objects=freshness.Fresh(parts.Objects((), workload, pods, volumes)))
         if live and workload:
-            body = build.workload(seen.wanted, known.replicas).body
-            workload = msgspec.structs.replace(
-                workload,
-                child=self._children.look(body, live),
-                fixed=_fixed(body, live),
-                added=additions.additions(
-                    body, live, under=build.TEMPLATE, manager=decision.FIELD_MANAGER, but=(build.RESTARTED,)
-                ),
-            )
-        chief = known.primary.name if known.primary else seen.status.primary or names.pod(name, 0)
-        scripts = _mine(view.others[builtin.CONFIG_MAP].get(namespace, f"{name}-scripts"), seen.meta) or {}
+            workload = reading.beside(workload, live, build.workload(seen.wanted, known.replicas).body, self._children)
+        chief = known.primary.name if known.primary else seen.status.primary or ordinals.pod(name, 0)
+        scripts = view.mine(builtin.CONFIG_MAP, f"{name}-scripts", seen.meta) or {}
         alone = known.alone((scripts.get("data") or {}).get(build.ALONE))
         wanted = build.children(seen.wanted, primary=chief, pods=known.replicas, alone=alone)
         children = []
         for child in wanted:
-            found = _mine(view.others[child.resource].get(namespace, child.name), seen.meta)
-            there = self._children.look(child.body, found)
+            there = self._children.look(child.body, view.mine(child.resource, child.name, seen.meta))
             if secret_differs and child.resource == builtin.SECRET and there.uid:
                 there = msgspec.structs.replace(there, differs=("data",))
             children.append((child, there))
-        surplus = _surplus(view, seen, {child.id for child in wanted}, pods, workload)
-        budget = _mine(view.others[builtin.DISRUPTION_BUDGET].get(namespace, name), seen.meta)
+        given = f"{builtin.SECRET.kind}/{seen.wanted.credentials[0]}"  # named by the user, where it is none of ours
+        others = {resource: view.of(resource, name) for resource in group_access.OTHERS}
+        needed = not replacement.all_are_current(pods, workload)  # by a pod of an old template, it may be
+        surplus = () if needed else reading.surplus(others, seen.meta.uid, {given, *(child.id for child in wanted)})
         return freshness.Fresh(
-            seen_.Objects(
+            parts.Objects(
                 tuple(children),
                 workload,
                 pods,
                 volumes,
                 surplus,
-                disruptions=_disruptions(budget),
-                unmade=_unmade(live, view.pods_of(name), events) if live else "",
+                disruptions=reading.disruptions(view.mine(builtin.DISRUPTION_BUDGET, name, seen.meta)),
+                unmade=reading.unmade(live, view.pods_of(name), events) if live else "",
             )
         )
 
-    def _warnings(self, view: group_access.View, seen: seen_.Seen, key: kind.Key) -> tuple[dict[str, Any], ...]:
-        """The namespace's warnings, asked for while a pod is missing or not ready, and else forgotten."""
-        live = view.pods_of(seen.name)
-        if len(live) >= seen.spec.size and all(pod_trouble.ready(pod) for pod in live):
-            self.groups.warnings.forget(key)
-            return ()
-        return freshness.value_of(self.groups.warnings.follow(seen.meta.namespace, key)) or ()
-
-    def _volume(self, it: dict[str, Any], seen: seen_.Seen, key: kind.Key) -> seen_.VolumeSeen:
-        metadata, spec = it["metadata"], it.get("spec") or {}
-        size = ((spec.get("resources") or {}).get("requests") or {}).get("storage", "")
-        wanted, have = types.whole_bytes(seen.spec.storage.size), types.whole_bytes(size)
-        expandable: bool | None = None
-        if wanted and have and have < wanted:
-            expandable = freshness.value_of(self.groups.classes.read(spec.get("storageClassName") or "", key))
-        return seen_.VolumeSeen(
-            name=metadata["name"],
-            ordinal=names.ordinal(f"{names.VOLUME}-{seen.name}", metadata["name"]),
-            uid=metadata["uid"],
-            size=size,
-            made_at=_epoch(metadata.get("creationTimestamp")),
-            deleting="deletionTimestamp" in metadata,
-            expandable=expandable,
+    def _volume(self, it: dict[str, Any], seen: seen_.Seen, key: kind.Key) -> parts.VolumeSeen:
+        return reading.volume(
+            it,
+            ordinals.of_claim(names.VOLUME, seen.name, it["metadata"]["name"]),
+            smaller_than=volumes.whole_bytes(seen.spec.storage.size),
+            expandable=lambda class_: freshness.value_of(self.groups.around.classes.read(class_, key)),
         )
 
     # --- what is checked live, and what is filled in ---------------------------------------------------------------
 
     async def _member_has_left(self, obj: types.XsldCache, args: dict[str, Any]) -> str:
         """A pod or a volume goes only when the group itself says that its member is none, or that nobody ever was."""
-        name = names.pod(obj.metadata.name, int(args["ordinal"]))
+        name = ordinals.pod(obj.metadata.name, int(args["ordinal"]))
         polled = await self.groups.look(obj.metadata.key)
         group = seen_.group_of(freshness.Fresh(polled), obj.status, obj.metadata.name)
         if group is None:
@@ -289,7 +266,7 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
         polled, group = await self._asked_now(obj)
         if group is None:
             return "nobody tells of the group"
-        stay = [names.pod(obj.metadata.name, ordinal) for ordinal in range(int(args["size"]))]
+        stay = [ordinals.pod(obj.metadata.name, ordinal) for ordinal in range(int(args["size"]))]
         if weak := [name for name in stay if not ((member := group.member(name)) and member.online)]:
             return f"{', '.join(weak)} is not online"
         if polled.grids is None:
@@ -304,37 +281,24 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
         polled = await self.groups.look(obj.metadata.key)
         group = seen_.group_of(freshness.Fresh(polled), obj.status, obj.metadata.name)
         view = self.groups.watches.enter(obj.metadata.namespace, self.key(*obj.metadata.key))
-        return polled, group.among(seen_.Objects((), None, _pods(view, obj.metadata.name)).up) if group else None
+        return polled, group.among(parts.Objects((), None, _pods(view, obj.metadata.name)).up) if group else None
 
     async def _name_is_free(self, obj: types.XsldCache, args: dict[str, Any]) -> str:
-        """What somebody else made under the name of an object of ours is never taken over."""
         resource = next(it for it in (builtin.STATEFUL_SET, *group_access.OTHERS) if it.kind == args["kind"])
-        try:
-            live = await self.groups.within(obj.metadata.namespace).get(
-                resource, obj.metadata.namespace, str(args["name"])
-            )
-        except errors.NotFound:
-            return ""
-        if _mine(live, obj.metadata):
-            return ""
-        strangers = owners.strangers(live, obj.metadata.uid)
-        whose = f"belongs to {', '.join(strangers)}" if strangers else "is not this cache's"
-        return f"{args['kind']} {args['name']} is there already and {whose}; delete it, or name the cache otherwise"
+        client = self.groups.within(obj.metadata.namespace)
+        return await guards.name_is_free(
+            client, resource, str(args["name"]), obj.metadata, label=build.LABEL, called="cache"
+        )
 
     async def _pod_is_expendable(self, obj: types.XsldCache, args: dict[str, Any]) -> str:
         """It serves nobody still; and where its container runs, nobody counts it as Online, and it has no task."""
-        try:
-            live = await self.groups.within(obj.metadata.namespace).get(
-                builtin.POD, obj.metadata.namespace, str(args["name"])
-            )
-        except errors.NotFound:
-            return ""
-        pod = _pod(live, obj.metadata.name)
-        if pod.uid != args["uid"]:
-            return ""
-        if not pod.expendable:
-            return f"{pod.name} has come up meanwhile"
-        return await self._is_at_work(obj, pod.name) if pod.running else ""
+        namespace, name = obj.metadata.namespace, str(args["name"])
+        return await guards.pod_is_expendable(
+            self.groups.within(namespace),
+            builtin.POD.ref(namespace, name, str(args["uid"])),
+            lambda live: _pod(live, obj.metadata.name),
+            lambda: self._is_at_work(obj, name),
+        )
 
     async def _pod_is_off(self, obj: types.XsldCache, args: dict[str, Any]) -> str:
         """The group, asked now, does not count it as Online, and it has no task. Its own word of itself is none."""
@@ -390,132 +354,12 @@ def _shared(obj: types.XsldCache) -> common_steps.CacheSeen:
     )
 
 
-def _mine(live: dict[str, Any] | None, cache: meta.ObjectMeta) -> dict[str, Any] | None:
-    """The object if it is labelled as this cache's, and owned by nobody else."""
-    if live is None or (live["metadata"].get("labels") or {}).get(build.LABEL) != cache.name:
-        return None
-    return None if owners.strangers(live, cache.uid) else live
-
-
-def _disruptions(budget: dict[str, Any] | None) -> int | None:
-    status = (budget or {}).get("status") or {}
-    if budget is None or status.get("observedGeneration") != budget["metadata"].get("generation"):
-        return None
-    return int(status.get("disruptionsAllowed") or 0)
-
-
-LINGERS = 60.0
-"""Seconds after its grace for which a pod that ends is not called overdue."""
-
-
-class Around(msgspec.Struct, frozen=True):
-    """What is around the pods, and may say what is wrong with them."""
-
-    now: float = 0.0  # epoch seconds
-    claims: tuple[dict[str, Any], ...] = ()
-    events: tuple[dict[str, Any], ...] = ()
-
-
-def _pods(view: group_access.View, cache: str, around: Around = Around()) -> tuple[seen_.PodSeen, ...]:  # noqa: B008 - frozen
+def _pods(view: views.View, cache: str, around: reading.Around = reading.NOTHING) -> tuple[parts.PodSeen, ...]:
     return tuple(_pod(it, cache, around) for it in view.pods_of(cache))
 
 
-def _unmade(workload: dict[str, Any], pods: list[dict[str, Any]], events: tuple[dict[str, Any], ...]) -> str:
-    """Why the StatefulSet's controller can't make a pod, by its own word."""
-    found = diagnosis.cause(workload, pods=pods, events=events)
-    return found.message if found and found.reason in ("Quota", "Denied") else ""
-
-
-def _pod(it: dict[str, Any], cache: str, around: Around = Around()) -> seen_.PodSeen:  # noqa: B008 - frozen
-    metadata, spec, status = it["metadata"], it.get("spec") or {}, it.get("status") or {}
-    inside: dict[str, Any] = next(iter(status.get("containerStatuses") or ()), {})
-    state = inside.get("state") or {}
-    deleting = "deletionTimestamp" in metadata
-    trouble = diagnosis.of_pod(it, claims=around.claims, events=around.events)
-    ready = bool(inside.get("ready"))
-    return seen_.PodSeen(
-        name=metadata["name"],
-        ordinal=names.ordinal(cache, metadata["name"]),
-        uid=metadata["uid"],
-        address=status.get("podIP", ""),
-        image=next((c.get("image", "") for c in spec.get("containers") or ()), ""),
-        revision=(metadata.get("labels") or {}).get("controller-revision-hash", ""),
-        came_up=ready or _changed(status, "ContainersReady") > _changed(status, "Initialized"),
-        held=((state.get("waiting") or {}).get("reason") or "") not in _STARTING,
-        unplaced_since=_changed(status, "PodScheduled", "False"),
-        running="running" in state and not deleting,
-        ready=ready,
-        started_at=_epoch((state.get("running") or {}).get("startedAt")),
-        since=_changed(status, "ContainersReady") or _epoch(metadata.get("creationTimestamp")),
-        gate=next(
-            (c.get("status") == "True" for c in status.get("conditions") or () if c.get("type") == build.GATE), None
-        ),
-        deleting=deleting,
-        overdue=deleting and around.now > _epoch(metadata["deletionTimestamp"]) + LINGERS,
-        trouble=trouble.message if trouble else "",
-        cause=trouble.reason if trouble else "",
-    )
-
-
-_STARTING = frozenset(["", "ContainerCreating", "PodInitializing"])
-"""Why a container waits, where nothing is wrong."""
-
-
-def _changed(status: dict[str, Any], type_: str, is_: str = "") -> float:
-    """When that condition became what it is, in epoch seconds; 0 where it is not stated, or is not `is_`.
-
-    The kubelet states all of a pod's together when it first looks at it. So one that is stated later has changed since.
-    """
-    stated = (c for c in status.get("conditions") or () if c.get("type") == type_ and is_ in ("", c.get("status")))
-    return _epoch(next((c.get("lastTransitionTime") for c in stated), None))
-
-
-def _epoch(text: str | None) -> float:
-    return conditions.epoch(text) if text else 0.0
-
-
-def _workload(live: dict[str, Any]) -> seen_.WorkloadSeen:
-    metadata, spec, status = live["metadata"], live.get("spec") or {}, live.get("status") or {}
-    current = status.get("observedGeneration") == metadata.get("generation")
-    return seen_.WorkloadSeen(
-        uid=metadata["uid"],
-        replicas=int(spec.get("replicas", 1)),
-        version=metadata["resourceVersion"],
-        revision=status.get("updateRevision", "") if current else "",
-    )
-
-
-def _fixed(body: dict[str, Any], live: dict[str, Any]) -> tuple[str, ...]:
-    """The size in the volume claim template is the one thing that may change and that the server lets nobody change."""
-
-    def size(obj: dict[str, Any]) -> Any:
-        templates = obj["spec"].get("volumeClaimTemplates") or ()
-        return [equality.quantity(t["spec"]["resources"]["requests"]["storage"]) for t in templates]
-
-    return () if size(body) == size(live) else ("spec.volumeClaimTemplates",)
-
-
-def _surplus(
-    view: group_access.View,
-    seen: seen_.Seen,
-    wanted: set[str],
-    pods: tuple[seen_.PodSeen, ...],
-    workload: seen_.WorkloadSeen | None,
-) -> tuple[seen_.SurplusSeen, ...]:
-    """Objects of this cache that are not asked for; while pods of an old template run they may still be needed."""
-    if workload is None or any(pod.revision != workload.revision for pod in pods):
-        return ()
-    found = []
-    for resource, cache in view.others.items():
-        for it in view.of(cache, seen.name):
-            metadata = it["metadata"]
-            owned = any(ref.get("uid") == seen.meta.uid for ref in metadata.get("ownerReferences") or ())
-            asked_for = f"{resource.kind}/{metadata['name']}" in wanted
-            named = resource == builtin.SECRET and metadata["name"] == seen.wanted.credentials[0]  # by the user
-            if owned and not asked_for and not named:
-                going = "deletionTimestamp" in metadata
-                found.append(seen_.SurplusSeen(resource, metadata["name"], metadata["uid"], going))
-    return tuple(found)
+def _pod(it: dict[str, Any], cache: str, around: reading.Around = reading.NOTHING) -> parts.PodSeen:
+    return reading.pod(it, ordinals.of(cache, it["metadata"]["name"]), gate=build.GATE, around=around)
 
 
 def _plain(spec: types.XsldCacheSpec) -> types.XsldCacheSpec:

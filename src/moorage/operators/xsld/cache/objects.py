@@ -1,20 +1,27 @@
-"""Steps that see to the objects in the cluster: rights, credentials, children, the StatefulSet, volumes. Pure."""
+"""Steps that see to the objects in the cluster: rights, credentials, children, the StatefulSet, volumes. Pure.
+
+What they do is in `moorage.children`; here is what a cache knows of its objects, such as who is a member.
+"""
 
 from __future__ import annotations
 
-from moorage.api import additions, builtin, meta
-from moorage.children import apply
+from collections.abc import Iterable
+
+import msgspec
+
+from moorage.api import builtin
+from moorage.children import objects, ordinals, replacement, volumes, workload
+from moorage.children.parts import PodSeen, VolumeSeen
 from moorage.operators import access, steps
 from moorage.operators.xsld import names
 from moorage.operators.xsld.reasons import Reason
 from moorage.runtime import decision, freshness
-from moorage.runtime.decision import DONE, Act, Blocked, Verdict, Wait
+from moorage.runtime.decision import DONE, Act, Blocked, Verdict
 
-from . import build, causes, types
-from .seen import PodSeen, Seen, VolumeSeen, WorkloadSeen
+from . import build, causes
+from .seen import Seen
 
-MINUTE = 60.0
-VOLUMES_GONE = 10 * MINUTE
+WORKLOAD = workload.Reasons(Reason.CREATING, Reason.RESIZING, Reason.REPLACING_WORKLOAD, Reason.CHILD_ENDING)
 
 
 def namespace_is_allowed(seen: Seen) -> Verdict:
@@ -71,207 +78,132 @@ def cluster_is_known(seen: Seen) -> Verdict:
 
 def children_exist(seen: Seen) -> Verdict:
     """Services, scripts, credentials and disruption budget are as they should be."""
-    wrong = [(child, live) for child, live in seen.there.children if not live.good and not live.deleting]
-    if not wrong:
-        return DONE
-    actions = tuple(
-        apply.write(
-            child.resource,
-            child.body,
-            live,
-            why=f"{child.id} is {_how(live)}",
-            fill=child.fill,
-            require=() if live.uid else (_free(child.resource, child.name),),
-        )
-        for child, live in wrong
-    )
-    said = ", ".join(f"{child.id} ({_how(live)})" for child, live in wrong)
-    return Act(Reason.APPLYING, f"put right: {said}", actions)
+    return objects.are_right(seen.there.children, Reason.APPLYING)
 
 
 def children_stay(seen: Seen) -> Verdict:
     """What somebody deletes is made anew, once it is gone."""
-    ending = [child.id for child, live in seen.there.children if live.deleting]
-    if not ending:
-        return DONE
-    return Wait(Reason.CHILD_ENDING, f"{', '.join(ending)} is being deleted", on="child", within=10 * MINUTE)
+    return objects.have_ended(seen.there.children, Reason.CHILD_ENDING)
 
 
-def _free(resource: meta.Resource, name: str) -> decision.Guard:
-    return decision.Guard("name_is_free", {"kind": resource.kind, "name": name})
+def surplus_objects_go(seen: Seen) -> Verdict:
+    """What the spec no longer asks for leaves, once no pod needs it."""
+    return objects.surplus_goes(seen.there.surplus, seen.meta.namespace, Reason.SURPLUS_OBJECT)
 
 
-def _how(live: apply.Child) -> str:
-    if not live.uid:
-        return "missing"
-    return "outdated" if live.differs == (apply.STAMP,) else f"changed at {', '.join(live.differs[:5])}"
+def surplus_is_gone(seen: Seen) -> Verdict:
+    """What should be gone is gone: pods and volumes beyond the StatefulSet's, and objects that nobody asks for."""
+    there, live = seen.there, seen.there.workload
+    pods = [causes.of_all(seen, [pod.name]) for pod in there.pods if live and pod.ordinal >= live.replicas]
+    ending = [v.name for v in there.volumes if live and v.ordinal >= live.replicas and v.deleting]
+    claims = (f"{builtin.VOLUME_CLAIM.kind}/{name}" for name in ending)
+    return objects.are_gone([*pods, *claims, *(it.id for it in there.surplus)], Reason.SURPLUS_STAYS)
 
 
-def leftover_volumes_are_cleared(seen: Seen) -> Verdict:
-    """An ordinal that is to have a new member must not find the volume of an earlier one."""
-    workload = seen.there.workload
-    if workload is None:
-        return DONE
-    wanted = max(seen.spec.size, seen.replicas)
-    left = [v for v in seen.there.volumes if workload.replicas <= v.ordinal < wanted and not _in_use(seen, v)]
-    left = [v for v in left if names.pod(seen.name, v.ordinal) not in seen.known]
-    if not left:
-        return DONE
-    said = ", ".join(volume.name for volume in left)
-    if not all(volume.deleting for volume in left):  # those that may go were deleted by `volumes_are_reclaimed`
-        return Blocked(
-            Reason.LEFTOVER_VOLUME,
-            f"{said} of earlier members is in the way of new ones",
-            "save what you need of it and delete it",
-        )
-    holders = [pod for v in left if (pod := names.pod(seen.name, v.ordinal)) and seen.there.pod(pod)]
-    held = f", and held by pod {causes.of_all(seen, holders)}" if holders else ""
-    return Wait(Reason.CLEARING_VOLUME, f"{said} is being deleted{held}", on="volume", within=VOLUMES_GONE)
-
-
-def volumes_are_reclaimed(seen: Seen) -> Verdict:
-    """The volume of a member that has left goes after its pod was taken away."""
-    workload = seen.there.workload
-    if workload is None or seen.spec.storage.reclaim_on_scale_down == "Retain":
-        return DONE
-    gone = [v for v in seen.there.volumes if v.ordinal >= workload.replicas and not v.deleting]
-    left = [v for v in gone if names.pod(seen.name, v.ordinal) not in seen.known]
-    if not left:
-        return DONE
-    said = ", ".join(volume.name for volume in left)
-    why = f"{said} belongs to nobody any more"
-    actions = tuple(
-        decision.Delete(
-            why=why,
-            resource=builtin.VOLUME_CLAIM,
-            ref=builtin.VOLUME_CLAIM.ref(seen.meta.namespace, volume.name, volume.uid),
-            require=(decision.Guard("member_has_left", {"ordinal": volume.ordinal}),),
-        )
-        for volume in left
-    )
-    return Act(Reason.CLEARING_VOLUME, f"{said} is deleted: {why}", actions)
-
-
-def _in_use(seen: Seen, volume: VolumeSeen) -> bool:
-    pod = seen.there.pod(names.pod(seen.name, volume.ordinal))
-    return pod is not None and not pod.deleting
+# --- the StatefulSet ---------------------------------------------------------------------------------------------
 
 
 def workload_is_right(seen: Seen) -> Verdict:
     """The StatefulSet, its template and its number of pods. Fewer only by live proof that no member loses its pod."""
-    workload = seen.there.workload
-    if workload is None:
-        body = build.workload(seen.wanted, seen.replicas).body
-        free = _free(builtin.STATEFUL_SET, seen.name)
-        why = "the cache has no StatefulSet"
-        action = decision.Apply(why=why, require=(free,), resource=builtin.STATEFUL_SET, body=body)
-        return Act(Reason.CREATING, f"StatefulSet {seen.name} is made with {seen.replicas} pods", (action,))
-    if workload.child.deleting:
-        return Wait(Reason.CHILD_ENDING, f"StatefulSet {seen.name} is being deleted", on="child", within=10 * MINUTE)
-    if workload.fixed:
-        ref = builtin.STATEFUL_SET.ref(seen.meta.namespace, seen.name, workload.uid)
-        remove = decision.Delete(
-            why=f"{', '.join(workload.fixed)} can't be changed in place; the pods stay",
-            resource=builtin.STATEFUL_SET,
-            ref=ref,
-            propagation="Orphan",
-        )
-        return Act(Reason.REPLACING_WORKLOAD, f"StatefulSet {seen.name} is made anew around its pods", (remove,))
-    if workload.child.good:
-        return _template_is_its_own(seen, workload)
-    down = seen.replicas < workload.replicas
-    leaving = [decision.Guard("member_has_left", {"ordinal": n}) for n in range(seen.replicas, workload.replicas)]
-    action = apply.write(
-        builtin.STATEFUL_SET,
-        build.workload(seen.wanted, seen.replicas).body,
-        workload.child,
-        why=f"{seen.replicas} pods, there are {workload.replicas}" if down else f"it is {_how(workload.child)}",
-        require=tuple(leaving),
+    verdict = workload.is_right(
+        seen.there.workload,
+        seen.meta.key,
+        seen.replicas,
+        lambda pods: build.workload(seen.wanted, pods),
+        WORKLOAD,
+        owner="the cache",
+        may_go=_has_left,
     )
-    if down and seen.yields and seen.status.grows_after != workload.revision:
-        why = "what a member leaves free while it is replaced is to be its own"
-        note = decision.Remember(why=why, fields={"growsAfter": workload.revision})
-        said = f"{causes.of_all(seen, sorted(seen.without_place))} waits until the members are replaced"
-        return Act(Reason.RESIZING, said, (note, action))
-    if seen.replicas != workload.replicas:
-        said = f"StatefulSet {seen.name} goes from {workload.replicas} to {seen.replicas} pods"
-        return Act(Reason.RESIZING, said, (action,))
-    return Act(Reason.CREATING, f"StatefulSet {seen.name} is put right", (action,))
+    return _growing_later(seen, verdict)
 
 
-def _template_is_its_own(seen: Seen, workload: WorkloadSeen) -> Verdict:
-    """What others put into the template would replace every member, and is none of the spec."""
-    if not workload.added:
+def _growing_later(seen: Seen, verdict: Verdict) -> Verdict:
+    """Fewer pods for those who have no place: written down, so that they get theirs after the roll."""
+    live = seen.there.workload
+    if not isinstance(verdict, Act) or verdict.reason != Reason.RESIZING or live is None:
+        return verdict
+    if seen.replicas > live.replicas or not seen.yields or seen.status.grows_after == live.revision:
+        return verdict
+    why = "what a member leaves free while it is replaced is to be its own"
+    note = decision.Remember(why=why, fields={"growsAfter": live.revision})
+    said = f"{causes.of_all(seen, sorted(seen.without_place))} waits until the members are replaced"
+    return msgspec.structs.replace(verdict, message=said, actions=(note, *verdict.actions))
+
+
+def _has_left(ordinal: int) -> decision.Guard:
+    return decision.Guard("member_has_left", {"ordinal": ordinal})
+
+
+# --- volumes -----------------------------------------------------------------------------------------------------
+
+
+def volumes_are_reclaimed(seen: Seen) -> Verdict:
+    """The volume of a member that has left goes after its pod was taken away."""
+    live = seen.there.workload
+    if live is None or seen.spec.storage.reclaim_on_scale_down == "Retain":
         return DONE
-    said = ", ".join(".".join(map(str, place)) for place in reversed(workload.added))
-    unchanged = {"op": "test", "path": "/metadata/resourceVersion", "value": workload.version}
-    patch = decision.Patch(
-        why=f"{said} is not of the spec",
-        resource=builtin.STATEFUL_SET,
-        ref=builtin.STATEFUL_SET.ref(seen.meta.namespace, seen.name, workload.uid),
-        ops=(unchanged, *({"op": "remove", "path": additions.pointer(place)} for place in workload.added)),
+    left = _nobodys(seen, (v for v in seen.there.volumes if v.ordinal >= live.replicas))
+    return volumes.are_reclaimed(
+        left, seen.meta.namespace, Reason.CLEARING_VOLUME, guard=lambda volume: _has_left(volume.ordinal)
     )
-    message = f"StatefulSet {seen.name} is put right: {said}, which is not of the spec, is taken out"
-    return Act(Reason.CREATING, message, (patch,))
+
+
+def leftover_volumes_are_cleared(seen: Seen) -> Verdict:
+    """An ordinal that is to have a new member must not find the volume of an earlier one."""
+    live = seen.there.workload
+    if live is None:
+        return DONE
+    wanted = max(seen.spec.size, seen.replicas)
+    coming = (v for v in seen.there.volumes if live.replicas <= v.ordinal < wanted and not _in_use(seen, v))
+    left = _nobodys(seen, coming)
+    holders = [pod.name for volume in left if (pod := _pod_of(seen, volume))]
+    return volumes.are_cleared(
+        left, Reason.CLEARING_VOLUME, blocked=Reason.LEFTOVER_VOLUME, holders=causes.of_all(seen, holders)
+    )
 
 
 def volumes_grow(seen: Seen) -> Verdict:
     """Volumes that are smaller than the spec says are asked to grow."""
-    wanted = types.whole_bytes(seen.spec.storage.size)
-    small = [v for v in seen.there.volumes if not v.deleting and (types.whole_bytes(v.size) or wanted) < wanted]
-    if not small:
-        return DONE
-    said = ", ".join(volume.name for volume in small)
-    stuck = [volume.name for volume in small if volume.expandable is False]
-    if stuck:
-        return Blocked(
-            Reason.VOLUME_CANNOT_GROW,
-            f"{', '.join(stuck)} is of a storage class that does not let volumes grow",
-            "set allowVolumeExpansion on the class, or set storage.size back",
-        )
-    claimed = types.claimed(seen.spec.storage.size)
-    actions = tuple(
-        decision.Patch(
-            why=f"{volume.size} is less than {seen.spec.storage.size}",
-            resource=builtin.VOLUME_CLAIM,
-            ref=builtin.VOLUME_CLAIM.ref(seen.meta.namespace, volume.name, volume.uid),
-            ops=({"op": "replace", "path": "/spec/resources/requests/storage", "value": claimed},),
-        )
-        for volume in small
+    return volumes.grow(
+        seen.there.volumes,
+        seen.spec.storage.size,
+        seen.meta.namespace,
+        Reason.GROWING_VOLUMES,
+        blocked=Reason.VOLUME_CANNOT_GROW,
+        field="storage.size",
     )
-    return Act(Reason.GROWING_VOLUMES, f"{said} grows to {seen.spec.storage.size}", actions)
+
+
+def _nobodys(seen: Seen, left: Iterable[VolumeSeen]) -> list[VolumeSeen]:
+    """Those of these whose member is none, and was none when last seen."""
+    return [volume for volume in left if ordinals.pod(seen.name, volume.ordinal) not in seen.known]
+
+
+def _pod_of(seen: Seen, volume: VolumeSeen) -> PodSeen | None:
+    return seen.there.pod(ordinals.pod(seen.name, volume.ordinal))
+
+
+def _in_use(seen: Seen, volume: VolumeSeen) -> bool:
+    pod = _pod_of(seen, volume)
+    return pod is not None and not pod.deleting
+
+
+# --- pods that never came up -------------------------------------------------------------------------------------
 
 
 def failing_pods_are_replaced(seen: Seen) -> Verdict:
     """A pod of an old template that serves nobody is made anew at once, whatever else is waited for.
 
-    A bad image, node selector or limit must not outlive its correction. Nothing is lost: the pod has never been ready,
-    or its container can't be kept running. One that the group counts as Online, or that has a task, is left to the
-    roll: it may hold data, although its own probe says nothing good of it.
+    One that the group counts as Online, or that has a task, is left to the roll: it may hold data, although its own
+    probe says nothing good of it.
     """
-    workload = seen.there.workload
-    if workload is None or not workload.revision:
-        return DONE
-    failing = [
-        pod
-        for pod in seen.there.pods
-        if pod.revision and pod.revision != workload.revision and pod.expendable and not pod.deleting
-    ]
-    failing = [pod for pod in failing if not _at_work(seen, pod)]
-    if not failing:
-        return DONE
-    actions = tuple(
-        decision.Delete(
-            why="it does not come up, and the template has changed since",
-            resource=builtin.POD,
-            ref=builtin.POD.ref(seen.meta.namespace, pod.name, pod.uid),
-            require=(decision.Guard("pod_is_expendable", {"name": pod.name, "uid": pod.uid}),),
-        )
-        for pod in failing
-    )
-    said = ", ".join(pod.name for pod in failing)
-    return Act(
-        Reason.REPLACING_DEAD_POD, f"{said} does not come up and is made anew from the current template", actions
+    live, pods = seen.there.workload, seen.there.pods
+    return replacement.dead_are_replaced(
+        pods,
+        live.revision if live else "",
+        seen.meta.namespace,
+        Reason.REPLACING_DEAD_POD,
+        spared=lambda pod: _at_work(seen, pod),
     )
 
 
@@ -280,35 +212,3 @@ def _at_work(seen: Seen, pod: PodSeen) -> bool:
         return False
     member = seen.listed.member(pod.name) if seen.listed else None
     return pod.name in seen.with_task or (member is not None and member.online)
-
-
-def surplus_objects_go(seen: Seen) -> Verdict:
-    """What the spec no longer asks for leaves, once no pod needs it."""
-    going = [it for it in seen.there.surplus if not it.deleting]
-    if not going:
-        return DONE
-    actions = tuple(
-        decision.Delete(
-            why="the spec no longer asks for it",
-            resource=it.resource,
-            ref=it.resource.ref(seen.meta.namespace, it.name, it.uid),
-        )
-        for it in going
-    )
-    said = ", ".join(f"{it.resource.kind}/{it.name}" for it in going)
-    return Act(Reason.SURPLUS_OBJECT, f"no longer asked for: {said}", actions)
-
-
-def surplus_is_gone(seen: Seen) -> Verdict:
-    """What should be gone is gone: pods and volumes beyond the StatefulSet's, and objects that nobody asks for."""
-    workload = seen.there.workload
-    beyond = workload.replicas if workload else 0
-    pods = [pod.name for pod in seen.there.pods if pod.ordinal >= beyond]
-    volumes = [
-        f"{builtin.VOLUME_CLAIM.kind}/{v.name}" for v in seen.there.volumes if v.ordinal >= beyond and v.deleting
-    ]
-    objects = [f"{it.resource.kind}/{it.name}" for it in seen.there.surplus]
-    if workload is None or not (pods or volumes or objects):
-        return DONE
-    said = ", ".join(filter(None, (causes.of_all(seen, pods), *volumes, *objects)))
-    return Wait(Reason.SURPLUS_STAYS, f"should be gone, and is there still: {said}", on="surplus", within=10 * MINUTE)

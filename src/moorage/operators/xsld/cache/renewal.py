@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
-from moorage.api import builtin, conditions
-from moorage.operators.xsld import names
+from moorage.api import conditions
+from moorage.children import ordinals, replacement, volumes
 from moorage.operators.xsld.group import answers
 from moorage.operators.xsld.reasons import Reason
 from moorage.runtime import decision
@@ -28,7 +28,7 @@ def noted(seen: Seen, *members: str) -> list[dict[str, Any]]:
 
 
 def _belongings(seen: Seen, member: str) -> types.Left:
-    ordinal = names.ordinal(seen.name, member)
+    ordinal = ordinals.of(seen.name, member)
     volume = next((v.uid for v in seen.there.volumes if v.ordinal == ordinal), "")
     pod = seen.there.pod(member)
     return types.Left(member, volume, pod.uid if pod else "")
@@ -72,8 +72,8 @@ def removals_are_noticed(seen: Seen) -> Verdict:
 
 def with_old_volumes(seen: Seen) -> frozenset[str]:
     """Who is no member any more, and has its volume or pod of then still: nobody joins with that."""
-    volumes, pods = {v.uid for v in seen.there.volumes}, {p.uid for p in seen.there.pods}
-    old = {left.member for left in seen.status.left if left.volume in volumes or left.pod in pods}
+    claims, pods = {v.uid for v in seen.there.volumes}, {p.uid for p in seen.there.pods}
+    old = {left.member for left in seen.status.left if left.volume in claims or left.pod in pods}
     unnoticed = dropped(seen, seen.group) if seen.group and seen.primary else None
     return frozenset(old | ({unnoticed.name} if unnoticed else set()))
 
@@ -88,7 +88,7 @@ def left_members_are_renewed(seen: Seen) -> Verdict:
 
 
 def _renewed(seen: Seen, left: types.Left) -> Verdict:
-    ordinal = names.ordinal(seen.name, left.member)
+    ordinal = ordinals.of(seen.name, left.member)
     volume = next((v for v in seen.there.volumes if v.uid == left.volume), None)
     pod = next((p for p in seen.there.pods if p.uid == left.pod), None)
     if (volume is None and pod is None) or left.member in seen.known:
@@ -104,13 +104,11 @@ def _renewed(seen: Seen, left: types.Left) -> Verdict:
     guard = decision.Guard("member_has_left", {"ordinal": ordinal})
     actions: list[decision.AnyAction] = []
     if volume is not None and not volume.deleting:
-        ref = builtin.VOLUME_CLAIM.ref(seen.meta.namespace, volume.name, volume.uid)
         why = f"{left.member} has left the group, and joins with a new volume"
-        actions.append(decision.Delete(why=why, resource=builtin.VOLUME_CLAIM, ref=ref, require=(guard,)))
+        actions.append(volumes.delete(volume, seen.meta.namespace, why, guard))
     if pod is not None and not pod.deleting:
-        ref = builtin.POD.ref(seen.meta.namespace, pod.name, pod.uid)
         why = f"{left.member} has left the group, and its pod holds the old volume"
-        actions.append(decision.Delete(why=why, resource=builtin.POD, ref=ref, require=(guard,)))
+        actions.append(replacement.delete(pod, seen.meta.namespace, why, guard))
     if actions:
         return Act(Reason.CLEARING_VOLUME, f"{left.member} gets a new volume, to join anew", tuple(actions))
     said = f"the old volume of {causes.of_all(seen, [left.member])} is going"
@@ -141,11 +139,11 @@ def pods_have_the_credentials(seen: Seen) -> Verdict:
     why = "what failed with other credentials says nothing of these"
     forget = [decision.Remember(why=why, fields={"troubles": kept})] if len(kept) < len(seen.status.troubles) else []
     actions = [
-        decision.Delete(
-            why="it began with other credentials than those of now, and is off",
-            resource=builtin.POD,
-            ref=builtin.POD.ref(seen.meta.namespace, pod.name, pod.uid),
-            require=(decision.Guard("pod_is_off", {"name": pod.name, "uid": pod.uid}),),
+        replacement.delete(
+            pod,
+            seen.meta.namespace,
+            "it began with other credentials than those of now, and is off",
+            decision.Guard("pod_is_off", {"name": pod.name, "uid": pod.uid}),
         )
         for pod in old
     ]

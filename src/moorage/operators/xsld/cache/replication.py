@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from moorage.operators.xsld import names
+from moorage.children import ordinals
 from moorage.operators.xsld.group import answers
 from moorage.operators.xsld.reasons import Reason
 from moorage.runtime.decision import DONE, Blocked, Verdict, Wait
@@ -31,9 +31,9 @@ def candidate(seen: Seen, *, without: str = "") -> str:
     fit = [
         m
         for m in seen.group.online
-        if not m.primary and m.name != without and names.ordinal(seen.name, m.name) < seen.spec.size
+        if not m.primary and m.name != without and ordinals.of(seen.name, m.name) < seen.spec.size
     ]
-    ranked = sorted(fit, key=lambda m: (not m.catalog, names.ordinal(seen.name, m.name)))
+    ranked = sorted(fit, key=lambda m: (not m.catalog, ordinals.of(seen.name, m.name)))
     return ranked[0].name if ranked else ""
 
 
@@ -47,7 +47,7 @@ def primary_leads(seen: Seen) -> Verdict:
     if (current := seen.status.current_task) is not None and current.command == tasks.FAILOVER:
         return DONE  # it is followed
     chief = seen.group.primary
-    name = chief.name if chief else seen.status.primary or names.pod(seen.name, 0)
+    name = chief.name if chief else seen.status.primary or ordinals.pod(seen.name, 0)
     slave, answer, fault = slave_of(seen), seen.answer(name), seen.fault(name)
     patience = float(seen.spec.derby_replication.failover_seconds)
     if fault is not None and fault.fault in ANSWERED and chief is not None and chief.online:

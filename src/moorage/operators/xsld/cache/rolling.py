@@ -5,24 +5,23 @@ Highest ordinal first and the primary last. As catalog servers sit on the lowest
 
 from __future__ import annotations
 
-from moorage.api import builtin, conditions
-from moorage.operators.xsld import names
+from moorage.api import conditions
+from moorage.children import ordinals, replacement, workload
+from moorage.children.parts import PodSeen
+from moorage.operators.xsld.group import answers
 from moorage.operators.xsld.reasons import Reason
 from moorage.runtime import decision
 from moorage.runtime.decision import DONE, Act, Blocked, Verdict, Wait
 
 from . import causes, renewal, replication, tasks, types
-from .seen import PodSeen, Seen
+from .seen import Seen
 
 
 def outdated(seen: Seen) -> list[PodSeen]:
     """Pods that are not of the current template, in the order in which they are replaced."""
-    workload = seen.there.workload
-    if workload is None or not workload.revision:
-        return []
     group = seen.group
-    chief = group.primary.name if group and group.primary else names.pod(seen.name, 0)
-    old = [pod for pod in seen.there.pods if pod.revision != workload.revision and pod.ordinal < workload.replicas]
+    chief = group.primary.name if group and group.primary else ordinals.pod(seen.name, 0)
+    old = replacement.outdated(seen.there.pods, seen.there.workload)
     return sorted(old, key=lambda pod: (_works(seen, pod), pod.name == chief, -pod.ordinal))
 
 
@@ -42,35 +41,35 @@ def new_members_are_back(seen: Seen) -> Verdict:
 
     How long it is away is told by its pod alone, so that nothing else that happens starts that time anew.
     """
-    workload, old = seen.there.workload, outdated(seen)
-    if workload is None or not old:
+    live, strategy = seen.there.workload, seen.spec.update_strategy
+    new = (
+        pod
+        for pod in seen.there.pods
+        if live and pod.revision == live.revision and pod.ordinal < live.replicas
+        if pod.name in seen.known  # who was no member is nobody that is to come back
+    )
+    return replacement.replaced_are_back(
+        new,
+        outdated(seen),
+        Reason.UPDATING,
+        is_back=lambda pod: _works(seen, pod) and _registered(seen, pod),
+        why=lambda name: causes.of(seen, name),
+        now=seen.now,
+        on="group",
+        within=types.seconds(strategy.member_timeout),
+        pace=seen.busy,
+        instead=lambda _, late: _roll_back(seen, late),
+        blocked=Reason.UPDATE_STALLED if strategy.pause_on_failure else None,
+    )
+
+
+def _roll_back(seen: Seen, late: str) -> Verdict:
+    """The last good image is run again, if that is wanted."""
+    good = _last_good_image(seen)
+    if not good:
         return DONE
-    late = types.seconds(seen.spec.update_strategy.member_timeout)
-    for pod in seen.there.pods:
-        if pod.revision != workload.revision or pod.ordinal >= workload.replicas or pod.name not in seen.known:
-            continue  # who was no member is nobody that is to come back
-        if _works(seen, pod) and _registered(seen, pod):
-            continue
-        why = f": {cause}" if (cause := causes.of(seen, pod.name)) else ""
-        left = pod.since + late - seen.now
-        if left < 0 and (good := _last_good_image(seen)):
-            note = decision.Remember(why="it is not tried again", fields={"failedImage": seen.spec.image})
-            said = f"{pod.name} did not come back within {late:g} s{why}; all run {good} again"
-            return Act(Reason.UPDATE_ROLLED_BACK, said, (note,))
-        if left < 0 and seen.spec.update_strategy.pause_on_failure:
-            return Blocked(
-                Reason.UPDATE_STALLED,
-                f"{pod.name} did not come back within {late:g} s{why}; {_said(old)} is left as it is",
-                "correct the image or the pod's settings",
-            )
-        return Wait(
-            Reason.UPDATING,
-            f"{pod.name} is to come back{why}; then {_said(old)} is replaced",
-            on="group",
-            within=late,
-            again=min(seen.busy, left + 1.0) if left > 0 else seen.busy,
-        )
-    return DONE
+    note = decision.Remember(why="it is not tried again", fields={"failedImage": seen.spec.image})
+    return Act(Reason.UPDATE_ROLLED_BACK, f"{late}; all run {good} again", (note,))
 
 
 def _last_good_image(seen: Seen) -> str:
@@ -99,26 +98,34 @@ def template_rolls(seen: Seen) -> Verdict:
     group = seen.group
     if group is None or seen.spec.update_strategy.type == "OnDelete":
         return DONE
-    old = [pod for pod in outdated(seen) if not pod.overdue or pod.name in group.names]
-    if not old:
-        return DONE
-    pod = old[0]
-    if pod.deleting:
-        late, said = types.seconds(seen.spec.update_strategy.member_timeout), causes.of_all(seen, [pod.name])
-        return Wait(Reason.UPDATING, f"{said} is being replaced", on="pod", within=late, again=seen.busy)
+    return replacement.next_is_replaced(
+        [pod for pod in outdated(seen) if not pod.overdue or pod.name in group.names],
+        seen.meta.namespace,
+        Reason.UPDATING,
+        gate=lambda pod: _may_go(seen, group, pod),
+        guard=lambda pod: decision.Guard("others_are_online", {"pod": pod.name}),
+        within=types.seconds(seen.spec.update_strategy.member_timeout),
+        again=seen.busy,
+        describe=lambda names: causes.of_all(seen, names),
+    )
+
+
+def _may_go(seen: Seen, group: answers.Group, pod: PodSeen) -> Verdict:
+    """What stands against replacing that member, or is to be done before; a primary hands over first."""
     weak = [m.name for m in group.members if not m.online and m.name != pod.name]
     if away := sorted({*weak, *coming(seen)} - {pod.name}):
         said = f"{causes.of_all(seen, away)} not online; {pod.name} is not replaced meanwhile"
-        return Wait(Reason.UPDATE_WAITS, said, on="group", within=1800.0, again=seen.busy)
+        return Wait(Reason.UPDATE_WAITS, said, on="group", within=replacement.GATED_FOR, again=seen.busy)
     if bad := grids_that_are_off(seen):
         said = f"{pod.name} is replaced once {bad}"
-        return Wait(Reason.UPDATE_WAITS, said, on="group", within=1800.0, again=seen.busy)
-    if _works(seen, pod) and (held := _held_back(seen, pod)):
+        return Wait(Reason.UPDATE_WAITS, said, on="group", within=replacement.GATED_FOR, again=seen.busy)
+    if _works(seen, pod) and (held := _held_back(seen, pod)) != DONE:
         return held
     member = group.member(pod.name)
-    if member and member.primary and not _heir(seen) and (heir := _next_copy(seen)):
-        return replication.replicate(seen, heir, f"{heir} becomes the copy, before {pod.name} is replaced")
-    if member and member.primary and (heir := _heir(seen)):
+    if member is None or not member.primary:
+        return DONE
+    heir = _heir(seen)
+    if heir:
         return tasks.submit(
             seen,
             tasks.FAILOVER,
@@ -127,12 +134,9 @@ def template_rolls(seen: Seen) -> Verdict:
             reason=Reason.FAILING_OVER,
             message=f"{heir} becomes the primary, before {pod.name} is replaced",
         )
-    evict = decision.Evict(
-        why="it is not of the current template",
-        ref=builtin.POD.ref(seen.meta.namespace, pod.name, pod.uid),
-        require=(decision.Guard("others_are_online", {"pod": pod.name}),),
-    )
-    return Act(Reason.UPDATING, f"{pod.name} is replaced by one of the current template", (evict,))
+    if heir := _next_copy(seen):
+        return replication.replicate(seen, heir, f"{heir} becomes the copy, before {pod.name} is replaced")
+    return DONE
 
 
 def coming(seen: Seen) -> list[str]:
@@ -153,21 +157,25 @@ def grids_that_are_off(seen: Seen) -> str:
     return f"grid {', '.join(bad)} is online" if bad else ""
 
 
-def _held_back(seen: Seen, pod: PodSeen) -> Wait | None:
+def _held_back(seen: Seen, pod: PodSeen) -> Verdict:
     """What stands against replacing a pod that works.
 
     Nobody tells whether grid data is copied to others that came back a moment ago, so they get time for it.
     """
-    settle = seen.spec.update_strategy.settle
-    others, since = seen.known - {pod.name}, seen.now - types.seconds(settle)
-    if young := [other for other in seen.there.pods if other.name in others and _back_since(seen, other) > since]:
-        said = f"{', '.join(p.name for p in young)} came back less than {settle} ago; then {pod.name} is replaced"
-        left = max(_back_since(seen, p) for p in young) - since
-        return Wait(Reason.UPDATING, said, on="group", within=1800.0, again=left)
-    if seen.there.disruptions == 0:
-        said = f"the disruption budget lets nobody go at the moment; {pod.name} is not replaced meanwhile"
-        return Wait(Reason.UPDATE_WAITS, said, on="budget", within=1800.0, again=seen.busy)
-    return None
+    settle, others = seen.spec.update_strategy.settle, seen.known - {pod.name}
+    settled = replacement.have_settled(
+        pod,
+        [other for other in seen.there.pods if other.name in others],
+        Reason.UPDATING,
+        back_since=lambda other: _back_since(seen, other),
+        now=seen.now,
+        settle=types.seconds(settle),
+        said=settle,
+        on="group",
+    )
+    if settled != DONE:
+        return settled
+    return replacement.budget_allows(pod, seen.there.disruptions, Reason.UPDATE_WAITS, again=seen.busy)
 
 
 def _back_since(seen: Seen, pod: PodSeen) -> float:
@@ -178,10 +186,7 @@ def _back_since(seen: Seen, pod: PodSeen) -> float:
 
 def template_is_known(seen: Seen) -> Verdict:
     """Until the StatefulSet's controller has looked at a change, nobody knows whether the pods are up to date."""
-    if seen.there.workload is None or seen.there.workload.revision:
-        return DONE
-    said = "the StatefulSet's controller is to look at the new template"
-    return Wait(Reason.UPDATING, said, on="workload", within=300.0, unseen=True)
+    return workload.template_is_known(seen.there.workload, Reason.UPDATING)
 
 
 def _heir(seen: Seen) -> str:
@@ -196,7 +201,3 @@ def _next_copy(seen: Seen) -> str:
         return ""
     heir = replication.candidate(seen)
     return heir if heir and tasks.held_back(seen, tasks.REPLICATE, heir) is None else ""
-
-
-def _said(pods: list[PodSeen]) -> str:
-    return ", ".join(pod.name for pod in pods)

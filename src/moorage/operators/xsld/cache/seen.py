@@ -6,10 +6,10 @@ import functools
 
 import msgspec
 
-from moorage.api import additions, conditions, meta
-from moorage.children import apply
+from moorage.api import conditions, meta
+from moorage.children import ordinals, parts
 from moorage.operators import access
-from moorage.operators.xsld import config, names
+from moorage.operators.xsld import config
 from moorage.operators.xsld.group import answers
 from moorage.runtime import freshness
 
@@ -17,88 +17,6 @@ from . import build, types
 
 PLACED = 120.0
 """Seconds after which a pod that has no place is not expected to get one soon."""
-
-
-class PodSeen(msgspec.Struct, frozen=True):
-    """One pod of the StatefulSet."""
-
-    name: str
-    ordinal: int
-    uid: str
-    address: str = ""
-    image: str = ""
-    revision: str = ""
-    came_up: bool = False  # its container is ready, or has been
-    held: bool = False  # its container can't be made, or ends again and again
-    unplaced_since: float = 0.0  # epoch seconds, since when there is no node for it; 0: it has one, or nobody looked
-    running: bool = False
-    ready: bool = False  # its container is, by its own probe
-    since: float = 0.0  # epoch seconds, since when it is ready, or is not
-    started_at: float = 0.0  # epoch seconds, of its container
-    gate: bool | None = None  # what the group says of it, as its readiness gate has it
-    deleting: bool = False
-    overdue: bool = False  # it should have ended a while ago
-    trouble: str = ""  # why it does not run, or does not end, in words
-    cause: str = ""  # the reason of that
-
-    @property
-    def expendable(self) -> bool:
-        """Nobody is served by it, and nothing is lost with it: it never came up, or can't be kept running."""
-        return not self.came_up or self.held
-
-
-class VolumeSeen(msgspec.Struct, frozen=True):
-    """One PersistentVolumeClaim of a member."""
-
-    name: str
-    ordinal: int
-    uid: str
-    size: str = ""
-    made_at: float = 0.0  # epoch seconds
-    deleting: bool = False
-    expandable: bool | None = None  # None: not known
-
-
-class WorkloadSeen(msgspec.Struct, frozen=True):
-    """The StatefulSet."""
-
-    uid: str
-    replicas: int
-    revision: str = ""  # of the current template; empty until its controller has looked at it
-    child: apply.Child = apply.Child()
-    fixed: tuple[str, ...] = ()  # paths of wanted fields that can't be changed in place
-    version: str = ""
-    added: tuple[additions.Place, ...] = ()  # what others put into its template, the last first
-
-
-class SurplusSeen(msgspec.Struct, frozen=True):
-    """An object of the cache that the spec does not ask for."""
-
-    resource: meta.Resource
-    name: str
-    uid: str
-    deleting: bool = False
-
-
-class Objects(msgspec.Struct, frozen=True):
-    """What the cluster holds of the cache."""
-
-    children: tuple[tuple[build.Child, apply.Child], ...]
-    workload: WorkloadSeen | None
-    pods: tuple[PodSeen, ...] = ()
-    volumes: tuple[VolumeSeen, ...] = ()
-    surplus: tuple[SurplusSeen, ...] = ()
-    disruptions: int | None = None  # how many pods the budget lets go now; None where there is none, or nobody knows
-    unmade: str = ""  # why a pod that is wanted can't be made
-
-    def pod(self, name: str) -> PodSeen | None:
-        """The pod of that name."""
-        return next((pod for pod in self.pods if pod.name == name), None)
-
-    @property
-    def up(self) -> frozenset[str]:
-        """Pods whose server works, and is to go on."""
-        return frozenset(pod.name for pod in self.pods if pod.running and pod.ready and not pod.deleting)
 
 
 class Seen(msgspec.Struct, frozen=True, kw_only=True, dict=True):
@@ -121,7 +39,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     entrypoint: freshness.Observed[str]  # what is wrong with the user's script
     unsent: bool = False  # the last command was certainly not carried out
     wanted: build.Wanted
-    objects: freshness.Observed[Objects]
+    objects: freshness.Observed[parts.Objects]
     polled: freshness.Observed[answers.Polled]
 
     @property
@@ -141,7 +59,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return group_of(self.polled, self.status, self.name)
 
     @functools.cached_property
-    def there(self) -> Objects:
+    def there(self) -> parts.Objects:
         """The objects; only for steps after they are known."""
         found = freshness.value_of(self.objects)
         if found is None:
@@ -206,7 +124,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             return next(iter(rest)) if len(rest) == 1 else ""
         never = self.there.workload is None and not self.known
         if never and not any(volume.ordinal > 0 for volume in self.there.volumes):
-            return names.pod(self.name, 0)
+            return ordinals.pod(self.name, 0)
         if before is None:
             return next(iter(self.known)) if len(self.known) == 1 else ""
         return before
@@ -240,7 +158,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """Who is wanted, has its place in the StatefulSet, and is no member."""
         objects = freshness.value_of(self.objects)
         size = min(self.spec.size, objects.workload.replicas) if objects and objects.workload else 0
-        wanted = (names.pod(self.name, ordinal) for ordinal in range(size))
+        wanted = (ordinals.pod(self.name, ordinal) for ordinal in range(size))
         return tuple(name for name in wanted if self.group is None or name not in self.group.names)
 
     @functools.cached_property
@@ -253,7 +171,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         if pod is not None:
             return pod.overdue or 0.0 < pod.unplaced_since < late
         # the one controller makes a pod right after its claim, if it can
-        mine = (v for v in self.there.volumes if names.pod(self.name, v.ordinal) == name)
+        mine = (v for v in self.there.volumes if ordinals.pod(self.name, v.ordinal) == name)
         return any(not volume.deleting and volume.made_at < late for volume in mine)
 
     @functools.cached_property
@@ -273,8 +191,8 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         if self.status.grows_after == workload.revision:
             return True
         kept = self.spec.storage.reclaim_on_scale_down == "Retain" and not self.spec.storage.ephemeral
-        top = 1 + max(names.ordinal(self.name, name) for name in self.group.names | self.with_task)
-        beyond = {name for name in self.missing if names.ordinal(self.name, name) >= top}
+        top = 1 + max(ordinals.of(self.name, name) for name in self.group.names | self.with_task)
+        beyond = {name for name in self.missing if ordinals.of(self.name, name) >= top}
         return bool(beyond) and beyond <= self.without_place and not kept
 
     @functools.cached_property
@@ -292,7 +210,7 @@ def group_of(
     if told is None:
         return None
     remembered = [member.name for member in status.member_statuses]
-    return answers.group(told, remembered=remembered, primary=status.primary or names.pod(cache, 0))
+    return answers.group(told, remembered=remembered, primary=status.primary or ordinals.pod(cache, 0))
 
 
 def replicas(
@@ -312,7 +230,7 @@ def replicas(
     is still there, unless there is no StatefulSet at all: then the volumes are the group's own.
     """
     known = group.names if group is not None else remembered
-    needed = 1 + max((names.ordinal(cache, name) for name in known | busy), default=0)
+    needed = 1 + max((ordinals.of(cache, name) for name in known | busy), default=0)
     if live is None:
         return max(size, needed)
     if group is None:  # who is only remembered may have left since
@@ -320,6 +238,6 @@ def replicas(
     target = max(size, needed)
     if target <= live:
         return target
-    theirs = {names.ordinal(cache, name) for name in known | busy}
+    theirs = {ordinals.of(cache, name) for name in known | busy}
     blocked = min((ordinal for ordinal in leftover - theirs if live <= ordinal < target), default=target)
     return max(blocked, live)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from typing import Annotated, Any, Literal
 
 import msgspec
 
-from moorage.api import common_status, crd, equality, meta
+from moorage.api import common_status, crd, meta
 from moorage.operators.xsld import names
 
 Int32 = {"format": "int32"}
@@ -450,17 +449,6 @@ def definition() -> dict[str, object]:
 def seconds(text: str) -> float:
     """A duration of the spec, such as 15m, in seconds."""
     return int(text[:-1]) * {"s": 1.0, "m": 60.0, "h": 3600.0}[text[-1]]
-
-
-def whole_bytes(size: str) -> int:
-    """A quantity in bytes, a part of one rounded up; 0 for what is none."""
-    return math.ceil(equality.quantity(size) or 0)
-
-
-def claimed(size: str) -> str:
-    """What is asked of a claim for that size: the API server would keep 0.3Gi as 322122547200m."""
-    whole = whole_bytes(size)
-    return size if whole == equality.quantity(size) else str(whole)
 
 
 def image_to_run(obj: XsldCache) -> str:

@@ -6,7 +6,9 @@ import msgspec
 import pytest
 
 from moorage.children import reasons as object_reasons
-from moorage.operators.xsld.cache import behind, control
+from moorage.children import waits
+from moorage.operators.xsld.cache import causes as causes_
+from moorage.operators.xsld.cache import control
 from moorage.operators.xsld.cache import seen as seen_
 from moorage.runtime import decision, freshness
 from moorage.runtime.reconcile import status
@@ -29,7 +31,7 @@ def test_a_wait_for_members_says_what_their_pods_need(causes: tuple[str, ...]) -
     """An image that can't be pulled needs a person from the first moment on, whoever waits for the pod."""
     seen = troubled(cache().off(0, 1, 2).seen, *causes)
 
-    made = decision.decide(seen, steps=behind.told(control.STEPS))
+    made = decision.decide(seen, steps=causes_.told(control.STEPS))
     stands = status.standing(made, ())
 
     assert isinstance(made.standing.verdict, decision.Wait)  # type: ignore[union-attr]
@@ -39,7 +41,7 @@ def test_a_wait_for_members_says_what_their_pods_need(causes: tuple[str, ...]) -
 
 def test_a_wait_without_trouble_says_its_own() -> None:
     """Nothing is known but that a member is off."""
-    stands = status.standing(decision.decide(cache().off(2).seen, steps=behind.told(control.STEPS)), ())
+    stands = status.standing(decision.decide(cache().off(2).seen, steps=causes_.told(control.STEPS)), ())
 
     assert not stands.cause
     assert stands.next
@@ -47,7 +49,7 @@ def test_a_wait_without_trouble_says_its_own() -> None:
 
 def test_steps_keep_their_names_and_their_words() -> None:
     """By these they are shown."""
-    shown = [(step.__name__, step.__doc__) for step in behind.told(control.STEPS)]
+    shown = [(step.__name__, step.__doc__) for step in causes_.told(control.STEPS)]
 
     assert [(step.__name__, step.__doc__) for step in control.STEPS] == shown
 
@@ -55,7 +57,7 @@ def test_steps_keep_their_names_and_their_words() -> None:
 def test_what_does_not_end_is_a_persons_business_after_its_time() -> None:
     """A finalizer, or a node that is gone, passes by nobody's waiting."""
     leaving = cache().object(deletion_timestamp=ago(1000)).but(workload=None).seen
-    made = decision.decide(leaving, steps=behind.told(control.DELETION_STEPS))
+    made = decision.decide(leaving, steps=causes_.told(control.DELETION_STEPS))
 
     assert "Removing" == made.standing.verdict.reason  # type: ignore[union-attr]
-    assert behind.LET_GO == status.standing(made, ()).fix
+    assert waits.LET_GO == status.standing(made, ()).fix
