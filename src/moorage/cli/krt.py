@@ -38,7 +38,7 @@ def check(path: Path, runtime: str, output: str) -> None:
     try:
         report = krt_check.check(path)
     except OSError as error:
-        raise connection.Untold(f"{path} can't be read: {error.strerror}") from error
+        raise connection.Untold(f"{path} can't be read: {error.strerror or error}") from error
     if output == "json":
         click.echo(msgspec.json.format(msgspec.json.encode(report)).decode())
     else:

@@ -175,7 +175,7 @@ def _near(name: str, known: Collection[str]) -> str:
     """The file that was probably meant: of the same name elsewhere, or of nearly this one."""
     base = posixpath.basename(name)
     same = sorted(each for each in known if posixpath.basename(each) == base)
-    near = same[:3] or difflib.get_close_matches(name, sorted(known)[:1000], n=1)
+    near = same[:3] or difflib.get_close_matches(name, sorted(known)[:1000], n=1, cutoff=0.8)
     return f"did you mean {' or '.join(near)}?" if near else "add the file, or correct the name"
 
 
