@@ -17,7 +17,7 @@ from moorage.helm.parsing import helm_yaml
 from . import fields, files, graph, located, model, problems
 
 MAX_TEXT = 1 << 20  # bytes
-MAX_WORKFLOWS = 50
+MAX_WORKFLOWS = 20
 MAX_NODES = 100
 """Of a workflow, or of a text of version 1."""
 MAX_SUBSCRIPTIONS = 50
