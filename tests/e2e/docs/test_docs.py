@@ -21,6 +21,7 @@ PAGES = (
     "docs/collector.md",
     "docs/operations.md",
     "docs/xsld.md",
+    "docs/krt.md",
     "examples/collector/README.md",
 )
 BLOCK = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)

@@ -56,7 +56,7 @@ def test_help_lists_the_commands() -> None:
     """What one reads first."""
     shown = CliRunner().invoke(cli.main, ["-h"]).output
 
-    for command in ("run", "crds", "status", "explain"):
+    for command in ("run", "crds", "status", "explain", "krt"):
         assert f"  {command}" in shown
 
 

@@ -1,0 +1,1 @@
+"""What a `.krt` file is: the text in it, its rules, its graph, and the archive around it. Only reads."""
