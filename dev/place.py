@@ -124,7 +124,9 @@ def up(place: Place, *, level: str = "node") -> None:
 
 
 def packages() -> None:
-    """Install what the testbed needs of Debian."""
+    """Install what the testbed needs of Debian. Raises Failed, before anything takes minutes, when nobody may."""
+    if os.geteuid():
+        raise stage.Failed("a testbed makes network namespaces and mounts; run it as root")
     with stage.stage("Debian packages") as it:
         if "all packages are there" in it.run(TESTBED, "deps"):
             it.skip("all there")
