@@ -61,7 +61,8 @@ def summary(tallies: Sequence[Tally]) -> str:
     lines = []
     for it in tallies:
         words = ", ".join(f"{it.counts[word]} {word}" for word in COUNTED if it.counts[word]) or "no tests"
-        lines.append(f"  {it.tier:<8} {it.seconds:7.1f} s  {words}")
+        spent = sum(seconds for seconds, _ in it.times)
+        lines.append(f"  {it.tier:<8} {it.seconds:7.1f} s  {words}; one after another {spent:.0f} s")
     if bad := [it.tier for it in tallies if not it.ok]:
         lines.append(f"  failed: {', '.join(bad)}")
     total = sum((it.counts for it in tallies), collections.Counter[str]())

@@ -20,6 +20,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent import futures
+from pathlib import Path
 
 from . import deploy, ground, outcome, stage
 from . import place as places
@@ -159,7 +160,7 @@ class Run:
 
 def work() -> int:
     """All tiers; the exit code tells whether something failed."""
-    began = time.monotonic()
+    began, before = time.monotonic(), _processors()
     words = sys.argv[1:]
     campaign = "--campaign" in words
     # a campaign looks for what nobody has met yet; every day the same is played, so that what fails is the change's
@@ -173,10 +174,19 @@ def work() -> int:
         tallies = [tally for lane in pool.map(run.lane, lanes) for tally in lane]
     run.ground.settle()
     print(f"\n── all ──\n{outcome.slowest(tallies)}\n")
+    idle, whole = (now - then for now, then in zip(_processors(), before, strict=True))
+    share = 1 - idle / max(whole, 1)
+    print(f"{time.monotonic() - began:.0f} s in all, in which the machine's processors were busy for {share:.0%}\n")
     for trouble in run.troubles:
         print(f"These tests had nothing to run on: {trouble}\n")
-    print(f"{time.monotonic() - began:.0f} s in all\n{outcome.summary(tallies)}")
+    print(outcome.summary(tallies))
     return 0 if all(tally.ok for tally in tallies) and not run.troubles else 1
+
+
+def _processors() -> tuple[int, int]:
+    """Time that this machine's processors were idle, and all their time, in the kernel's ticks."""
+    times = [int(word) for word in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
+    return times[3] + times[4], sum(times)
 
 
 if __name__ == "__main__":

@@ -69,18 +69,19 @@ def test_without_a_report_nothing_is_counted(tmp_path: Path) -> None:
     tally = outcome.Tally.of("e2e", 1.0, tmp_path / "none.xml", ok=False)
 
     assert not tally.counts
-    assert "e2e          1.0 s  no tests\n  failed: e2e\ntotal: 0 passed, 0 failed, 0 skipped" in outcome.summary(
-        [tally]
+    assert (
+        "e2e          1.0 s  no tests; one after another 0 s\n  failed: e2e\ntotal: 0 passed, 0 failed, 0 skipped"
+        in outcome.summary([tally])
     )
 
 
 def test_an_error_is_a_failure_in_the_last_line() -> None:
-    good = outcome.Tally("unit", 2.0, True, collections.Counter(passed=3, expected=1), [])
+    good = outcome.Tally("unit", 2.0, True, collections.Counter(passed=3, expected=1), [(1.0, "a")])
     bad = outcome.Tally("api", 3.0, False, collections.Counter(passed=1, failed=1, error=1, skipped=1), [])
 
     told = outcome.summary([good, bad]).splitlines()
 
-    assert "  unit         2.0 s  3 passed" == told[0]
+    assert "  unit         2.0 s  3 passed; one after another 1 s" == told[0]
     assert ["  failed: api", "total: 4 passed, 2 failed, 1 skipped"] == told[-2:]
 
 
