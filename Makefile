@@ -23,7 +23,7 @@ up: venv ## start the testbed, a Kubernetes of your own (minutes the first time,
 
 down: ## take the testbeds away; binaries and caches stay
 	@testbed/testbed down
-	@[ ! -d build/testbed ] || testbed/testbed --state build/testbed down
+	@for state in build/testbed/*/; do [ ! -d "$$state" ] || testbed/testbed --state "$$state" down; done
 
 deploy: venv ## build and load the images and install moorage, from this tree
 	@$(PY) -m dev.deploy all
@@ -31,7 +31,7 @@ deploy: venv ## build and load the images and install moorage, from this tree
 env: ## print the shell lines that put kubectl, helm and moorage of this tree on the PATH
 	@echo 'export KUBECONFIG="$(STATE)/kubeconfig" PATH="$(BIN):$(CURDIR)/.venv/bin:$$PATH"'
 
-test: venv ## all tests: unit, api, testbed, e2e (as root; a testbed of their own)
+test: venv ## all tests: unit, api, testbed, e2e (as root; testbeds of their own)
 	@$(PY) -m dev.test
 
 unit: venv ## the tests that need nothing

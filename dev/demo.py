@@ -24,17 +24,71 @@ EXAMPLE = "examples/collector/hello.yaml"
 NAME, NAMESPACE = "acme-collector", "default"
 READY_WITHIN, SEEN_WITHIN = 180.0, 30.0  # seconds
 
+CORES = os.cpu_count() or 1
+PARTS = tuple(
+    (what, seconds * 2 / CORES, made)
+    for what, seconds, made in (
+        ("Kubernetes, from its Go modules", 300, places.BIN / "kubernetes"),
+        ("helm, from its Go modules", 90, places.BIN / "helm"),
+        ("the cluster's DNS and volumes, from Go modules", 65, places.BIN / "provisioner"),
+        ("the OpenTelemetry Collector, from its Go modules", 70, deploy.IMAGES / "collector.tar"),
+        ("moorage's image: Debian's Python and moorage", 30, deploy.IMAGES / "operator.tar"),
+    )
+)
+"""What is made once: its name, the seconds that it takes (measured on two cores), and where it is."""
+
+START = 45.0
+"""Seconds for all that comes each time."""
+
 
 def work() -> None:
     """The whole demonstration."""
     began = time.monotonic()
     place = places.find()
-    places.up(place)
-    deploy.chart(place, deploy.images(place))
+    deploy.chart(place, _cluster(place))
     release, tenant = _collector(place)
     _telemetry(place, release, tenant)
     _show(place)
     print(_next(place, release, tenant, time.monotonic() - began))
+
+
+def _cluster(place: places.Place) -> dict[str, str]:
+    """A cluster with the images; returns the hash of each image's inputs."""
+    print(_outlook(place), flush=True)
+    if place.context:
+        places.up(place)
+        return deploy.images(place)
+    places.packages()
+
+    def own() -> dict[str, str]:
+        return deploy.build(["collector"])
+
+    def testbed() -> dict[str, str]:
+        places.bring_up(place, "node")
+        return deploy.build(["operator"])  # helm, which was built with the testbed, is part of it
+
+    # what compiles, what downloads and what starts leave room for one another
+    collector, operator = stage.together(own, testbed)
+    digests = {**collector, **operator}
+    deploy.load(place, digests)
+    return digests
+
+
+def _outlook(place: places.Place) -> str:
+    """What comes and how long it takes, by what is there already."""
+    todo = [(what, seconds) for what, seconds, made in PARTS if not (made.exists() or place.context)]
+    total = sum(seconds for _, seconds in todo) + START
+    lines = [f"  {what:<50} {_minutes(seconds)}" for what, seconds in todo]
+    lines.append(f"  {'start it, install moorage, apply an example':<50} {_minutes(START)}")
+    again = " Built once, the next time takes half a minute." if todo else ""
+    return "\n".join(
+        [f"From here to a Collector that answers: {_minutes(total)}, on {CORES} cores.{again}", *lines, ""]
+    )
+
+
+def _minutes(seconds: float) -> str:
+    minutes = seconds / 60
+    return f"about {seconds:.0f} s" if minutes < 1 else f"about {minutes:.0f} min"
 
 
 def _collector(place: places.Place) -> tuple[str, str]:

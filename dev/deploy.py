@@ -11,7 +11,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from . import place as places
@@ -42,6 +42,13 @@ BUILD = "moorage.dev/build"
 
 def images(place: places.Place, names: Iterable[str] = PRODUCT) -> dict[str, str]:
     """Build and load; returns the hash of each image's inputs."""
+    digests = build(names)
+    load(place, digests)
+    return digests
+
+
+def build(names: Iterable[str]) -> dict[str, str]:
+    """The archives in build/images; returns the hash of each image's inputs."""
     digests = {name: digest(*INPUTS[name]) for name in names}
     for name, wanted in digests.items():
         with stage.stage(f"image {name}") as it:
@@ -51,16 +58,20 @@ def images(place: places.Place, names: Iterable[str] = PRODUCT) -> dict[str, str
                 continue
             it.run("images/build", name, environment={"TESTBED_BIN": str(places.BIN)})
             _write(stamp, wanted)
+    return digests
+
+
+def load(place: places.Place, digests: Mapping[str, str]) -> None:
+    """Bring the archives of these images to the cluster."""
     cluster = place.get("namespace", "kube-system")["metadata"]["uid"]
     for name, wanted in digests.items():
-        with stage.stage(f"load {name}") as it:
+        with stage.stage(f"load {name} into {place.name}") as it:
             stamp = STAMPS / f"loaded-{cluster}-{name}"
             if _read(stamp) == wanted:
                 it.skip()
                 continue
             it.run(*_loader(place, IMAGES / f"{name}.tar"), environment=place.environment)
             _write(stamp, wanted)
-    return digests
 
 
 def chart(place: places.Place, digests: dict[str, str], *, force: bool = False) -> None:

@@ -25,11 +25,12 @@ INDEXES = ("0", "1", "2", "3")
 
 @dataclasses.dataclass(frozen=True)
 class Place:
-    """A cluster by kubeconfig and context. `context` is empty for the testbed."""
+    """A cluster by kubeconfig and context. `context` is empty for the testbed. `name` is what people read of it."""
 
     kubeconfig: str
     context: str = ""
     state: Path = STATE
+    name: str = "testbed"
 
     @property
     def environment(self) -> dict[str, str]:
@@ -105,12 +106,12 @@ def find() -> Place:
     """$CONTEXT of the user's kubeconfig if it is named, else the testbed."""
     context = os.environ.get("CONTEXT", "")
     if context:
-        return Place(os.environ.get("KUBECONFIG", ""), context)
+        return Place(os.environ.get("KUBECONFIG", ""), context, name=context)
     return Place(str(STATE / "kubeconfig"))
 
 
-def up(place: Place, *, level: str = "node", indexes: Sequence[str] = INDEXES) -> None:
-    """Have the cluster answer. Of $TESTBED_INDEX, else `indexes`, the first that no other testbed has is taken."""
+def up(place: Place, *, level: str = "node") -> None:
+    """Have the cluster answer."""
     if place.context:
         with stage.stage(f"cluster {place.context}") as it:
             place.kubectl("version", "--request-timeout=10s")
@@ -118,12 +119,24 @@ def up(place: Place, *, level: str = "node", indexes: Sequence[str] = INDEXES) -
         with stage.stage("helm for the image") as it:
             it.run(TESTBED, "build", "--level", "api")
         return
+    packages()
+    bring_up(place, level)
+
+
+def packages() -> None:
+    """Install what the testbed needs of Debian. Raises Failed, before anything takes minutes, when nobody may."""
+    if os.geteuid():
+        raise stage.Failed("a testbed makes network namespaces and mounts; run it as root")
     with stage.stage("Debian packages") as it:
-        if "all packages are there" in it.run(*place.testbed("deps")):
+        if "all packages are there" in it.run(TESTBED, "deps"):
             it.skip("all there")
+
+
+def bring_up(place: Place, level: str, *, indexes: Sequence[str] = INDEXES) -> None:
+    """Bring the testbed up. Of $TESTBED_INDEX, else `indexes`, the first that no other testbed has is taken."""
     recorded = (place.state / "run" / "settings.json").exists()
     wanted = os.environ.get("TESTBED_INDEX", "").split() or list(indexes)
-    with stage.stage("testbed") as it:
+    with stage.stage(place.name) as it:
         said = _up(it, place, level, [""] if recorded else wanted)
         it.hint(said.strip().splitlines()[-1] if said.strip() else "")
 

@@ -13,8 +13,10 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent import futures
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 LOGS = ROOT / "build" / "logs"
@@ -24,6 +26,10 @@ LIVE, PLAIN, FIRST = 0.15, 20.0, 2.0
 TAIL = 40
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
+
+_screen = threading.RLock()
+_shown: list[Stage] = []
+"""Stages under way; on a terminal the first of them has the live line."""
 
 
 class Failed(Exception):  # noqa: N818 - it names what happened
@@ -76,6 +82,8 @@ class Stage:
 
     def begin(self) -> None:
         """Start to show it."""
+        with _screen:
+            _shown.append(self)
         self._ticker.start()
 
     def end(self, *, failed: bool) -> None:
@@ -85,20 +93,25 @@ class Stage:
         self._detail = self._skipped or self._detail
         mark = "✗" if failed else "·" if self._skipped else "✓"
         start = "\r\x1b[K" if self._live else ""
-        print(f"{start}{self._text(_painted(mark, self._live))}", flush=True)
+        with _screen:
+            _shown.remove(self)
+            print(f"{start}{self._text(_painted(mark, self._live))}", flush=True)
 
     def _tick(self) -> None:
         count = 0
         while not self._over.wait(LIVE if self._live else PLAIN if count else FIRST):
             count += 1
-            if self._live:
-                width = os.get_terminal_size().columns if sys.stdout.isatty() else 80
-                print(f"\r{self._text(_FRAMES[count % len(_FRAMES)])[: width - 1]}\x1b[K", end="", flush=True)
-            else:
+            if not self._live:
                 self._line("…")
+                continue
+            with _screen:
+                if _shown[:1] == [self]:
+                    width = os.get_terminal_size().columns if sys.stdout.isatty() else 80
+                    print(f"\r{self._text(_FRAMES[count % len(_FRAMES)])[: width - 1]}\x1b[K", end="", flush=True)
 
     def _line(self, mark: str) -> None:
-        print(self._text(mark), flush=True)
+        with _screen:
+            print(self._text(mark), flush=True)
 
     def _text(self, mark: str) -> str:
         return f"{mark} {self.title:<34} {time.monotonic() - self._began:6.1f} s  {self._detail[:160]}".rstrip()
@@ -115,6 +128,16 @@ def stage(title: str) -> Iterator[Stage]:
         made.end(failed=True)
         raise
     made.end(failed=False)
+
+
+def together(*jobs: Callable[[], Any]) -> list[Any]:
+    """Do all at once; returns what they return, in order. Raises the first failure, when all have ended."""
+    with futures.ThreadPoolExecutor(len(jobs)) as pool:
+        begun = [pool.submit(job) for job in jobs]
+        ended, _ = futures.wait(begun, return_when=futures.FIRST_EXCEPTION)
+    if error := next(filter(None, (each.exception() for each in ended)), None):
+        raise error
+    return [each.result() for each in begun]
 
 
 def spawn(

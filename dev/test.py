@@ -1,10 +1,12 @@
-"""`make test` and `make campaign`: every tier, on a testbed of its own, so that one in use is left alone.
+"""`make test` and `make campaign`: every tier, on testbeds of their own, so that one in use is left alone.
 
     python -m dev.test [unit|api|testbed|e2e]... [--campaign]
 
-The testbed is built and started while the tests that need nothing run. $MOORAGE_TEST_KUBECONFIG names another cluster
-(with both images loaded), $SEED the seed of random tests, $TESTS what to run of the tiers, $TESTBED_STATE and
-$TESTBED_INDEX where the testbed lives.
+What mostly waits waits together: the tiers run side by side, as far as `LANES` says, and those that need a cluster with
+several workers, each of which has a cluster of its own and takes one file after another. A campaign, which loads the
+machine by itself, and a cluster that was given have one worker, and one tier after another. $MOORAGE_TEST_KUBECONFIG
+names such a cluster (with all images loaded), $SEED the seed of random tests, $TESTS what to run of the tiers,
+$TESTBED_STATE the folder of the testbeds, $TESTBED_INDEX the indexes that they may take.
 """
 
 from __future__ import annotations
@@ -16,167 +18,175 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent import futures
 from pathlib import Path
 
-from . import deploy, stage
+from . import deploy, ground, outcome, stage
 from . import place as places
 
 ROOT = stage.ROOT
 NO_TESTS = 5
 """Pytest's exit code when it was given no test."""
 
-TIERS = ("unit", "api", "testbed", "e2e")
-FOLDERS = {"unit": "tests/unit", "api": "tests/api", "testbed": "testbed/tests", "e2e": "tests/e2e"}
 EVERYDAY = "20261128"
 """The seed of an ordinary run."""
 
 NEED_HELM = ("tests/unit/helm", "tests/unit/packaging")
-"""Unit tests with the real helm binary: on a new machine they run once the testbed has built it."""
+"""Unit tests with the real helm binary: on a new machine they run once it is built."""
 
-INDEXES = ("4", "5", "6", "8", "9", "10", "11")
-"""Of testbeds: the lower ones are for people, 7 is for the testbed's own tests."""
+CLOSING = re.compile(r"=+ (?!test session starts)")
+"""The line with which pytest begins to tell of the whole."""
 
-COUNTED = ("passed", "failed", "skipped", "error")
+STARTED = re.compile(r"(tests/\S+::.* )?\n")
+"""A line that says no more than that a worker has begun a test."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Tier:
+    """Tests that need the same. `level` is that of its testbeds, of which each worker has one."""
+
+    name: str
+    folder: str
+    level: str = ""
+    workers: int = 1
+
+
+TIERS = (
+    Tier("unit", "tests/unit"),
+    Tier("api", "tests/api", "control", workers=2),
+    Tier("testbed", "testbed/tests"),
+    Tier("e2e", "tests/e2e", "node", workers=3),
+)
+LANES = (("unit", "testbed"), ("api",), ("e2e",))
+"""Side by side; within a lane one tier after another."""
 
 
 @dataclasses.dataclass
-class Tally:
-    """What became of the tests of one tier."""
+class Run:
+    """One run of some tiers."""
 
-    tier: str
-    seconds: float
-    counts: dict[str, int]
-    ok: bool
+    tiers: Sequence[Tier]
+    seed: str
+    campaign: bool
+    ground: ground.Ground = dataclasses.field(default_factory=ground.Ground)
+    chosen: Sequence[str] = dataclasses.field(default_factory=lambda: os.environ.get("TESTS", "").split())
+    late: Sequence[str] = ()
+    troubles: list[str] = dataclasses.field(default_factory=list)
+    speaking: threading.Lock = dataclasses.field(default_factory=threading.Lock)
 
+    def lanes(self) -> list[list[Tier]]:
+        """What runs side by side."""
+        if self.campaign or self.ground.given:
+            return [list(self.tiers)]
+        lanes = [[tier for tier in self.tiers if tier.name in names] for names in LANES]
+        return [lane for lane in lanes if lane]
 
-class Testbed:
-    """The cluster of the tests, brought up beside the tests that need none."""
+    def begin(self) -> None:
+        """Have made what the tiers need."""
+        if any(tier.name != "unit" for tier in self.tiers):
+            needs = {tier.name: (tier.level, self._workers(tier)) for tier in self.tiers if tier.level}
+            self.late = () if self.ground.given or (places.BIN / "helm").exists() else NEED_HELM
+            self.ground.begin(needs)
 
-    def __init__(self) -> None:
-        given = os.environ.get("MOORAGE_TEST_KUBECONFIG", "")
-        self.given = bool(given)
-        state = Path(os.environ.get("TESTBED_STATE") or ROOT / "build" / "testbed")
-        self.place = places.Place(given or str(state / "kubeconfig"), state=state)
-        self._error: Exception | None = None
-        self._thread = threading.Thread(target=self._bring_up)
+    def lane(self, tiers: Sequence[Tier]) -> list[outcome.Tally]:
+        """Run these one after another."""
+        return [tally for tier in tiers for tally in self._tier(tier)]
 
-    def start(self) -> None:
-        """Begin to bring it up."""
-        self._thread.start()
-
-    def wait(self) -> None:
-        """Return when it is there. Raises Failed when it can't be had."""
-        self._thread.join()
-        if self._error:
-            raise self._error
-
-    def settle(self) -> None:
-        """Leave no half-made testbed behind when the tests ended first."""
-        if self._thread.ident:
-            self._thread.join()
-
-    def environment(self) -> dict[str, str]:
-        """What tests look for."""
-        state = {} if self.given else {"TESTBED_STATE": str(self.place.state)}
-        return state | {"MOORAGE_TEST_KUBECONFIG": self.place.kubeconfig, "TESTBED_BIN": str(places.BIN)}
-
-    def fresh(self) -> None:
-        """No operator of an earlier run may act on what the API tests make."""
-        if not self.given and self.place.get("deployment", "moorage", "-n", places.NAMESPACE):
-            with stage.stage("remove moorage of an earlier run"):
-                self.place.helm("uninstall", "moorage", "-n", places.NAMESPACE, "--wait")
-
-    def _bring_up(self) -> None:
+    def _tier(self, tier: Tier) -> Iterator[outcome.Tally]:
         try:
-            if not self.given:
-                places.up(self.place, indexes=INDEXES)
-                deploy.images(self.place, deploy.INPUTS)
+            if tier.level:
+                beds = self.ground.beds(tier.name)
+                yield (tally := self._pytest(tier, self._paths(tier), beds))
+                if not tally.ok:
+                    told = "\n".join(f"{bed.name}:\n{deploy.trouble(bed)}" for bed in beds)
+                    self._say(f"\nThe clusters of {tier.name} after the failure:\n{told}\n")
+            elif tier.name == "unit":
+                yield self._pytest(tier, [*self._paths(tier), *(f"--ignore={folder}" for folder in self.late)])
+                if self.late:
+                    self.ground.helm()
+                    yield self._pytest(tier, self.late)
+            else:
+                self.ground.binaries()
+                yield self._pytest(tier, self._paths(tier))
         except stage.Failed as error:
-            self._error = error
+            self.troubles.append(f"{tier.name}: {error}")
+
+    def _paths(self, tier: Tier) -> list[str]:
+        """What was asked for of this tier."""
+        return [path for path in self.chosen if path.startswith(tier.folder)] or [tier.folder]
+
+    def _workers(self, tier: Tier) -> int:
+        """As many as there is work for."""
+        named = [ROOT / path.partition("::")[0] for path in self._paths(tier)]
+        files = sum(len(list(path.rglob("test_*.py"))) if path.is_dir() else 1 for path in named)
+        return 1 if self.campaign else min(tier.workers, max(files, 1))
+
+    def _pytest(self, tier: Tier, words: Sequence[str], beds: Sequence[places.Place] = ()) -> outcome.Tally:
+        report = stage.LOGS / f"tests-{tier.name}.xml"
+        report.unlink(missing_ok=True)
+        command = [sys.executable, "-m", "pytest", *words, "-ra", "--no-header", f"--junit-xml={report}"]
+        command += ["-o", "junit_family=xunit1", "-q" if tier.name == "unit" else "-v"]
+        if len(beds) > 1:  # files stay whole: fixtures of modules, and tests that go on from one another's end
+            command += [f"--numprocesses={len(beds)}", "--dist=loadfile", "--no-loadscope-reorder"]
+            command += ["--max-worker-restart=0"]
+        if tier.name == "testbed":
+            command += ["-p", "no:asyncio"]  # it has settings of its own, and no use for it
+        else:
+            command += [f"--hypothesis-seed={self.seed}", "-m", "campaign" if self.campaign else "not campaign"]
+        environment = {"MOORAGE_TEST_SEED": self.seed, "PYTHONUNBUFFERED": "1", "TESTBED_BIN": str(places.BIN)}
+        if beds and not self.ground.given:
+            environment["MOORAGE_TEST_BEDS"] = os.pathsep.join(str(bed.state) for bed in beds)
+        begun = time.monotonic()
+        code = self._follow(tier, command, environment)
+        return outcome.Tally.of(tier.name, time.monotonic() - begun, report, ok=code in (0, NO_TESTS))
+
+    def _follow(self, tier: Tier, command: Sequence[str], environment: dict[str, str]) -> int:
+        """Run it; each line is told with its tier as it comes, what is said at the end in one piece."""
+        running, lines = stage.spawn(command, environment)
+        closing: list[str] = []
+        for line in lines:
+            if closing or CLOSING.match(line):
+                closing.append(line)
+            elif not STARTED.fullmatch(line):
+                self._say(f"{tier.name:<8}{line}")
+        self._say(f"\n── {tier.name} ──\n{''.join(closing)}\n")
+        return running.wait()
+
+    def _say(self, text: str) -> None:
+        with self.speaking:
+            print(text, end="", flush=True)
 
 
 def work() -> int:
-    """All tiers in order; the exit code tells whether something failed."""
-    began = time.monotonic()
+    """All tiers; the exit code tells whether something failed."""
+    began, before = time.monotonic(), _processors()
     words = sys.argv[1:]
-    tiers = [word for word in words if word in TIERS] or list(TIERS)
+    campaign = "--campaign" in words
     # a campaign looks for what nobody has met yet; every day the same is played, so that what fails is the change's
-    drawn = str(random.SystemRandom().randrange(10**6)) if "--campaign" in words else EVERYDAY
+    drawn = str(random.SystemRandom().randrange(10**6)) if campaign else EVERYDAY
     seed = os.environ.get("SEED") or drawn
     print(f"seed {seed}: the same again with SEED={seed}", flush=True)
-    bed = Testbed()
-    if tiers != ["unit"]:
-        bed.start()
-    tallies, trouble = [], ""
-    late = NEED_HELM if len(tiers) > 1 and not (places.BIN / "helm").exists() else ()
-    for tier in tiers:
-        if tier != "unit":
-            try:
-                bed.wait()
-            except stage.Failed as error:
-                trouble = str(error)
-                break
-        if tier == "api":
-            bed.fresh()
-            if late:
-                tallies.append(_pytest("unit", seed, bed, campaign="--campaign" in words, only=late))
-        without = late if tier == "unit" else ()
-        tally = _pytest(tier, seed, bed, campaign="--campaign" in words, without=without)
-        tallies.append(tally)
-        if not tally.ok and tier in ("api", "e2e"):
-            print(f"\nThe cluster after the failure:\n{deploy.trouble(bed.place)}", flush=True)
-    bed.settle()
-    return _close(tallies, trouble, time.monotonic() - began)
+    run = Run([tier for tier in TIERS if tier.name in words] or TIERS, seed, campaign)
+    run.begin()
+    lanes = run.lanes()
+    with futures.ThreadPoolExecutor(len(lanes)) as pool:
+        tallies = [tally for lane in pool.map(run.lane, lanes) for tally in lane]
+    run.ground.settle()
+    print(f"\n── all ──\n{outcome.slowest(tallies)}\n")
+    idle, whole = (now - then for now, then in zip(_processors(), before, strict=True))
+    share = 1 - idle / max(whole, 1)
+    print(f"{time.monotonic() - began:.0f} s in all, in which the machine's processors were busy for {share:.0%}\n")
+    for trouble in run.troubles:
+        print(f"These tests had nothing to run on: {trouble}\n")
+    print(outcome.summary(tallies))
+    return 0 if all(tally.ok for tally in tallies) and not run.troubles else 1
 
 
-def _pytest(
-    tier: str, seed: str, bed: Testbed, *, campaign: bool, only: Sequence[str] = (), without: Sequence[str] = ()
-) -> Tally:
-    chosen = only or os.environ.get("TESTS", "").split() or [FOLDERS[tier]]
-    command = [sys.executable, "-m", "pytest", *_only(chosen, tier), "-ra", "--durations=15", "--no-header"]
-    command += [f"--ignore={folder}" for folder in without]
-    command += ["-q"] if tier == "unit" else ["-v"]
-    if tier == "testbed":
-        command += ["-p", "no:asyncio"]  # it has settings of its own, and no use for it
-    else:
-        command += [f"--hypothesis-seed={seed}", "-m", "campaign" if campaign else "not campaign"]
-    print(f"\n── {tier} ──", flush=True)
-    environment = {**bed.environment(), "MOORAGE_TEST_SEED": seed, "PYTHONUNBUFFERED": "1"}
-    begun, counts = time.monotonic(), dict.fromkeys(COUNTED, 0)
-    running, lines = stage.spawn(command, environment)
-    for line in lines:
-        print(line, end="", flush=True)
-        if re.search(r"\d+ (passed|failed|skipped|errors?|deselected)\b.* in [\d.]+s", line):
-            counts = {word: _count(word, line) for word in COUNTED}
-    code = running.wait()
-    return Tally(tier, time.monotonic() - begun, counts, code in (0, NO_TESTS))
-
-
-def _only(chosen: Sequence[str], tier: str) -> list[str]:
-    """What was asked for of this tier."""
-    return [path for path in chosen if path.startswith(FOLDERS[tier])] or [FOLDERS[tier]]
-
-
-def _count(word: str, line: str) -> int:
-    found = re.search(rf"(\d+) {word}", line)
-    return int(found[1]) if found else 0
-
-
-def _close(tallies: Sequence[Tally], trouble: str, seconds: float) -> int:
-    print("\n── all ──")
-    for it in tallies:
-        words = ", ".join(f"{count} {word}" for word, count in it.counts.items() if count) or "no tests"
-        print(f"  {it.tier:<8} {it.seconds:7.1f} s  {words}")
-    total = {word: sum(it.counts[word] for it in tallies) for word in COUNTED}
-    bad = [it.tier for it in tallies if not it.ok]
-    if trouble:
-        print(f"\nThe testbed did not come up, so the tests that need it did not run: {trouble}")
-    if bad:
-        print(f"  failed: {', '.join(bad)}")
-    print(f"  {seconds:.0f} s in all")
-    print(f"total: {total['passed']} passed, {total['failed'] + total['error']} failed, {total['skipped']} skipped")
-    return 1 if bad or trouble else 0
+def _processors() -> tuple[int, int]:
+    """Time that this machine's processors were idle, and all their time, in the kernel's ticks."""
+    times = [int(word) for word in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
+    return times[3] + times[4], sum(times)
 
 
 if __name__ == "__main__":

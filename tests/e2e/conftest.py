@@ -1,11 +1,12 @@
 """The whole product as a user has it: moorage installed by its chart on a real cluster, charts in a real registry.
 
-Takes the testbed of $TESTBED_STATE (default: .testbed of this tree), at level node with both images loaded, as
-`make test` leaves it.
+Takes the testbed of $TESTBED_STATE (default: .testbed of this tree), at level node with all images loaded, as
+`make test` leaves those of its workers.
 """
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import subprocess
@@ -18,7 +19,7 @@ from typing import Any
 import pytest
 import yaml
 
-from . import tools
+from . import reading, tools
 
 CHARTS = Path(__file__).parent / "charts"
 FAST_LEASE = {"durationSeconds": 8, "renewSeconds": 6, "retrySeconds": 1}
@@ -32,12 +33,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def cluster() -> tools.Cluster:
+def cluster() -> Iterator[tools.Cluster]:
     """The testbed's cluster."""
-    found = tools.Cluster(Path(os.environ.get("MOORAGE_TEST_KUBECONFIG") or tools.STATE / "kubeconfig"))
-    if not found.kubeconfig.exists():
-        pytest.fail(f"no cluster: {found.kubeconfig} is not there; `make up` brings one up")
-    return found
+    kubeconfig = Path(os.environ.get("MOORAGE_TEST_KUBECONFIG") or tools.STATE / "kubeconfig")
+    if not kubeconfig.exists():
+        pytest.fail(f"no cluster: {kubeconfig} is not there; `make up` brings one up")
+    with contextlib.closing(reading.Reader(tools.BIN / "kubectl", kubeconfig)) as reader:
+        yield tools.Cluster(kubeconfig, reader)
 
 
 def testbed(*args: str) -> str:

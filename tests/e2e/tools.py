@@ -14,6 +14,8 @@ from typing import Any, TypeVar
 
 import yaml
 
+from . import reading
+
 T = TypeVar("T")
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -24,8 +26,7 @@ PATIENCE = float(os.environ.get("MOORAGE_TEST_PATIENCE", "120"))
 """Seconds after which a condition counts as never coming; generous, as machines are slow at times."""
 
 
-class Failed(AssertionError):
-    """A command did not end well; the message holds all it said."""
+Failed = reading.Failed
 
 
 def wait(what: str, condition: Callable[[], T | None], *, within: float = PATIENCE, every: float = 0.25) -> T:
@@ -49,6 +50,7 @@ class Cluster:
     """One cluster, by its kubeconfig."""
 
     kubeconfig: Path
+    reader: reading.Reader
 
     def run(self, *command: str, stdin: str = "", check: bool = True) -> str:
         """Run kubectl, helm or moorage against it; returns stdout. Raises Failed."""
@@ -67,9 +69,8 @@ class Cluster:
         return self.run("helm", *args, check=check)
 
     def get(self, *args: str) -> Any:
-        """`kubectl get ... -o json`, or None when there is no such object."""
-        out = self.kubectl("get", *args, "--ignore-not-found", "-o", "json")
-        return json.loads(out) if out.strip() else None
+        """`kubectl get ... -o json`, or None when there is no such object. Raises Failed."""
+        return self.reader.get(*args)
 
     def items(self, *args: str) -> list[Any]:
         """The items of a list."""
@@ -237,7 +238,7 @@ def operators(cluster: Cluster) -> list[Any]:
 
 def metrics(cluster: Cluster, pod: str) -> dict[str, float]:
     """What one pod of the operator says at /metrics, by NAME{LABELS}."""
-    out = cluster.kubectl("get", "--raw", f"/api/v1/namespaces/{NAMESPACE}/pods/{pod}:8080/proxy/metrics")
+    out = cluster.reader.raw(f"/api/v1/namespaces/{NAMESPACE}/pods/{pod}:8080/proxy/metrics")
     lines = [line.rpartition(" ") for line in out.splitlines() if line and not line.startswith("#")]
     return {name: float(value) for name, _, value in lines}
 

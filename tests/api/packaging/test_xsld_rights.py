@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from conftest import installed
 
+from conftest import installed
 from moorage.operators.xsld import names
 from moorage.operators.xsld.cache import build, types
 from moorage.operators.xsld.group import dialect

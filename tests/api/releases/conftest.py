@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import os
 import shutil
 import uuid
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 import yaml
 
-from moorage import operators
 from moorage.api import builtin, conditions, meta
-from moorage.helm.runs import binary
 from moorage.kube import client as kube_client
 from moorage.kube import errors
-from moorage.operators import system
 from moorage.operators.collector import types
-from moorage.runtime import kind
+from tests.api.collector import operating
 from tests.api.faults import waiting
 from tests.api.runtime import operate
 
@@ -30,24 +25,6 @@ SERVICE_ACCOUNT = meta.Resource("", "v1", "ServiceAccount", "serviceaccounts")
 JOB = meta.Resource("batch", "v1", "Job", "jobs")
 CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: main}\ndata: {v: {{ .Values.v | quote }}}\n"
 PATIENCE = 30.0
-ACCOUNTS = "test-moorage-accounts"
-
-
-class Operator(operate.Operator):
-    """moorage with its Collectors in one namespace and its charts in a folder."""
-
-    def make(self, namespace: str, **more: Any) -> list[kind.Kind[Any, Any]]:
-        """See `operate.Operator`."""
-        chosen = operators.SYSTEMS["collector"]
-        section = {
-            "charts": {"default": {"folder": str(more["folder"] / "charts")}},
-            "accounts": ACCOUNTS,
-            "tenantClusterRole": "test-moorage-collector-tenant",
-            "namespaces": [namespace],
-        }
-        access = binary.KubeAccess(kubeconfig=more["cluster"])
-        around = system.Environment(namespace, more["folder"] / "scratch", Path(more["helm"]), access, grace=1.0)
-        return list(chosen.kinds(msgspec.convert(section, chosen.config), around))
 
 
 class Bench:
@@ -205,7 +182,7 @@ class Bench:
         group = "rbac.authorization.k8s.io"
         role = {"apiVersion": f"{group}/v1", "kind": "Role", "metadata": {"name": "more"}, "rules": list(rules)}
         await self.client.create(meta.Resource(group, "v1", "Role", "roles"), self.tenant, role, field_manager="test")
-        user = {"kind": "User", "apiGroup": group, "name": f"system:serviceaccount:{ACCOUNTS}:collector.{self.tenant}"}
+        user = {"kind": "User", "apiGroup": group, "name": operating.RIGHTS.user(self.tenant)}
         binding = {
             "apiVersion": f"{group}/v1",
             "kind": "RoleBinding",
@@ -218,7 +195,7 @@ class Bench:
     async def withdraw(self) -> None:
         """What `allow` gave is taken away, and known to be."""
         await self.client.delete(builtin.ROLE_BINDING, self.tenant, "more", propagation="Background")
-        account = self.client.as_(f"system:serviceaccount:{ACCOUNTS}:collector.{self.tenant}")
+        account = self.client.as_(operating.RIGHTS.user(self.tenant))
 
         async def so() -> bool:
             try:
@@ -254,13 +231,7 @@ class Bench:
 @pytest.fixture
 async def bench(client: kube_client.Client, cluster: str, tmp_path: Path) -> AsyncIterator[Bench]:
     """An operator over a namespace of Collectors, and a tenant's namespace that admits them."""
-    folders = os.pathsep.join([os.environ.get("TESTBED_BIN", ""), os.environ["PATH"]])
-    helm = os.environ.get("MOORAGE_TEST_HELM") or shutil.which("helm", path=folders)
-    if helm is None:
-        pytest.skip("no helm binary: set MOORAGE_TEST_HELM or bring the testbed up")
-    for body in operators.SYSTEMS["collector"].definitions():
-        name = str(body["metadata"]["name"])  # type: ignore[index]
-        await client.apply(builtin.CRD, "", name, body, field_manager="test", force=True)
+    await operating.define(client)
     tag = uuid.uuid4().hex[:8]
     home, tenant = f"home-{tag}", f"tenant-{tag}"
     for name, admits in ((home, ""), (tenant, home)):
@@ -268,15 +239,14 @@ async def bench(client: kube_client.Client, cluster: str, tmp_path: Path) -> Asy
         namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "annotations": notes}}
         await client.create(builtin.NAMESPACE, "", namespace, field_manager="test")
     it = Bench(client, home, tenant, tmp_path)
-    (tmp_path / "scratch").mkdir()
-    given: dict[str, Any] = {"folder": tmp_path, "cluster": cluster, "helm": helm}
-    operator = Operator(client, home, pace=operate.QUICK, **given)
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    given: dict[str, Any] = {"folder": scratch, "charts": tmp_path / "charts", "kubeconfig": cluster}
+    operator = operating.Operator(client, home, pace=operate.QUICK, **given)
     try:
         yield it
     finally:
         await operator.stop()
-    for left in (await client.list(types.COLLECTOR, home, as_=meta.Partial)).items:
-        free = {"metadata": {"finalizers": None}}
-        await client.patch_merge(types.COLLECTOR, home, left.metadata.name, free, field_manager="test")
+    await operating.People(client, home).leave()
     for name in (home, tenant):
         await client.delete(builtin.NAMESPACE, "", name, propagation="Background")

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-from pathlib import Path
-
 import pytest
 
-from . import charts, visit
+from tests.api.collector import operating
 
-ROOT = Path(__file__).parents[3]
+from . import charts, visit
 
 
 @pytest.fixture(scope="session")
@@ -18,12 +14,8 @@ def seen(
     request: pytest.FixtureRequest, cluster: str, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, visit.Seen]:
     """What came of each chart that a selected test asks for."""
-    folders = [os.environ.get("TESTBED_BIN", ""), str(ROOT / ".testbed" / "bin"), os.environ["PATH"]]
-    helm = os.environ.get("MOORAGE_TEST_HELM") or shutil.which("helm", path=os.pathsep.join(filter(None, folders)))
-    if helm is None:
-        pytest.skip("no helm binary: set MOORAGE_TEST_HELM or bring the testbed up")
     asked = [item.callspec.params["odd"] for item in request.session.items if "odd" in _parameters(item)]
-    return visit.visit(cluster, helm, tmp_path_factory.mktemp("zoo"), asked)
+    return visit.visit(cluster, str(operating.helm_path()), tmp_path_factory.mktemp("zoo"), asked)
 
 
 def _parameters(item: pytest.Item) -> dict[str, charts.Odd]:

@@ -13,14 +13,11 @@ from typing import Any
 
 import msgspec
 
-from moorage import operators
-from moorage.api import builtin, meta
-from moorage.helm.runs import binary
+from moorage.api import builtin
 from moorage.kube import client as kube_client
 from moorage.kube import errors
-from moorage.operators import system
 from moorage.operators.collector import types
-from moorage.runtime import kind
+from tests.api.collector import operating
 from tests.api.faults import waiting
 from tests.api.runtime import operate
 
@@ -31,9 +28,6 @@ RELEASES_OF = "zoo"
 
 ENDLESS = "without end"
 """How words begin of what has not come to an end."""
-
-ACCOUNTS = "test-moorage-accounts"
-"""Where the accounts are by which moorage reaches namespaces; it needs not be there."""
 
 
 class Plain:
@@ -72,23 +66,6 @@ class Plain:
             )
             _, said = await running.communicate(given.encode())
         return "" if running.returncode == 0 else said.decode() or "failed without a word"
-
-
-class Operator(operate.Operator):
-    """moorage with its Collectors in one namespace and its charts in a folder."""
-
-    def make(self, namespace: str, **more: Any) -> list[kind.Kind[Any, Any]]:
-        """See `operate.Operator`."""
-        chosen = operators.SYSTEMS["collector"]
-        section = {
-            "charts": {"default": {"folder": str(more["folder"] / "charts")}},
-            "accounts": ACCOUNTS,
-            "tenantClusterRole": "test-moorage-collector-tenant",
-            "namespaces": [namespace],
-        }
-        access = binary.KubeAccess(kubeconfig=more["kubeconfig"])
-        around = system.Environment(namespace, more["folder"] / "scratch", Path(more["helm"]), access, grace=1.0)
-        return list(chosen.kinds(msgspec.convert(section, chosen.config), around))
 
 
 class Moorage:
@@ -179,14 +156,12 @@ async def moorage(client: kube_client.Client, namespace: str, **more: Any) -> As
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}},
         field_manager="zoo",
     )
-    it = Operator(client, namespace, pace=operate.QUICK, **more)
+    it = operating.Operator(client, namespace, pace=operate.QUICK, **more)
     try:
         yield Moorage(client, namespace)
     finally:
         await it.stop()
-        for left in (await client.list(types.COLLECTOR, namespace, as_=meta.Partial)).items:
-            free = {"metadata": {"finalizers": None}}
-            await client.patch_merge(types.COLLECTOR, namespace, left.metadata.name, free, field_manager="zoo")
+        await operating.People(client, namespace).leave()
         await client.delete(builtin.NAMESPACE, "", namespace, propagation="Background")
 
 

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import msgspec
 
-from moorage import operators
 from moorage.api import builtin
 from moorage.kube import client as kube_client
 from moorage.kube import credentials
 from moorage.kube.http import transport
+from tests.api.collector import operating
 from tests.api.faults import observer, waiting
 
 from . import charts, controllers, keepers, world
@@ -75,16 +75,14 @@ async def _keeper(kubeconfig: str, helm: str, folder: Path) -> AsyncIterator[Kee
     client = kube_client.Client(wire)
     async with contextlib.AsyncExitStack() as stack:
         stack.push_async_callback(wire.close)
-        for body in operators.SYSTEMS["collector"].definitions():
-            name = str(body["metadata"]["name"])  # type: ignore[index]
-            await client.apply(builtin.CRD, "", name, body, field_manager="zoo", force=True)
+        await operating.define(client)
         await world.first_consumer(client)
         around = world.World(client, f"{prefix}-")
         stack.push_async_callback(around.stop)
         await around.look()
         acting = controllers.Controllers(around, alone=not await world.has_controllers(client))
         stack.push_async_callback(acting.stop)
-        given = {"folder": folder, "kubeconfig": kubeconfig, "helm": helm}
+        given = {"folder": folder / "scratch", "charts": folder / "charts", "kubeconfig": kubeconfig}
         moorage = await stack.enter_async_context(keepers.moorage(client, prefix, **given))
         yield Keeper(around, keepers.Plain(helm, kubeconfig, folder, together=HELM), moorage, prefix)
 
@@ -99,7 +97,7 @@ class Keeper:
         """All steps of a chart and its end; what differs and is not meant to, or is meant to and does not."""
         mine, theirs = f"{self._prefix}-{odd.name}-m", f"{self._prefix}-{odd.name}-h"
         for name in (mine, theirs):
-            account = f"{keepers.ACCOUNTS}:collector.{name}"
+            account = f"{operating.RIGHTS.accounts}:{operating.RIGHTS.account(name)}"
             await world.tenant(self._world.client, name, self._prefix, account, odd.told.rules)
         found: list[str] = []
         try:

@@ -1,0 +1,141 @@
+"""Objects as `kubectl get ... -o json` tells of them, without a process for each look.
+
+Tests that wait look four times a second, and a process of kubectl costs a tenth of a second of a core. One of them,
+`kubectl proxy`, stays, and has whatever credentials the kubeconfig says; what is asked goes through it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import http.client
+import json
+import subprocess
+import threading
+import urllib.parse
+from pathlib import Path
+from typing import Any
+
+DISCOVERY = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+PATIENCE = 60.0  # seconds for one answer
+
+
+class Failed(AssertionError):
+    """A command or a look did not end well; the message holds all that was said."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Served:
+    """A resource that the server has."""
+
+    root: str
+    plural: str
+    kind: str
+    version: str
+    namespaced: bool
+
+    def path(self, namespace: str) -> str:
+        """Of its list, in one namespace or (empty) in all."""
+        where = f"namespaces/{namespace}/" if self.namespaced and namespace else ""
+        return f"{self.root}/{where}{self.plural}"
+
+
+class Reader:
+    """Reads one cluster, from any thread."""
+
+    def __init__(self, kubectl: Path, kubeconfig: Path) -> None:
+        command = [str(kubectl), "--kubeconfig", str(kubeconfig), "proxy", "--port=0"]
+        self._proxy = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        assert self._proxy.stdout is not None
+        said = self._proxy.stdout.readline()  # Starting to serve on 127.0.0.1:41234
+        self._port = int(said.rpartition(":")[2])
+        self._own = threading.local()
+        self._served: dict[str, Served] = {}
+
+    def close(self) -> None:
+        """End it."""
+        self._proxy.terminate()
+        self._proxy.communicate()
+
+    def get(self, *words: str) -> Any:
+        """`kubectl get WORDS --ignore-not-found -o json`; None when there is no object of that name. Raises Failed."""
+        asked = _WORDS.parse_args(words)
+        kinds, _, name = asked.kinds.partition("/")
+        namespace = "" if asked.all else asked.namespace
+        if name or asked.name:
+            (served,) = self._kinds(kinds)
+            path = f"{served.path(namespace)}/{name or asked.name}"
+            status, body = self._ask(path)
+            return None if status == 404 else json.loads(_good(path, status, body))
+        query = {"labelSelector": asked.labels, "fieldSelector": asked.fields}
+        given = urllib.parse.urlencode({key: value for key, value in query.items() if value})
+        found = []
+        for served in self._kinds(kinds):
+            path = f"{served.path(namespace)}?{given}"
+            items = json.loads(_good(path, *self._ask(path)))["items"]
+            found += [{"apiVersion": served.version, "kind": served.kind, **item} for item in items]
+        return {"apiVersion": "v1", "kind": "List", "items": found}
+
+    def raw(self, path: str) -> str:
+        """`kubectl get --raw PATH`. Raises Failed."""
+        return _good(path, *self._ask(path))
+
+    def _kinds(self, names: str) -> list[Served]:
+        wanted = names.split(",")
+        if any(name not in self._served for name in wanted):
+            self._served = self._discovered()
+        if missing := [name for name in wanted if name not in self._served]:
+            raise Failed(f"the server has no resource {', '.join(missing)}")
+        return [self._served[name] for name in wanted]
+
+    def _discovered(self) -> dict[str, Served]:
+        """By each name that people use; where two have the same, the first of the server's own order has it."""
+        found: dict[str, Served] = {}
+        for root in ("/api", "/apis"):
+            for group in json.loads(_good(root, *self._ask(root, DISCOVERY)))["items"]:
+                of, preferred = group["metadata"].get("name", ""), group["versions"][0]
+                version = "/".join(filter(None, (of, preferred["version"])))
+                for it in preferred["resources"]:
+                    plural, kind = it["resource"], it["responseKind"]["kind"]
+                    served = Served(f"{root}/{version}", plural, kind, version, it["scope"] == "Namespaced")
+                    names = (plural, it.get("singularResource"), kind.lower(), *it.get("shortNames", ()))
+                    for name in (*names, f"{plural}.{of}"):
+                        found.setdefault(name, served)
+        return found
+
+    def _ask(self, path: str, accept: str = "application/json") -> tuple[int, bytes]:
+        kept: http.client.HTTPConnection | None = getattr(self._own, "connection", None)
+        if kept is not None:
+            try:
+                return _answer(kept, path, accept)
+            except (OSError, http.client.HTTPException):
+                kept.close()  # it had been idle for too long
+        self._own.connection = fresh = http.client.HTTPConnection("127.0.0.1", self._port, timeout=PATIENCE)
+        return _answer(fresh, path, accept)
+
+
+def _answer(connection: http.client.HTTPConnection, path: str, accept: str) -> tuple[int, bytes]:
+    connection.request("GET", path, headers={"Accept": accept})
+    answer = connection.getresponse()
+    return answer.status, answer.read()
+
+
+def _good(path: str, status: int, body: bytes) -> str:
+    text = body.decode()
+    if status != 200:
+        raise Failed(f"GET {path} -> {status}\n{text}")
+    return text
+
+
+class _Words(argparse.ArgumentParser):
+    def error(self, message: str) -> Any:
+        raise AssertionError(f"not understood: {message}; see tests/e2e/reading.py")
+
+
+_WORDS = _Words(add_help=False, allow_abbrev=False)
+_WORDS.add_argument("kinds")
+_WORDS.add_argument("name", nargs="?", default="")
+_WORDS.add_argument("-n", dest="namespace", default="default")
+_WORDS.add_argument("-A", dest="all", action="store_true")
+_WORDS.add_argument("-l", dest="labels", default="")
+_WORDS.add_argument("--field-selector", dest="fields", default="")
