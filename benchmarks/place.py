@@ -166,7 +166,7 @@ def build(runtimes: Collection[str]) -> list[str]:
         if tool := cargo():
             _rust(tool, ROOT / "benchmarks/operators/kube_rs")
         else:
-            told = "no cargo here, so kube-rs is left out; with Rust 1.90 or later on the PATH it takes part"
+            told = "no cargo here, so kube-rs is left out; with Rust 1.89 or later on the PATH it takes part"
             print(told, file=sys.stderr, flush=True)
             there.remove("kube-rs")
     if "kopf" in runtimes:
