@@ -199,6 +199,12 @@ def _environment(name: str, requirements: str) -> None:
     stamp.write_text(made_of)
 
 
+def install(name: str, folder: Path) -> None:
+    """Have an environment find what is in that folder, also in processes that heed no PYTHONPATH, as moorage's own."""
+    (found,) = (BUILD / name / "lib").glob("python3*/site-packages")
+    (found / "installed.pth").write_text(f"{folder}\n")
+
+
 def _interpreter() -> str:
     """The distribution's, as in the image, where it is of this version: others are often built without optimisation."""
     usual = Path(f"/usr/bin/python{sys.version_info.major}.{sys.version_info.minor}")

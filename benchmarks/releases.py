@@ -82,6 +82,7 @@ class Releases:
     async def prepare(self) -> None:
         """Install moorage by its chart, without a pod of it."""
         await asyncio.to_thread(self._place.grow)
+        places.install("moorage", places.ROOT / "src")
         values = {
             "replicas": 0,
             "systems": {"collector": {"charts": {"default": {"folder": str(CHARTS)}}}, "xsld": {"enabled": False}},
