@@ -46,7 +46,7 @@ e2e: venv ## the tests that need a whole cluster
 campaign: venv ## the long random tests, whole
 	@$(PY) -m dev.test --campaign
 
-bench: venv ## moorage beside controller-runtime and kopf, on one API server (as root; FULL=1 for the table)
+bench: venv ## moorage beside its peers, on one API server (as root; FULL=1 for the table)
 	@PYTHONPATH=src:. $(PY) -m benchmarks $(if $(FULL),--full)
 
 check: venv ## format, lint, types, import directions, generated files

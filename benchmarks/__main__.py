@@ -18,10 +18,10 @@ from typing import Any
 
 import uvloop
 
-from benchmarks import bare, cases, handover, machine, many, page, profiles, results, table, world
+from benchmarks import bare, cases, handover, machine, many, page, profiles, releases, results, table, world
 from benchmarks import place as places
 
-CASES = ("life", "backlog", "memory", "pods", "handover", "shards", "profile")
+CASES = ("life", "backlog", "memory", "pods", "handover", "shards", "profile", "releases")
 LATEST = places.ROOT / "benchmarks" / "results" / "latest.json"
 PAGE = places.ROOT / "docs" / "benchmarks.md"
 
@@ -59,6 +59,13 @@ class Run:
             for number in range(given.rounds):
                 await self._take(number, "moorage", _as("shards", handover.shards(bench)))
 
+    async def releases(self) -> None:
+        """The last case, as from then on controllers run beside the API server."""
+        async with releases.releases(self._bench) as it:
+            for number in range(self._given.rounds):
+                for runtime in places.order(releases.RUNTIMES, number):
+                    await self._take(number, runtime, _as("releases", it.take(runtime)))
+
     async def _memory(self, crowd: str) -> None:
         bench = self._bench
         async with world.world(bench.admin, cases.fresh("empty")) as empty:
@@ -93,10 +100,13 @@ async def _run(place: places.Place, given: argparse.Namespace, kept: results.Res
     async with bare.connected(place.kubeconfig, connections=world.WRITERS) as admin:
         await places.prepare(place, admin)
         bench = cases.Bench(place, admin, size)
-        await Run(bench, given, kept).all()
+        run = Run(bench, given, kept)
+        await run.all()
         profiled = ""
         if "profile" in given.only and "moorage" in given.runtimes:
             profiled = profiles.page(await profiles.take(bench, size.profiled))
+        if "releases" in given.only and "moorage" in given.runtimes:
+            await run.releases()
         version = json.loads(await admin.send("GET", "/version"))["gitVersion"]
     return version, profiled
 
@@ -119,7 +129,7 @@ def _options() -> argparse.Namespace:
 def main() -> None:
     """Run it; the full form writes docs/benchmarks.md and benchmarks/results/latest.json."""
     given = _options()
-    places.build(given.runtimes)
+    given.runtimes = places.build(given.runtimes)
     place = places.up(given.index)
     began = os.getloadavg()[0], time.time()
     kept = results.Results(given.into, keep=given.keep)

@@ -11,7 +11,7 @@ import re
 import time
 import urllib.request
 import uuid
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 
 import msgspec
 
@@ -94,6 +94,10 @@ class Bench:
         self.place, self.admin, self.size = place, admin, size
         self.log = place.audit()
         self._api = place.pid()
+
+    def api_cpu(self) -> float:
+        """CPU seconds of the API server so far."""
+        return measure.cpu(self._api)
 
     # --- a whole life: cold start, burst, changes; then restart, idle, steady state ----------------------------------
 
@@ -270,6 +274,16 @@ class Bench:
                 figures[f"rss {name} MiB"] = measure.memory(process.pid)[0]
                 figures[f"cpu {name} s"] = measure.cpu(process.pid)
         return figures
+
+
+async def until(
+    condition: Callable[[], Awaitable[bool]], check: Callable[[], None] = lambda: None, *, within: float = 120.0
+) -> None:
+    """Return once it holds. Raises TimeoutError, and what `check` raises."""
+    async with asyncio.timeout(within):
+        while not await condition():
+            check()
+            await asyncio.sleep(0.02)
 
 
 async def quiet(process: places.Operator, *, within: float = 120.0) -> float:

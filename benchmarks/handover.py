@@ -12,9 +12,7 @@ import os
 import random
 import signal
 import time
-import urllib.error
-import urllib.request
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 
 import msgspec
 
@@ -42,16 +40,9 @@ class Member:
         self.account, self.process = account, process
         self.user = places.user(account)
 
-    def _is_ready(self) -> bool:
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.process.port}/readyz", timeout=10) as answer:
-                return bool(answer.status == 200)
-        except (urllib.error.URLError, ConnectionError, TimeoutError):
-            return False
-
     async def ready(self) -> None:
         """Return once its caches are filled."""
-        await until(lambda: asyncio.to_thread(self._is_ready), self.process.check)
+        await cases.until(self.process.is_ready, self.process.check)
 
     def send(self, number: signal.Signals) -> None:
         """A signal."""
@@ -109,7 +100,7 @@ class Fleet:
         async def leads() -> bool:
             return (await self.holders()).get(LEASE) == it.account
 
-        await until(leads, it.process.check)
+        await cases.until(leads, it.process.check)
 
     async def is_even(self, *them: Member) -> None:
         """Return once each of them holds as many shards as the others, or one more."""
@@ -119,7 +110,7 @@ class Fleet:
             counts = [held.count(each.account) for each in them]
             return sum(counts) == self._shards and max(counts) - min(counts) <= 1
 
-        await until(even, lambda: None)
+        await cases.until(even, lambda: None)
 
     def read(self) -> list[measure.Request]:
         """What has been asked since the last time, by anybody."""
@@ -306,11 +297,3 @@ async def _come_and_go(bench: cases.Bench) -> cases.Figures:
         "writes while processes come and go": float(sum(len(measure.writes(lines, user)) for user in mine)),
         "keys with two writers at once": float(len(measure.overlaps(lines, mine))),
     }
-
-
-async def until(condition: Callable[[], Awaitable[bool]], check: Callable[[], None]) -> None:
-    """Return once it holds. Raises TimeoutError, and what `check` raises."""
-    async with asyncio.timeout(PATIENCE):
-        while not await condition():
-            check()
-            await asyncio.sleep(0.02)

@@ -25,6 +25,7 @@ def facts(began: tuple[float, float], server: str, rounds: int) -> list[tuple[st
         ("API server", f"kube-apiserver {server}, audit log on, etcd without fsync, TLS, all on this machine"),
         ("moorage", f"{_commit()}, {_said(places.python('moorage'), '-V')}, {_packages()}"),
         ("controller-runtime", f"{_pinned('operators/controller_runtime/go.mod', 'controller-runtime v')}, {_go()}"),
+        ("kube-rs", _kube_rs()),
         ("kopf", _pinned("../requirements/benchmarks.txt", "kopf==")),
     ]
 
@@ -39,7 +40,7 @@ def _packages() -> str:
 
 
 def _pinned(file: str, before: str) -> str:
-    found = re.search(rf"{re.escape(before)}(\S+)", (places.ROOT / "benchmarks" / file).read_text())
+    found = re.search(rf"{re.escape(before)}([^\s\"]+)", (places.ROOT / "benchmarks" / file).read_text())
     return found[1] if found else "?"
 
 
@@ -53,6 +54,14 @@ def _commit() -> str:
 
 def _go() -> str:
     return _said("go", "env", "GOVERSION")
+
+
+def _kube_rs() -> str:
+    cargo = places.cargo()
+    if not cargo:
+        return "not here, as there is no cargo"
+    version = _pinned("operators/kube_rs/Cargo.toml", 'kube = { version = "=')
+    return f"{version}, {_said(str(cargo.with_name('rustc')), '--version')}"
 
 
 def _said(*command: str) -> str:

@@ -10,7 +10,9 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Collection, Sequence
+import urllib.error
+import urllib.request
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -19,7 +21,7 @@ import yaml
 
 from benchmarks import bare, measure
 from benchmarks.operators import moorage_widget, names
-from benchmarks.results import RUNTIMES
+from benchmarks.results import COLUMNS
 
 ROOT = Path(__file__).parents[1]
 BUILD = ROOT / "build" / "benchmarks"
@@ -53,6 +55,10 @@ class Place(msgspec.Struct, frozen=True):
         """A kubeconfig for this runtime alone."""
         return str(self.state / f"{runtime}.kubeconfig")
 
+    def grow(self) -> None:
+        """Have controllers and a scheduler run beside the API server from now on."""
+        _testbed(self.state, "up", "--level", "control")
+
     def give_access(self, runtime: str, token: str) -> None:
         """Write that kubeconfig."""
         config = yaml.safe_load(Path(self.kubeconfig).read_text())
@@ -81,6 +87,11 @@ def down(place: Place) -> None:
     shutil.rmtree(place.state, ignore_errors=True)
 
 
+def binary(name: str) -> Path:
+    """One of the testbed's tools, such as helm."""
+    return Path(os.environ.get("TESTBED_BIN") or ROOT / ".testbed" / "bin") / name
+
+
 def _testbed(state: Path, *words: str) -> None:
     known = {"TESTBED_BIN": str(ROOT / ".testbed" / "bin"), **os.environ}
     command = [str(ROOT / "testbed" / "testbed"), "--state", str(state), *words]
@@ -94,7 +105,7 @@ async def prepare(place: Place, admin: bare.Client) -> None:
     await admin.apply(f"{crds}/{body['metadata']['name']}", body, manager="benchmark")
     space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": ACCOUNTS}}
     await admin.apply(f"/api/v1/namespaces/{ACCOUNTS}", space, manager="benchmark")
-    for runtime in (*RUNTIMES, *MEMBERS):
+    for runtime in (*COLUMNS, *MEMBERS):
         await _account(place, admin, runtime)
     while True:  # right after a definition was made, its paths may still be missing
         try:
@@ -119,21 +130,30 @@ async def _account(place: Place, admin: bare.Client, runtime: str) -> None:
     }
     bindings = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
     await admin.apply(f"{bindings}/benchmark-{runtime}", rights, manager="benchmark")
+    await admit(place, admin, runtime, path)
+
+
+async def admit(place: Place, admin: bare.Client, runtime: str, account: str) -> None:
+    """A kubeconfig for this runtime, as the service account of that path."""
     asked = {
         "apiVersion": "authentication.k8s.io/v1",
         "kind": "TokenRequest",
         "spec": {"expirationSeconds": 86400},
     }
-    token = json.loads(await admin.send("POST", f"{path}/token", asked))["status"]["token"]
+    token = json.loads(await admin.send("POST", f"{account}/token", asked))["status"]["token"]
     place.give_access(runtime, token)
 
 
 # --- the operators ---------------------------------------------------------------------------------------------------
 
 
-def build(runtimes: Collection[str]) -> None:
-    """The Go operator, and environments with pinned requirements for kopf, and for moorage and `limit`."""
+def build(runtimes: Collection[str]) -> list[str]:
+    """The Go and the Rust operator, and environments with pinned requirements for kopf, and for moorage and `limit`.
+
+    Returns the runtimes without those that can't be built here.
+    """
     BUILD.mkdir(parents=True, exist_ok=True)
+    there = list(runtimes)
     if not {"controller-runtime", "controller-runtime-ryw"}.isdisjoint(runtimes):
         building = f"go build -trimpath -mod=readonly -o {BUILD / 'controller-runtime'} -ldflags".split()
         subprocess.run(
@@ -142,9 +162,30 @@ def build(runtimes: Collection[str]) -> None:
             env={**os.environ, "CGO_ENABLED": "0"},
             check=True,
         )
+    if "kube-rs" in runtimes:
+        if tool := cargo():
+            _rust(tool, ROOT / "benchmarks/operators/kube_rs")
+        else:
+            told = "no cargo here, so kube-rs is left out; with Rust 1.89 or later on the PATH it takes part"
+            print(told, file=sys.stderr, flush=True)
+            there.remove("kube-rs")
     if "kopf" in runtimes:
         _environment("kopf", "benchmarks.txt")
     _environment("moorage", "runtime.txt")  # what the image has, and no tool of development that something might import
+    return there
+
+
+def cargo() -> Path | None:
+    """On the PATH, or where it is installed for one user."""
+    home = Path(os.environ.get("CARGO_HOME") or Path.home() / ".cargo")
+    found = shutil.which("cargo", path=os.pathsep.join([os.environ.get("PATH", ""), str(home / "bin")]))
+    return Path(found) if found else None
+
+
+def _rust(tool: Path, crate: Path) -> None:
+    found = {**os.environ, "PATH": os.pathsep.join([str(tool.parent), os.environ.get("PATH", "")])}
+    building = [str(tool), "build", "--release", "--quiet", "--target-dir", str(BUILD / "cargo")]
+    subprocess.run(building, cwd=crate, env=found, check=True)
 
 
 def _environment(name: str, requirements: str) -> None:
@@ -156,6 +197,12 @@ def _environment(name: str, requirements: str) -> None:
     pip = [sys.executable, "-m", "pip", "--python", python(name), "install", "--quiet", "--require-hashes"]
     subprocess.run([*pip, "-r", str(pinned)], check=True)
     stamp.write_text(made_of)
+
+
+def install(name: str, folder: Path) -> None:
+    """Have an environment find what is in that folder, also in processes that heed no PYTHONPATH, as moorage's own."""
+    (found,) = (BUILD / name / "lib").glob("python3*/site-packages")
+    (found / "installed.pth").write_text(f"{folder}\n")
 
 
 def _interpreter() -> str:
@@ -183,6 +230,8 @@ def command(runtime: str) -> list[str]:
             return [str(BUILD / "controller-runtime")]
         case "controller-runtime-ryw":
             return [str(BUILD / "controller-runtime"), "--read-your-writes"]
+        case "kube-rs":
+            return [str(BUILD / "cargo/release/kube-rs")]
         case "kopf":
             return [python("kopf"), "-m", "benchmarks.operators.kopf_widget"]
         case "limit":
@@ -194,7 +243,7 @@ def command(runtime: str) -> list[str]:
 
 def has_port(runtime: str) -> bool:
     """Whether it is told a port for its metrics."""
-    return not runtime.startswith("controller-runtime")
+    return not runtime.startswith(("controller-runtime", "kube-rs"))
 
 
 class Operator:
@@ -208,6 +257,17 @@ class Operator:
         """Raise RuntimeError when it has ended by itself."""
         if self._running.poll() is not None:
             raise RuntimeError(f"the operator ended with code {self._running.returncode}")
+
+    async def is_ready(self) -> bool:
+        """Whether it says so at its port."""
+        return await asyncio.to_thread(self._says_ready)
+
+    def _says_ready(self) -> bool:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/readyz", timeout=10) as answer:
+                return bool(answer.status == 200)
+        except (urllib.error.URLError, ConnectionError, TimeoutError):
+            return False
 
     def wait(self) -> int:
         """Its exit code, once it has ended."""
@@ -230,7 +290,7 @@ async def operator(
 
     `account` is another than the runtime's own, `more` what is said on its command line besides.
     """
-    port = _free_port()
+    port = free_port()
     words = ["--kubeconfig", place.access(account or runtime), "--namespace", namespace, "--resync", f"{resync:g}"]
     words += ["--workers", str(WORKERS)]
     words += ["--wide"] if wide else []
@@ -239,15 +299,22 @@ async def operator(
     start = command(runtime)
     if profile:
         start = [start[0], "-m", "benchmarks.operators.profiled", profile, start[-1]]
+    async with running(runtime, [*start, *words], environment(), port) as process:
+        yield process
+
+
+@asynccontextmanager
+async def running(name: str, words: Sequence[str], env: Mapping[str, str], port: int) -> AsyncIterator[Operator]:
+    """That command, until the end of the block; what it says is in a log by that name."""
     BUILD.mkdir(parents=True, exist_ok=True)
-    with (BUILD / f"{runtime}.log").open("ab") as log:
-        running = subprocess.Popen(  # noqa: ASYNC220 - begins at once, and its time counts from here
-            [*start, *words], env=environment(), cwd=ROOT, stdout=log, stderr=log
+    with (BUILD / f"{name}.log").open("ab") as log:
+        process = subprocess.Popen(  # noqa: ASYNC220 - begins at once, and its time counts from here
+            words, env=env, cwd=ROOT, stdout=log, stderr=log
         )
     try:
-        yield Operator(running, port)
+        yield Operator(process, port)
     finally:
-        await _end(running)
+        await _end(process)
 
 
 async def _end(running: subprocess.Popen[bytes], patience: float = 15.0) -> None:
@@ -259,7 +326,8 @@ async def _end(running: subprocess.Popen[bytes], patience: float = 15.0) -> None
         running.wait()
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """One that nobody listens on."""
     with socket.socket() as it:
         it.bind(("127.0.0.1", 0))
         return int(it.getsockname()[1])

@@ -7,7 +7,12 @@ from pathlib import Path
 
 import msgspec
 
-RUNTIMES = ("moorage", "controller-runtime", "controller-runtime-ryw", "kopf", "limit")
+RUNTIMES = ("moorage", "controller-runtime", "controller-runtime-ryw", "kube-rs", "kopf", "limit")
+"""That a Widget operator is written on."""
+
+COLUMNS = (*RUNTIMES, "helm")
+"""Of the table: `helm` installs releases, and looks after no Widget."""
+
 Rounds = dict[str, dict[str, dict[str, list[float]]]]
 
 

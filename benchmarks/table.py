@@ -9,9 +9,9 @@ from collections.abc import Sequence
 import msgspec
 
 from benchmarks import stats
-from benchmarks.results import RUNTIMES, Rounds
+from benchmarks.results import COLUMNS, Rounds
 
-CR, RYW = "controller-runtime", "controller-runtime-ryw"
+CR, RYW, KUBE_RS = "controller-runtime", "controller-runtime-ryw", "kube-rs"
 
 
 class Target(msgspec.Struct, frozen=True):
@@ -35,6 +35,7 @@ TARGETS = (
     Target("cold start, operator CPU per object to CR", "cold", "cpu ms/object", CR, at_most=0.8),
     Target("cold start, operator CPU per object to kopf", "cold", "cpu ms/object", "kopf", at_most=0.35),
     Target("cold start, operator CPU per object to CR-RYW", "cold", "cpu ms/object", RYW, at_most=1.0, aim=True),
+    Target("cold start, operator CPU per object to kube-rs", "cold", "cpu ms/object", KUBE_RS, at_most=1.0, aim=True),
     Target("cold start, writes per object", "cold", "writes/object", at_most=2),
     Target("burst, writes per object", "burst", "writes/object", at_most=2),
     Target("cold start, refused writes", "cold", "refused writes", at_most=0),
@@ -42,6 +43,7 @@ TARGETS = (
     Target("burst, passes by own echoes", "burst", "passes by echoes", at_most=0),
     Target("warm restart, writes", "restart", "writes", at_most=0),
     Target("warm restart, seconds to idle", "restart", "seconds to idle", at_most=1.0),
+    Target("warm restart, seconds to idle to kube-rs", "restart", "seconds to idle", KUBE_RS, at_most=1.0, aim=True),
     Target("change to child, p50 to CR", "change", "p50 ms", CR, at_most=1.0),
     Target("change to child, p99 to CR", "change", "p99 ms", CR, at_most=1.0),
     Target(
@@ -71,6 +73,7 @@ TARGETS = (
     Target("two shards, CPU of the busier to one alone", "shards", "busier of two to one alone", at_most=0.6),
     Target("two shards, keys with two writers at once", "shards", "keys with two writers at once", at_most=0),
     Target("three resyncs, writes", "steady", "writes", at_most=0),
+    Target("16 releases at once, seconds to helm", "releases", "seconds", "helm", at_most=1.0, aim=True),
 )
 
 
@@ -116,7 +119,7 @@ def targets(figures: Rounds) -> str:
 
 def medians(figures: Rounds) -> str:
     """The median of each figure for each runtime, and moorage's ratio to each peer with its interval."""
-    there = [runtime for runtime in RUNTIMES if any(runtime in of for of in figures.values())]
+    there = [runtime for runtime in COLUMNS if any(runtime in of for of in figures.values())]
     lines = [
         f"| case | figure | {' | '.join(there)} |",
         f"|---|---|{'---|' * len(there)}",

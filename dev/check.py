@@ -19,11 +19,12 @@ from . import docs, stage
 ROOT = stage.ROOT
 BIN = Path(sys.executable).parent
 PLACES = ("testbed/go/*/go.mod", "images/*/go.mod", "benchmarks/operators/*/go.mod")
+CRATES = tuple(sorted(ROOT.glob("benchmarks/operators/*/Cargo.toml")))
 MODULES = tuple(module for place in PLACES for module in sorted(ROOT.glob(place)))
 VET = ("go", "vet", "-trimpath", "-mod=readonly", "./...")
 FOREIGN = (
     r"(pypi|pythonhosted|golang|npmjs|debian|docker|quay|ghcr|github)\.(org|io|com)/(simple|packages|debian|v2)\b"
-    r"|proxy\.golang\.org|deb\.debian\.org|files\.pythonhosted\.org|registry\.npmjs\.org|--index-url"
+    r"|crates\.io-index|(index|static)\.crates\.io|proxy\.golang\.org|deb\.debian\.org|files\.pythonhosted\.org|registry\.npmjs\.org|--index-url"
 )
 SIDE_BY_SIDE = 18
 """How many modules a newcomer can take in at once in one folder."""
@@ -149,6 +150,16 @@ def go_format(it: stage.Stage) -> None:
         raise stage.Failed(f"not as gofmt writes it: {', '.join(unformatted)}")
 
 
+def rust_format(it: stage.Stage) -> None:
+    """rustfmt over every crate."""
+    rustfmt = shutil.which("rustfmt", path=os.pathsep.join([os.environ["PATH"], str(Path.home() / ".cargo/bin")]))
+    if not rustfmt:
+        it.skip("no rustfmt here")
+        return
+    for crate in CRATES:
+        it.run(rustfmt, "--check", "--edition", "2024", crate.parent / "src/main.rs")
+
+
 def whole_vet(it: stage.Stage) -> None:
     """go vet over all modules; it builds what they depend on, which takes minutes."""
     _vet(it, [module.parent for module in MODULES])
@@ -182,6 +193,7 @@ CHECKS: tuple[tuple[str, Callable[[stage.Stage], None]], ...] = (
     ("no host, no machine's path", portable),
     ("file sizes", sizes),
     ("gofmt", go_format),
+    ("rustfmt", rust_format),
 )
 
 
