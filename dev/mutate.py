@@ -218,7 +218,7 @@ def main() -> int:
     """Run all mutants; 1 when the tests fail by themselves."""
     options = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     options.add_argument("modules", nargs="+", type=Path)
-    options.add_argument("--tests", default="tests/unit/xsld/test_cache_*.py", help="pattern of test files")
+    options.add_argument("--tests", default="tests/unit/xsld/cache/test_cache_*.py", help="pattern of test files")
     options.add_argument("--package", default="moorage.operators.xsld", help="what is imported anew for each mutant")
     options.add_argument("--every", type=int, default=1, help="only each so manyth mutant")
     options.add_argument("--jobs", type=int, default=1)

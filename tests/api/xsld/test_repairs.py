@@ -9,7 +9,7 @@ import pytest
 
 from moorage.api import builtin, meta
 from moorage.operators.xsld import group_access, names
-from moorage.operators.xsld.cache import seen
+from moorage.operators.xsld.cache import observation
 
 from . import bench
 from .bench import said
@@ -118,7 +118,7 @@ async def test_a_wanted_pod_that_has_no_room_keeps_no_update_from_the_others(
     site: bench.Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The image reaches all that are members; the one that waits is spoken of beside it."""
-    monkeypatch.setattr(seen, "PLACED", 1.0)
+    monkeypatch.setattr(observation, "PLACED", 1.0)
     await made(site, 2)
     site.node.no_room = {"cache-2"}
     await site.change(size=3)
@@ -140,7 +140,7 @@ async def test_a_wanted_pod_that_has_no_room_keeps_no_update_from_the_others(
 
 async def test_a_quota_keeps_no_update_from_the_others(site: bench.Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """There is no pod at all of the third."""
-    monkeypatch.setattr(seen, "PLACED", 1.0)
+    monkeypatch.setattr(observation, "PLACED", 1.0)
     await made(site, 2)
     body = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "two"}, "spec": {"hard": {"pods": "2"}}}
     await site.client.create(QUOTA, site.namespace, body, field_manager="user")

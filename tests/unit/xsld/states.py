@@ -10,7 +10,7 @@ from moorage.api import conditions, meta
 from moorage.children import apply, ordinals, parts
 from moorage.operators import access
 from moorage.operators.xsld import config, names
-from moorage.operators.xsld.cache import build, seen, types
+from moorage.operators.xsld.cache import build, observation, types
 from moorage.operators.xsld.group import answers, dialect
 from moorage.runtime import freshness
 from tests.unit import verdicts
@@ -273,12 +273,12 @@ class It(msgspec.Struct, frozen=True):
         return answers.Polled(tuple(told), "c-0" if told else "", self.grids, ())
 
     @property
-    def seen(self) -> seen.Seen:
+    def seen(self) -> observation.Seen:
         """The observation."""
         spec = msgspec.convert(self.spec, types.XsldCacheSpec)
         wanted = build.Wanted("ns", "c", self.meta.uid, spec, dialect.Dialect())
         pods, volumes = tuple(self.pods.values()), tuple(self.volumes.values())
-        whole = seen.Seen(
+        whole = observation.Seen(
             meta=self.meta,
             spec=spec,
             status=self.status,

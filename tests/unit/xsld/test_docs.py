@@ -20,7 +20,9 @@ from moorage.operators.xsld.grid import types as grid_types
 from moorage.operators.xsld.group import dialect
 from moorage.operators.xsld.template import control as template_control
 from moorage.operators.xsld.template import types as template_types
-from tests.unit.xsld import states, test_grid_control, test_template_control
+from tests.unit.xsld import states
+from tests.unit.xsld.grid import test_grid_control
+from tests.unit.xsld.template import test_template_control
 
 TESTS = Path(__file__).resolve().parents[2]
 PAGE = (TESTS.parent / "docs/xsld-reference.md").read_text()

@@ -16,7 +16,10 @@ from moorage.operators.xsld.group import answers, dialect
 from moorage.runtime import decision, freshness
 from tests.unit import verdicts
 from tests.unit.verdicts import Blocks, Waits, acts
-from tests.unit.xsld import states, test_answers, test_grid_control, test_scripts
+from tests.unit.xsld import states
+from tests.unit.xsld.cache import test_scripts
+from tests.unit.xsld.grid import test_grid_control
+from tests.unit.xsld.group import test_answers
 from tests.unit.xsld.states import BUSY, DONE, ago, cache, fresh, submits, task
 
 PRIMARY = "primary_leads"

@@ -12,7 +12,7 @@ from moorage.operators.xsld.group import admin, answers
 from moorage.runtime import decision, freshness, source
 from tests.unit.runtime import fake_api
 from tests.unit.xsld import states
-from tests.unit.xsld.test_cache_kind import NAMED, PLAIN, started
+from tests.unit.xsld.cache.test_cache_kind import NAMED, PLAIN, started
 
 PLACE = ("ns", "c")
 LABELS = {build.LABEL: "c"}

@@ -15,26 +15,25 @@ import pytest
 
 from moorage.api import meta
 from moorage.operators.xsld import reasons
-from moorage.operators.xsld.cache import control, facts, farewell, objects, renewal, replication, rolling, tasks
+from moorage.operators.xsld.cache import control, deletion, facts, left_members, objects, replication, rolling, tasks
 from moorage.operators.xsld.grid import control as grid_control
 from moorage.operators.xsld.template import control as template_control
 from moorage.operators.xsld.within_cache import common_steps
 from moorage.runtime import decision
 from tests.unit import verdicts
-from tests.unit.xsld import (
-    states,
+from tests.unit.xsld import states, test_found_faults
+from tests.unit.xsld.cache import (
+    test_cache_deletion,
     test_cache_facts,
-    test_cache_farewell,
     test_cache_group,
+    test_cache_left_members,
     test_cache_objects,
-    test_cache_renewal,
     test_cache_replication,
     test_cache_rolling,
     test_cache_tasks,
-    test_found_faults,
-    test_grid_control,
-    test_template_control,
 )
+from tests.unit.xsld.grid import test_grid_control
+from tests.unit.xsld.template import test_template_control
 
 Steps = tuple[Callable[[Any], decision.Verdict], ...]
 
@@ -68,16 +67,16 @@ GRIDS_FOUND = {
 
 KINDS = {
     "XsldCache": Kind(
-        (control, objects, tasks, renewal, replication, rolling, farewell, facts),
+        (control, objects, tasks, left_members, replication, rolling, deletion, facts),
         (
             (control.STEPS, test_cache_objects.ROWS),
             (control.STEPS, test_cache_group.ROWS),
             (control.STEPS, test_cache_tasks.ROWS),
-            (control.STEPS, test_cache_renewal.ROWS),
+            (control.STEPS, test_cache_left_members.ROWS),
             (control.STEPS, FOUND),
             (control.STEPS, test_cache_replication.ROWS),
             (control.STEPS, test_cache_rolling.ROWS),
-            (control.DELETION_STEPS, test_cache_farewell.ROWS),
+            (control.DELETION_STEPS, test_cache_deletion.ROWS),
         ),
         facts.FACTS,
         (

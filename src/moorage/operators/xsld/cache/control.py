@@ -19,8 +19,8 @@ from moorage.operators.xsld.reasons import Reason
 from moorage.runtime import decision, freshness
 from moorage.runtime.decision import DONE, Act, Blocked, Verdict, Wait
 
-from . import build, causes, farewell, objects, renewal, replication, rolling, tasks
-from .seen import Seen
+from . import build, deletion, left_members, member_trouble, objects, replication, rolling, tasks
+from .observation import Seen
 
 
 def retry_is_honoured(seen: Seen) -> Verdict:
@@ -88,7 +88,7 @@ def members_join(seen: Seen) -> Verdict:
     if seen.listed and 2 * len(seen.listed.online) <= len(group.members):
         weak = [m.name for m in seen.listed.members if not m.online]
         count = f"{len(seen.listed.online)} of {len(group.members)}"
-        said = f"only {count} members are Online by the group's word (not {causes.of_all(seen, weak)})"
+        said = f"only {count} members are Online by the group's word (not {member_trouble.of_all(seen, weak)})"
         return Wait(
             Reason.GROUP_DEGRADED,
             f"{said}; nobody joins until most are",
@@ -96,7 +96,7 @@ def members_join(seen: Seen) -> Verdict:
             within=3600.0,
             again=seen.busy,
         )
-    old = renewal.with_old_volumes(seen)
+    old = left_members.with_old_volumes(seen)
     ready = [name for name in missing if seen.answer(name) is not None and name not in old]
     held = {name: verdict for name in ready if (verdict := tasks.held_back(seen, tasks.JOIN, name))}
     if joining := next((name for name in ready if name not in held), None):
@@ -105,7 +105,7 @@ def members_join(seen: Seen) -> Verdict:
         )
     if held:
         return min(held.values(), key=lambda verdict: isinstance(verdict, Blocked))  # who waits is looked at again
-    said = f"{causes.of_all(seen, missing)} is to join, and does not answer yet"
+    said = f"{member_trouble.of_all(seen, missing)} is to join, and does not answer yet"
     return Wait(Reason.MEMBER_STARTING, said, on="group", within=1800.0, again=seen.busy)
 
 
@@ -123,7 +123,7 @@ def surplus_leaves(seen: Seen) -> Verdict:
     if not surplus:
         return DONE
     if weak := [m.name for m in group.members if not m.online and m not in surplus]:
-        said = f"{causes.of_all(seen, weak)} not online; nobody leaves before all that stay are"
+        said = f"{member_trouble.of_all(seen, weak)} not online; nobody leaves before all that stay are"
         return Wait(Reason.GROUP_DEGRADED, said, on="group", within=3600.0, again=seen.busy)
     off = [m for m in surplus if not m.online]
     leaving = max(off or surplus, key=lambda m: ordinals.of(seen.name, m.name))
@@ -149,7 +149,7 @@ def catalogs_match(seen: Seen) -> Verdict:
     if not wrong:
         return DONE
     if weak := [*(m.name for m in group.members if not m.online), *seen.missing]:
-        said = f"{causes.of_all(seen, weak)} not online; no member changes its role in a degraded group"
+        said = f"{member_trouble.of_all(seen, weak)} not online; no member changes its role in a degraded group"
         return Wait(Reason.GROUP_DEGRADED, said, on="group", within=3600.0, again=seen.busy)
     # a catalog server that is missing first: the group is never left with fewer than it must have
     changing = min(wrong, key=lambda m: (m.catalog, ordinals.of(seen.name, m.name)))
@@ -253,7 +253,7 @@ def members_are_online(seen: Seen) -> Verdict:
     ]
     if not off:
         return DONE
-    said = f"{causes.of_all(seen, off)} not online"
+    said = f"{member_trouble.of_all(seen, off)} not online"
     return Wait(Reason.MEMBERS_NOT_ONLINE, said, on="group", within=1800.0, again=seen.busy)
 
 
@@ -299,10 +299,10 @@ STEPS: tuple[Step, ...] = (
     tasks.own_task_is_followed,
     tasks.foreign_tasks_end,
     acts(strangers_leave),
-    acts(renewal.removals_are_noticed),
+    acts(left_members.removals_are_noticed),
     objects.volumes_are_reclaimed,
-    acts(renewal.left_members_are_renewed),
-    renewal.pods_have_the_credentials,
+    acts(left_members.left_members_are_renewed),
+    left_members.pods_have_the_credentials,
     acts(surplus_leaves),
     acts(members_join),
     acts(catalogs_match),
@@ -311,8 +311,8 @@ STEPS: tuple[Step, ...] = (
     addresses_are_right,
     replication.replication_runs,
     rest(strangers_leave, "strangers_have_left"),
-    rest(renewal.removals_are_noticed, "removals_are_known"),
-    rest(renewal.left_members_are_renewed, "left_members_are_new"),
+    rest(left_members.removals_are_noticed, "removals_are_known"),
+    rest(left_members.left_members_are_renewed, "left_members_are_new"),
     rest(surplus_leaves, "surplus_has_left"),
     objects.leftover_volumes_are_cleared,
     rest(members_join, "members_have_joined"),
@@ -328,4 +328,4 @@ STEPS: tuple[Step, ...] = (
     rolling.image_is_as_asked,
 )
 
-DELETION_STEPS: tuple[Step, ...] = farewell.DELETION_STEPS
+DELETION_STEPS: tuple[Step, ...] = deletion.DELETION_STEPS

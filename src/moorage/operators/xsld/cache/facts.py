@@ -16,8 +16,8 @@ from moorage.operators.xsld.reasons import Reason
 from moorage.runtime import decision, freshness
 from moorage.runtime.decision import Fact
 
-from . import causes, renewal, replication, rolling, tasks, types
-from .seen import Seen
+from . import left_members, member_trouble, replication, rolling, tasks, types
+from .observation import Seen
 
 
 def _wanted(seen: Seen) -> list[str]:
@@ -72,7 +72,7 @@ def members_ready(seen: Seen) -> Fact:
     if seen.group is None:
         return Fact("MembersReady", None, Reason.GROUP_UNREACHABLE, "nobody tells of the group")
     if off:
-        return Fact("MembersReady", False, Reason.MEMBERS_NOT_ONLINE, f"not online: {causes.of_all(seen, off)}")
+        return Fact("MembersReady", False, Reason.MEMBERS_NOT_ONLINE, f"not online: {member_trouble.of_all(seen, off)}")
     return Fact("MembersReady", True, Reason.ALL_ONLINE, f"{seen.spec.size} members are Online")
 
 
@@ -140,7 +140,7 @@ def scaling(seen: Seen) -> Fact:
         return Fact("Scaling", False, Reason.STANDS, "")
     said = f"{have} members, {seen.spec.size} are wanted"
     if away := [name for name in _wanted(seen) if seen.group.member(name) is None]:
-        said = f"{said}; to join: {causes.of_all(seen, away)}"
+        said = f"{said}; to join: {member_trouble.of_all(seen, away)}"
     return Fact("Scaling", True, Reason.RESIZING, said)
 
 
@@ -277,7 +277,7 @@ def report(seen: Seen, standing: decision.StepTaken | None) -> dict[str, Any]:
         return said
     members = [_member(seen, m) for m in seen.group.members]
     said["members"] = len(members)
-    if dropped := renewal.dropped(seen, seen.group):
+    if dropped := left_members.dropped(seen, seen.group):
         members.append(msgspec.to_builtins(msgspec.structs.replace(dropped, state=types.REMOVED)))
     said["memberStatuses"] = sorted(members, key=lambda m: m["ordinal"])
     said["catalogMembers"] = sorted(m.name for m in seen.group.members if m.catalog)

@@ -23,19 +23,18 @@ from moorage.operators.xsld.group import answers
 from moorage.operators.xsld.within_cache import common_steps
 from moorage.runtime import decision, freshness, kind
 
-from . import build, causes, control, facts, metrics, types
-from . import seen as seen_
+from . import build, control, facts, member_trouble, metrics, observation, types
 
 
-class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
+class CacheKind(kind.Kind[types.XsldCache, observation.Seen]):
     """XsldCaches."""
 
     resource = names.CACHE
     model = types.XsldCache
     finalizer = names.CACHE_FINALIZER
     ready_facts = facts.READY_FACTS
-    steps = causes.told(control.STEPS)
-    deletion_steps = causes.told(control.DELETION_STEPS)
+    steps = member_trouble.told(control.STEPS)
+    deletion_steps = member_trouble.told(control.DELETION_STEPS)
     facts = facts.FACTS
 
     groups: group_access.Groups
@@ -94,7 +93,7 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
         self._secrets.pop((namespace, name), None)
         self._neighbours.forget()
 
-    def report(self, seen: seen_.Seen, standing: decision.StepTaken | None) -> dict[str, Any]:
+    def report(self, seen: observation.Seen, standing: decision.StepTaken | None) -> dict[str, Any]:
         """See `Kind.report`."""
         return facts.report(seen, standing)
 
@@ -104,7 +103,7 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
 
     # --- the observation -----------------------------------------------------------------------------------------
 
-    def observe(self, obj: types.XsldCache, now: float) -> seen_.Seen:
+    def observe(self, obj: types.XsldCache, now: float) -> observation.Seen:
         """See `Kind.observe`."""
         place, key = obj.metadata.key, self.key(*obj.metadata.key)
         binding = self._bindings.of(obj.metadata.namespace)
@@ -117,7 +116,7 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
         told = self.groups.credentials.follow(given, key) if bound else freshness.not_yet("credentials")
         ours = obj.spec.credentials_secret_ref is None
         polled = self.groups.polls.read(place, key) if bound else freshness.not_yet("group")
-        seen = seen_.Seen(
+        seen = observation.Seen(
             meta=obj.metadata.without_last_applied(),
             spec=spec,
             refused_image=obj.spec.image if obj.spec.image != spec.image else "",
@@ -187,7 +186,9 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
             return freshness.Fresh("")
         return self.groups.entrypoints.follow((obj.metadata.namespace, obj.spec.entrypoint_config_map), key)
 
-    def _objects(self, seen: seen_.Seen, key: kind.Key, *, secret_differs: bool) -> freshness.Observed[parts.Objects]:
+    def _objects(
+        self, seen: observation.Seen, key: kind.Key, *, secret_differs: bool
+    ) -> freshness.Observed[parts.Objects]:
         view = self.groups.watches.enter(seen.meta.namespace, key)
         if unsynced := view.unsynced:
             return freshness.unsynced(unsynced[0].error, "objects")
@@ -227,7 +228,7 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
             )
         )
 
-    def _volume(self, it: dict[str, Any], seen: seen_.Seen, key: kind.Key) -> parts.VolumeSeen:
+    def _volume(self, it: dict[str, Any], seen: observation.Seen, key: kind.Key) -> parts.VolumeSeen:
         return reading.volume(
             it,
             ordinals.of_claim(names.VOLUME, seen.name, it["metadata"]["name"]),
@@ -241,7 +242,7 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
         """A pod or a volume goes only when the group itself says that its member is none, or that nobody ever was."""
         name = ordinals.pod(obj.metadata.name, int(args["ordinal"]))
         polled = await self.groups.look(obj.metadata.key)
-        group = seen_.group_of(freshness.Fresh(polled), obj.status, obj.metadata.name)
+        group = observation.group_of(freshness.Fresh(polled), obj.status, obj.metadata.name)
         if group is None:
             return "nobody tells of the group"
         if group.member(name) is not None:
@@ -279,7 +280,7 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
     async def _asked_now(self, obj: types.XsldCache) -> tuple[answers.Polled, answers.Group | None]:
         """The group as it is told right now; whose pod is not well is not Online."""
         polled = await self.groups.look(obj.metadata.key)
-        group = seen_.group_of(freshness.Fresh(polled), obj.status, obj.metadata.name)
+        group = observation.group_of(freshness.Fresh(polled), obj.status, obj.metadata.name)
         view = self.groups.watches.enter(obj.metadata.namespace, self.key(*obj.metadata.key))
         return polled, group.among(parts.Objects((), None, _pods(view, obj.metadata.name)).up) if group else None
 
@@ -303,7 +304,7 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
     async def _pod_is_off(self, obj: types.XsldCache, args: dict[str, Any]) -> str:
         """The group, asked now, does not count it as Online, and it has no task. Its own word of itself is none."""
         polled = await self.groups.look(obj.metadata.key)
-        group = seen_.group_of(freshness.Fresh(polled), obj.status, obj.metadata.name)
+        group = observation.group_of(freshness.Fresh(polled), obj.status, obj.metadata.name)
         if group is None or group.teller == args["name"]:
             return f"nobody but {args['name']} tells of the group" if group else "nobody tells of the group"
         return await self._is_at_work(obj, str(args["name"]))
@@ -313,7 +314,7 @@ class CacheKind(kind.Kind[types.XsldCache, seen_.Seen]):
         polled = await self.groups.look(obj.metadata.key)
         if not polled.answers:
             return "nobody could be asked"
-        group = seen_.group_of(freshness.Fresh(polled), obj.status, obj.metadata.name)
+        group = observation.group_of(freshness.Fresh(polled), obj.status, obj.metadata.name)
         member = group.member(name) if group else None
         if member is not None and member.online:
             return f"the group counts {name} as Online"

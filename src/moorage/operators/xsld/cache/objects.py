@@ -18,8 +18,8 @@ from moorage.operators.xsld.reasons import Reason
 from moorage.runtime import decision, freshness
 from moorage.runtime.decision import DONE, Act, Blocked, Verdict
 
-from . import build, causes
-from .seen import Seen
+from . import build, member_trouble
+from .observation import Seen
 
 WORKLOAD = workload.Reasons(Reason.CREATING, Reason.RESIZING, Reason.REPLACING_WORKLOAD, Reason.CHILD_ENDING)
 
@@ -94,7 +94,7 @@ def surplus_objects_go(seen: Seen) -> Verdict:
 def surplus_is_gone(seen: Seen) -> Verdict:
     """What should be gone is gone: pods and volumes beyond the StatefulSet's, and objects that nobody asks for."""
     there, live = seen.there, seen.there.workload
-    pods = [causes.of_all(seen, [pod.name]) for pod in there.pods if live and pod.ordinal >= live.replicas]
+    pods = [member_trouble.of_all(seen, [pod.name]) for pod in there.pods if live and pod.ordinal >= live.replicas]
     ending = [v.name for v in there.volumes if live and v.ordinal >= live.replicas and v.deleting]
     claims = (f"{builtin.VOLUME_CLAIM.kind}/{name}" for name in ending)
     return objects.are_gone([*pods, *claims, *(it.id for it in there.surplus)], Reason.SURPLUS_STAYS)
@@ -126,7 +126,7 @@ def _growing_later(seen: Seen, verdict: Verdict) -> Verdict:
         return verdict
     why = "what a member leaves free while it is replaced is to be its own"
     note = decision.Remember(why=why, fields={"growsAfter": live.revision})
-    said = f"{causes.of_all(seen, sorted(seen.without_place))} waits until the members are replaced"
+    said = f"{member_trouble.of_all(seen, sorted(seen.without_place))} waits until the members are replaced"
     return msgspec.structs.replace(verdict, message=said, actions=(note, *verdict.actions))
 
 
@@ -158,7 +158,7 @@ def leftover_volumes_are_cleared(seen: Seen) -> Verdict:
     left = _nobodys(seen, coming)
     holders = [pod.name for volume in left if (pod := _pod_of(seen, volume))]
     return volumes.are_cleared(
-        left, Reason.CLEARING_VOLUME, blocked=Reason.LEFTOVER_VOLUME, holders=causes.of_all(seen, holders)
+        left, Reason.CLEARING_VOLUME, blocked=Reason.LEFTOVER_VOLUME, holders=member_trouble.of_all(seen, holders)
     )
 
 

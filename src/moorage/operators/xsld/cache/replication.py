@@ -7,8 +7,8 @@ from moorage.operators.xsld.group import answers
 from moorage.operators.xsld.reasons import Reason
 from moorage.runtime.decision import DONE, Blocked, Verdict, Wait
 
-from . import causes, tasks
-from .seen import Seen
+from . import member_trouble, tasks
+from .observation import Seen
 
 ANSWERED = frozenset({answers.Fault.UNAUTHORIZED, answers.Fault.UNAVAILABLE, answers.Fault.MALFORMED})
 """Faults that are an answer."""
@@ -52,7 +52,7 @@ def primary_leads(seen: Seen) -> Verdict:
     patience = float(seen.spec.derby_replication.failover_seconds)
     if fault is not None and fault.fault in ANSWERED and chief is not None and chief.online:
         return _errs(seen, fault)
-    cause = causes.of(seen, name)
+    cause = member_trouble.of(seen, name)
     said = f"{name}, the primary, does not answer" + (f" ({cause})" if cause else "")
     blank = False
     if answer is not None and chief is not None:

@@ -13,8 +13,8 @@ from moorage.operators.xsld.reasons import Reason
 from moorage.runtime import decision
 from moorage.runtime.decision import DONE, Act, Blocked, Verdict, Wait
 
-from . import causes, renewal, replication, tasks, types
-from .seen import Seen
+from . import left_members, member_trouble, replication, tasks, types
+from .observation import Seen
 
 
 def outdated(seen: Seen) -> list[PodSeen]:
@@ -53,7 +53,7 @@ def new_members_are_back(seen: Seen) -> Verdict:
         outdated(seen),
         Reason.UPDATING,
         is_back=lambda pod: _works(seen, pod) and _registered(seen, pod),
-        why=lambda name: causes.of(seen, name),
+        why=lambda name: member_trouble.of(seen, name),
         now=seen.now,
         on="group",
         within=types.seconds(strategy.member_timeout),
@@ -106,7 +106,7 @@ def template_rolls(seen: Seen) -> Verdict:
         guard=lambda pod: decision.Guard("others_are_online", {"pod": pod.name}),
         within=types.seconds(seen.spec.update_strategy.member_timeout),
         again=seen.busy,
-        describe=lambda names: causes.of_all(seen, names),
+        describe=lambda names: member_trouble.of_all(seen, names),
     )
 
 
@@ -114,7 +114,7 @@ def _may_go(seen: Seen, group: answers.Group, pod: PodSeen) -> Verdict:
     """What stands against replacing that member, or is to be done before; a primary hands over first."""
     weak = [m.name for m in group.members if not m.online and m.name != pod.name]
     if away := sorted({*weak, *coming(seen)} - {pod.name}):
-        said = f"{causes.of_all(seen, away)} not online; {pod.name} is not replaced meanwhile"
+        said = f"{member_trouble.of_all(seen, away)} not online; {pod.name} is not replaced meanwhile"
         return Wait(Reason.UPDATE_WAITS, said, on="group", within=replacement.GATED_FOR, again=seen.busy)
     if bad := grids_that_are_off(seen):
         said = f"{pod.name} is replaced once {bad}"
@@ -145,7 +145,7 @@ def coming(seen: Seen) -> list[str]:
     Who has no place may have given its own up by then (`Seen.yields`). Not whom a volume keeps out that the user is to
     delete.
     """
-    kept = renewal.with_old_volumes(seen) if seen.spec.storage.reclaim_on_scale_down == "Retain" else ()
+    kept = left_members.with_old_volumes(seen) if seen.spec.storage.reclaim_on_scale_down == "Retain" else ()
     return [name for name in seen.missing if name not in kept]
 
 

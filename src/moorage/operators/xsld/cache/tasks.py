@@ -18,8 +18,8 @@ from moorage.operators.xsld.reasons import Reason
 from moorage.runtime import decision
 from moorage.runtime.decision import DONE, Act, Blocked, Verdict, Wait
 
-from . import renewal, types
-from .seen import Seen
+from . import left_members, types
+from .observation import Seen
 
 JOIN, LEAVE, REPLICATE, FAILOVER = "Join", "Leave", "Replicate", "Failover"
 SETTLE = 120.0
@@ -202,7 +202,7 @@ def _still(seen: Seen, current: types.CurrentTask, task: answers.Task) -> float:
 def _success(seen: Seen, current: types.CurrentTask, said: str) -> Verdict:
     fields: dict[str, Any] = {"currentTask": None, "troubles": _others(seen, current)}
     if current.command == LEAVE:
-        fields["left"] = renewal.noted(seen, current.target)
+        fields["left"] = left_members.noted(seen, current.target)
     note = decision.Remember(why="it has ended well", fields=fields, ended=_ended(seen, current, "succeeded"))
     return Act(Reason.TASK_DONE, f"{said}: done", (note,))
 

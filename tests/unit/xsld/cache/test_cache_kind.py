@@ -14,7 +14,8 @@ from moorage.kube import client as kube_client
 from moorage.kube.informers import informer
 from moorage.operators import access
 from moorage.operators.xsld import config, group_access, names
-from moorage.operators.xsld.cache import build, control, kind, seen, types
+from moorage.operators.xsld.cache import build, control, kind, types
+from moorage.operators.xsld.cache import observation as observation_
 from moorage.operators.xsld.group import answers
 from moorage.runtime import freshness, gate
 from moorage.runtime import kind as runtime_kind
@@ -48,7 +49,7 @@ async def started(api: fake_api.FakeApi, spec: dict[str, Any]) -> AsyncIterator[
         await informers.stop()
 
 
-async def observation(api: fake_api.FakeApi, spec: dict[str, Any]) -> seen.Seen:
+async def observation(api: fake_api.FakeApi, spec: dict[str, Any]) -> observation_.Seen:
     """What is observed once the credentials were looked at and the watches are filled."""
     async with started(api, spec) as made:
         obj = made.find("ns", "c")
@@ -98,7 +99,7 @@ async def test_a_script_of_another_spec_is_not_this_one_s() -> None:
     for name in ("one", "two"):
         await api.put("configmaps", name, {"data": {"entrypoint.sh": f"exec {name}"}})
 
-    def script(of: seen.Seen) -> str:
+    def script(of: observation_.Seen) -> str:
         return of.wanted.entrypoint or ""
 
     async with started(api, {**PLAIN, "entrypointConfigMap": "one"}) as made:

@@ -17,8 +17,8 @@ from moorage.operators.xsld.reasons import Reason
 from moorage.runtime import decision
 from moorage.runtime.decision import DONE, Act, Blocked, Verdict, Wait
 
-from . import causes, types
-from .seen import Seen
+from . import member_trouble, types
+from .observation import Seen
 
 
 def noted(seen: Seen, *members: str) -> list[dict[str, Any]]:
@@ -111,7 +111,7 @@ def _renewed(seen: Seen, left: types.Left) -> Verdict:
         actions.append(replacement.delete(pod, seen.meta.namespace, why, guard))
     if actions:
         return Act(Reason.CLEARING_VOLUME, f"{left.member} gets a new volume, to join anew", tuple(actions))
-    said = f"the old volume of {causes.of_all(seen, [left.member])} is going"
+    said = f"the old volume of {member_trouble.of_all(seen, [left.member])} is going"
     return Wait(Reason.CLEARING_VOLUME, said, on="volume", within=600.0)
 
 

@@ -8,7 +8,7 @@ from moorage.children import parts, waits
 from moorage.operators.xsld.reasons import Reason
 from moorage.runtime import decision, freshness
 
-from .seen import Seen
+from .observation import Seen
 
 ABOUT_MEMBERS = frozenset(
     [

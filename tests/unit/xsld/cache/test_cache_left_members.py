@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from moorage.operators.xsld.cache import control, facts, renewal, types
+from moorage.operators.xsld.cache import control, facts, left_members, types
 from moorage.runtime import decision, freshness
 from tests.unit import verdicts
 from tests.unit.verdicts import Blocks, Row, Waits, acts
@@ -82,7 +82,7 @@ ROWS: dict[str, Row] = {
         Waits("MemberStarting", "group", 1800.0, again=states.BUSY),
     ),
     "before the primary answers nobody counts as removed": Row(
-        cache(3).removed(2).mute(0).seen, "", verdicts.SETTLED, "", (renewal.removals_are_noticed,)
+        cache(3).removed(2).mute(0).seen, "", verdicts.SETTLED, "", (left_members.removals_are_noticed,)
     ),
     "the primary does not answer": row(
         cache(4).removed(3).mute(0), "primary_leads", Waits("PrimaryUnavailable", "group", 960.0, again=states.BUSY)
@@ -211,7 +211,7 @@ ROWS: dict[str, Row] = {
         Waits("MembersNotOnline", "group", 1800.0, again=states.BUSY),
     ),
     "without the primary nobody": Row(
-        CHANGED.off(0, 2).seen, "", verdicts.SETTLED, steps=(renewal.pods_have_the_credentials,)
+        CHANGED.off(0, 2).seen, "", verdicts.SETTLED, steps=(left_members.pods_have_the_credentials,)
     ),
     "volumes are kept, and the user deletes this one": row(
         gone(pod=UID, storage={"reclaimOnScaleDown": "Retain"}).volume(2, deleting=True),
@@ -222,7 +222,7 @@ ROWS: dict[str, Row] = {
         gone(pod=UID).wants(size=2).set_of(replicas=2).seen,
         "",
         verdicts.SETTLED,
-        steps=(renewal.left_members_are_renewed,),
+        steps=(left_members.left_members_are_renewed,),
     ),
     "it leaves for good": row(
         cache(3).left(2).wants(size=2).says(left=(types.Left("c-2", "pvc-2", UID),)),
@@ -297,7 +297,7 @@ def test_what_a_member_leaves_behind_is_noted() -> None:
 def test_who_leaves_again_is_noted_once_and_others_stay_noted() -> None:
     before = (types.Left("c-2", "old", "old"), types.Left("c-1", "pvc-x", "uid-x"))
 
-    assert [OTHER, {"member": "c-2", "volume": "pvc-2", "pod": UID}] == renewal.noted(
+    assert [OTHER, {"member": "c-2", "volume": "pvc-2", "pod": UID}] == left_members.noted(
         cache(3).says(left=before).seen, "c-2"
     )
 

@@ -10,7 +10,7 @@ import pytest
 
 from moorage.api import conditions
 from moorage.children import apply
-from moorage.operators.xsld.cache import control, facts, seen, types
+from moorage.operators.xsld.cache import control, facts, observation, types
 from moorage.operators.xsld.group import answers
 from moorage.runtime import decision, freshness
 from tests.unit.xsld import states
@@ -26,7 +26,7 @@ NO_REPLICA = answers.Grid("b", "Online", {"numSyncReplicas": "0", "numAsyncRepli
 class True_(msgspec.Struct, frozen=True):  # noqa: N801 - reads as the table does
     """An observation, and what a fact says of it."""
 
-    seen: seen.Seen
+    seen: observation.Seen
     status: bool | None
     reason: str
     says: str = ""
@@ -223,7 +223,9 @@ TABLE: dict[str, dict[str, True_]] = {
     },
 }
 ROWS = {f"{type_}: {name}": (type_, it) for type_, rows in TABLE.items() for name, it in rows.items()}
-BY_TYPE: dict[str, Callable[[seen.Seen], decision.Fact]] = {fact(cache().seen).type: fact for fact in facts.FACTS}
+BY_TYPE: dict[str, Callable[[observation.Seen], decision.Fact]] = {
+    fact(cache().seen).type: fact for fact in facts.FACTS
+}
 
 
 @pytest.mark.parametrize(("type_", "it"), ROWS.values(), ids=ROWS)
@@ -553,6 +555,8 @@ def test_a_cache_that_begins_has_nothing_to_say_of_its_health() -> None:
         pytest.param(cache().set_of(child=apply.Child("u", deleting=True)), id="ending"),
     ],
 )
-def test_facts_and_report_take_whatever_is_unknown(it: states.It, fact: Callable[[seen.Seen], decision.Fact]) -> None:
+def test_facts_and_report_take_whatever_is_unknown(
+    it: states.It, fact: Callable[[observation.Seen], decision.Fact]
+) -> None:
     assert fact(it.seen).type
     assert told(it)["phase"]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from moorage.operators.xsld.cache import control, renewal, replication, rolling, seen, tasks
+from moorage.operators.xsld.cache import control, left_members, observation, replication, rolling, tasks
 from moorage.operators.xsld.group import answers
 from moorage.runtime import decision, freshness
 from tests.unit import verdicts
@@ -399,7 +399,7 @@ ROWS: dict[str, Row] = {
 }
 
 
-GROUP_STEPS: tuple[Callable[[seen.Seen], decision.Verdict], ...] = (
+GROUP_STEPS: tuple[Callable[[observation.Seen], decision.Verdict], ...] = (
     control.strangers_leave,
     control.surplus_leaves,
     control.members_join,
@@ -407,7 +407,7 @@ GROUP_STEPS: tuple[Callable[[seen.Seen], decision.Verdict], ...] = (
     control.addresses_are_right,
     control.members_are_online,
     control.members_answer,
-    renewal.pods_have_the_credentials,
+    left_members.pods_have_the_credentials,
     replication.primary_leads,
     replication.replication_runs,
     rolling.template_rolls,

@@ -7,16 +7,13 @@ import pytest
 
 from moorage.children import reasons as object_reasons
 from moorage.children import waits
-from moorage.operators.xsld.cache import causes as causes_
-from moorage.operators.xsld.cache import control
-from moorage.operators.xsld.cache import seen as seen_
+from moorage.operators.xsld.cache import control, member_trouble, observation
 from moorage.runtime import decision, freshness
 from moorage.runtime.reconcile import status
+from tests.unit.xsld.states import ago, cache
 
-from .states import ago, cache
 
-
-def troubled(seen: seen_.Seen, *causes: str) -> seen_.Seen:
+def troubled(seen: observation.Seen, *causes: str) -> observation.Seen:
     """The same with these causes, pod by pod."""
     pods = tuple(
         msgspec.structs.replace(pod, cause=cause, trouble=f"pod {pod.name}: {cause}")
@@ -31,7 +28,7 @@ def test_a_wait_for_members_says_what_their_pods_need(causes: tuple[str, ...]) -
     """An image that can't be pulled needs a person from the first moment on, whoever waits for the pod."""
     seen = troubled(cache().off(0, 1, 2).seen, *causes)
 
-    made = decision.decide(seen, steps=causes_.told(control.STEPS))
+    made = decision.decide(seen, steps=member_trouble.told(control.STEPS))
     stands = status.standing(made, ())
 
     assert isinstance(made.standing.verdict, decision.Wait)  # type: ignore[union-attr]
@@ -41,7 +38,7 @@ def test_a_wait_for_members_says_what_their_pods_need(causes: tuple[str, ...]) -
 
 def test_a_wait_without_trouble_says_its_own() -> None:
     """Nothing is known but that a member is off."""
-    stands = status.standing(decision.decide(cache().off(2).seen, steps=causes_.told(control.STEPS)), ())
+    stands = status.standing(decision.decide(cache().off(2).seen, steps=member_trouble.told(control.STEPS)), ())
 
     assert not stands.cause
     assert stands.next
@@ -49,7 +46,7 @@ def test_a_wait_without_trouble_says_its_own() -> None:
 
 def test_steps_keep_their_names_and_their_words() -> None:
     """By these they are shown."""
-    shown = [(step.__name__, step.__doc__) for step in causes_.told(control.STEPS)]
+    shown = [(step.__name__, step.__doc__) for step in member_trouble.told(control.STEPS)]
 
     assert [(step.__name__, step.__doc__) for step in control.STEPS] == shown
 
@@ -57,7 +54,7 @@ def test_steps_keep_their_names_and_their_words() -> None:
 def test_what_does_not_end_is_a_persons_business_after_its_time() -> None:
     """A finalizer, or a node that is gone, passes by nobody's waiting."""
     leaving = cache().object(deletion_timestamp=ago(1000)).but(workload=None).seen
-    made = decision.decide(leaving, steps=causes_.told(control.DELETION_STEPS))
+    made = decision.decide(leaving, steps=member_trouble.told(control.DELETION_STEPS))
 
     assert "Removing" == made.standing.verdict.reason  # type: ignore[union-attr]
     assert waits.LET_GO == status.standing(made, ()).fix

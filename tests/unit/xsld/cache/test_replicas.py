@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moorage.operators.xsld.cache import seen
+from moorage.operators.xsld.cache import observation
 from moorage.operators.xsld.group import answers
 from moorage.runtime import freshness
 from tests.unit.xsld import states
@@ -27,7 +27,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def found(self) -> int:
         """What `replicas` says."""
-        return seen.replicas(
+        return observation.replicas(
             "c",
             self.size,
             live=self.live,
@@ -87,7 +87,7 @@ def test_table(case: Case) -> None:
 def test_a_member_of_a_strange_name_needs_no_pod_of_ours() -> None:
     group = answers.Group("c-0", (answers.Member("other-7", "", "Online", online=True),))
 
-    found = seen.replicas(
+    found = observation.replicas(
         "c", 1, live=1, group=group, busy=frozenset({"c-x"}), remembered=frozenset(), leftover=frozenset()
     )
 
@@ -113,7 +113,7 @@ def test_whatever_is_seen_nobody_loses_a_pod(
     remembered: frozenset[int],
     leftover: frozenset[int],
 ) -> None:
-    found = seen.replicas(
+    found = observation.replicas(
         "c",
         size,
         live=live,

@@ -14,8 +14,8 @@ from moorage.operators.xsld.reasons import Reason
 from moorage.runtime import decision, freshness
 from moorage.runtime.decision import DONE, Act, Verdict
 
-from . import causes, objects
-from .seen import Seen
+from . import member_trouble, objects
+from .observation import Seen
 
 
 def orphaning_is_honoured(seen: Seen) -> Verdict:
@@ -60,7 +60,7 @@ def volumes_go(seen: Seen) -> Verdict:
 
 def pods_are_gone(seen: Seen) -> Verdict:
     """They end with the StatefulSet, each in its time."""
-    return removal.pods_are_gone(seen.there.pods, Reason.REMOVING, lambda pods: causes.of_all(seen, pods))
+    return removal.pods_are_gone(seen.there.pods, Reason.REMOVING, lambda pods: member_trouble.of_all(seen, pods))
 
 
 def volumes_are_gone(seen: Seen) -> Verdict:
