@@ -109,6 +109,13 @@ def test_what_is_in_the_way_of_new_ones_is_cleared(
     verdicts.same(volumes.are_cleared(left, R.CLEARING, blocked=R.KEPT, holders=holders), shape, says)
 
 
+def test_what_nobody_holds_is_not_said_to_be_held() -> None:
+    verdict = volumes.are_cleared((volume(3, deleting=True),), R.CLEARING, blocked=R.KEPT)
+
+    assert isinstance(verdict, decision.Wait)
+    assert "data-d-3 is being deleted" == verdict.message
+
+
 def test_a_claim_goes_by_its_incarnation_in_its_namespace() -> None:
     delete = volumes.delete(volume(3), "ns", "why", depots.guard(volume(3)))
 

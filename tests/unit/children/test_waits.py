@@ -42,7 +42,7 @@ def test_a_wait_for_pods_bears_the_cause_that_most_needs_somebody(causes: tuple[
 
 def test_a_cause_that_nobody_has_ranked_comes_last() -> None:
     assert "ImagePull" == waits.cause([pod(0, cause="Odd"), pod(1, cause="ImagePull")])
-    assert "Odd" == waits.cause([pod(0, cause="Odd")])
+    assert "Odd" == waits.cause([pod(0), pod(1, cause="Odd")])
     assert "" == waits.cause([pod(0)])
 
 

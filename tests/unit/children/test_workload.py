@@ -71,7 +71,7 @@ TABLE: dict[str, tuple[parts.WorkloadSeen | None, int, verdicts.Shape, str]] = {
             "patch StatefulSet/d sts-uid /metadata/resourceVersion=7 /spec/template/metadata/labels/x~1y=- "
             "/spec/template/spec/containers/1=-",
         ),
-        "put right: spec.template.spec.containers.1, spec.template.metadata.labels.x/y, which is not of the spec",
+        "StatefulSet d is put right: spec.template.spec.containers.1, spec.template.metadata.labels.x/y, which",
     ),
 }
 
