@@ -23,7 +23,7 @@ up: venv ## start the testbed, a Kubernetes of your own (minutes the first time,
 
 down: ## take the testbeds away; binaries and caches stay
 	@testbed/testbed down
-	@for state in build/testbed/*/; do [ ! -d "$$state" ] || testbed/testbed --state "$$state" down; done
+	@for state in build/testbed/*-[0-9]/; do [ ! -d "$$state" ] || testbed/testbed --state "$$state" down; done
 
 deploy: venv ## build and load the images and install moorage, from this tree
 	@$(PY) -m dev.deploy all

@@ -49,11 +49,13 @@ class Reader:
         assert self._proxy.stdout is not None
         said = self._proxy.stdout.readline()  # Starting to serve on 127.0.0.1:41234
         self._port = int(said.rpartition(":")[2])
-        self._own = threading.local()
+        self._own, self._all = threading.local(), set[http.client.HTTPConnection]()
         self._served: dict[str, Served] = {}
 
     def close(self) -> None:
         """End it."""
+        for each in self._all:
+            each.close()
         self._proxy.terminate()
         self._proxy.communicate()
 
@@ -105,13 +107,14 @@ class Reader:
 
     def _ask(self, path: str, accept: str = "application/json") -> tuple[int, bytes]:
         kept: http.client.HTTPConnection | None = getattr(self._own, "connection", None)
-        if kept is not None:
-            try:
-                return _answer(kept, path, accept)
-            except (OSError, http.client.HTTPException):
-                kept.close()  # it had been idle for too long
-        self._own.connection = fresh = http.client.HTTPConnection("127.0.0.1", self._port, timeout=PATIENCE)
-        return _answer(fresh, path, accept)
+        if kept is None:
+            self._own.connection = kept = http.client.HTTPConnection("127.0.0.1", self._port, timeout=PATIENCE)
+            self._all.add(kept)
+        try:
+            return _answer(kept, path, accept)
+        except (OSError, http.client.HTTPException):
+            kept.close()  # it had been idle for too long; the next request opens it again
+            return _answer(kept, path, accept)
 
 
 def _answer(connection: http.client.HTTPConnection, path: str, accept: str) -> tuple[int, bytes]:
