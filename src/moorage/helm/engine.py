@@ -20,7 +20,7 @@ import msgspec
 
 from moorage.api import conditions, meta
 from moorage.kube import discovery
-from moorage.runtime import freshness, kind, namespace_watches
+from moorage.runtime import freshness, kind, namespace_watches, tasks
 
 from . import live_looks, observation, operations, release_objects, release_sources, release_watches
 from .charts import resolver, values
@@ -192,7 +192,8 @@ class Engine:
         """Asked for only when helm has something to do."""
         made, record = freshness.value_of(render), freshness.value_of(loaded)
         is_current = made and record and (record.seen.status, record.seen.digest) == ("deployed", made.digest)
-        if made is None or made.problems or is_current or isinstance(loaded, freshness.Failed):
+        at_work = isinstance(self._world.tasks.state(request.target.lane), tasks.Running)
+        if made is None or made.problems or is_current or at_work or isinstance(loaded, freshness.Failed):
             self._lookups.rights.forget(request.key)
             return freshness.Fresh(())
         return self._lookups.rights.follow(

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
+from typing import Any, TypeAlias
 
+from moorage.api import conditions
 from moorage.children import readiness
 from moorage.children import reasons as object_reasons
 from moorage.runtime import freshness
@@ -100,4 +103,32 @@ def report(r: ReleaseSeen) -> dict[str, object]:
     return fields
 
 
-FACTS: tuple[Callable[[HasRelease], Fact], ...] = (released, drifted, available, chart_available)
+FactOf: TypeAlias = Callable[[HasRelease], Fact]
+
+
+def _as_it_was(fact: FactOf, of: Callable[[ReleaseSeen], freshness.Observed[Any]]) -> FactOf:
+    """The same, but that what has not been looked at yet, such as a record that has just changed, stands as it stood.
+
+    Else each look costs two writes of status while helm is at work: that nothing is known, and then what is.
+    """
+
+    @functools.wraps(fact)
+    def told(it: HasRelease) -> Fact:
+        found, seen, status = fact(it), of(it.release), it.release.status
+        unseen = isinstance(seen, freshness.Failed) and seen.reason == freshness.NOT_YET
+        before = conditions.find(status.conditions, found.type) if unseen else None
+        if before is None or before.status == "Unknown":
+            return found
+        if found.type == "Released" and before.status == "True" and not it.release.released_before:
+            return found  # what was said of an earlier spec
+        return Fact(found.type, before.status == "True", before.reason, before.message)
+
+    return told
+
+
+FACTS: tuple[FactOf, ...] = (
+    _as_it_was(released, lambda r: r.record),
+    _as_it_was(drifted, lambda r: r.record),
+    _as_it_was(available, lambda r: r.children),
+    chart_available,
+)

@@ -199,7 +199,7 @@ class Operations:
         """One run. Its words may quote the record before it, the one that it `works_with`, and the one that it made."""
         job = self._job(obj)
         place = self._place(job.target)
-        earlier = await self._secrets(job.target, works_with)
+        earlier = await self._secrets(job.target, works_with) if works_with else {}
         try:
             done = await run(place)
         except NotAtHand:

@@ -167,6 +167,8 @@ class Lookups:
         self._user = user
         self._aside = work
         self._discovery = served
+        self._asking = asyncio.Lock()
+        self._asked: tuple[float, binary.Capabilities] | None = None
         self.chosen = source.Source(
             "chart",
             self._choose,
@@ -299,7 +301,8 @@ class Lookups:
         return UNSERVED_EVERY if found is not None and found.passing else None
 
     async def _template(self, key: RenderKey) -> str:
-        capabilities = await self._capabilities("")
+        read = key.reads_capabilities
+        capabilities = await (self._capabilities("") if read else self._capabilities_lately())
         try:
             return await self._helm.template(
                 key.archive,
@@ -316,6 +319,16 @@ class Lookups:
     async def _capabilities(self, _: str) -> binary.Capabilities:
         found = await self._discovery.capabilities()
         return binary.Capabilities(found.version, tuple(found.api_versions))
+
+    async def _capabilities_lately(self) -> binary.Capabilities:
+        """As they were within CAPABILITIES_EVERY: for a chart that reads none, and has only its `kubeVersion` judged.
+
+        Many releases that are rendered at once ask together.
+        """
+        async with self._asking:
+            if self._asked is None or time.monotonic() - self._asked[0] >= CAPABILITIES_EVERY:
+                self._asked = time.monotonic(), await self._capabilities("")
+            return self._asked[1]
 
     async def _kinds_of(self, parsed: manifest.Manifest) -> dict[tuple[str, str], meta.Resource | None]:
         """How each kind of the manifest is served, asked of the API server beforehand; None where it is not."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from moorage.api import conditions
 from moorage.helm import facts, observation, release_status
 from moorage.runtime import freshness
 
@@ -49,6 +50,53 @@ def test_facts(release: observation.ReleaseSeen, fact: object, expected: tuple[b
     found = fact(states.It(release))  # type: ignore[operator]
 
     assert expected == (found.status, str(found.reason))
+
+
+def told(release: observation.ReleaseSeen, type_: str) -> tuple[bool | None, str, str]:
+    """What a pass says under that condition."""
+    (found,) = [fact for fact in (of(states.It(release)) for of in facts.FACTS) if fact.type == type_]
+    return found.status, str(found.reason), found.message
+
+
+def said(*facts_: tuple[str, str, str, str]) -> release_status.HelmStatus:
+    """A status with these conditions."""
+    return release_status.HelmStatus(
+        conditions=tuple(
+            conditions.Condition(type=type_, status=status, reason=reason, message=message)
+            for type_, status, reason, message in facts_
+        )
+    )
+
+
+UNSEEN = {"record": freshness.not_yet("record"), "children": freshness.not_yet("objects")}
+
+
+@pytest.mark.parametrize("type_", ["Released", "Drifted", "Available"])
+def test_what_is_not_looked_at_yet_stands_as_it_stood(type_: str) -> None:
+    """A record that helm has just changed is read at once, and only what is found then is worth a write."""
+    before = said((type_, "False", "Before", "as it was"))
+
+    assert (False, "Before", "as it was") == told(states.settled(**UNSEEN, status=before), type_)
+    assert told(states.settled(), type_) == told(states.settled(status=before), type_)
+
+
+@pytest.mark.parametrize("type_", ["Released", "Available"])
+def test_what_was_never_known_or_can_not_be_seen_is_unknown(type_: str) -> None:
+    """What an earlier pass did not know either is no knowledge, and a look that failed is told."""
+    failed = freshness.Failed("Forbidden", "no rights")
+    known = said((type_, "True", "Before", "as it was"))
+
+    assert told(states.settled(**UNSEEN, status=said()), type_)[0] is None
+    assert told(states.settled(**UNSEEN, status=said((type_, "Unknown", "Before", ""))), type_)[:2] != (None, "Before")
+    assert told(states.settled(record=failed, children=failed, status=known), type_)[0] is None
+
+
+def test_what_was_released_of_an_earlier_spec_says_nothing_of_this_one() -> None:
+    """The condition gets the new generation, and would be taken for its release."""
+    before = said(("Released", "True", "Released", "revision 1 is deployed"))
+
+    assert told(states.settled(**UNSEEN, status=before, released_before=False), "Released")[0] is None
+    assert told(states.settled(**UNSEEN, status=before, released_before=True), "Released")[0] is True
 
 
 def test_drift_whose_repair_is_refused_tells_why() -> None:

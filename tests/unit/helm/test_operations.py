@@ -49,10 +49,14 @@ class Client:
 
     user = "u"
 
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
     def as_(self, _: str) -> Client:
         return self
 
     async def get(self, _: meta.Resource, __: str, name: str, **___: Any) -> release_sources.SecretView:
+        self.asked.append(name)
         if name not in RECORDS:
             raise errors.NotFound(name, errors.Status(404, "NotFound"))
         return release_sources.SecretView(meta.ObjectMeta(name=name), {"release": RECORDS[name]})
@@ -70,14 +74,14 @@ class Helm:
     upgrade_install = rollback = uninstall = _fail
 
 
-def made() -> operations.Operations:
+def made(client: Client | None = None) -> operations.Operations:
     """Operations on a release of revision 4."""
     before = release_states.record(revision=4)
     loaded = release_sources.Loaded(before, {}, {"known-before": "values: p"})
     job = operations.Job(
         TARGET, observation.Policy(), builtin.SECRET.ref("acme", "x"), {}, cast("Any", "chart"), loaded
     )
-    world = cast("Any", SimpleNamespace(client=Client(), gate=SimpleNamespace(timeout=None)))
+    world = cast("Any", SimpleNamespace(client=client or Client(), gate=SimpleNamespace(timeout=None)))
     return operations.Operations(
         world, cast("Any", None), cast("Any", Helm()), lambda _: job, lambda _: "", aside.Aside()
     )
@@ -104,3 +108,13 @@ WAYS: dict[str, tuple[Do, str]] = {
 async def test_a_failure_tells_nothing_of_the_records_that_it_worked_with(do: Do, words: str) -> None:
     """The one before it, the one that a rollback goes to, and the one that it has made itself."""
     assert decision.Refused(failures.FailureKind.INVALID, f"helm x: {words}") == await do(made())
+
+
+@pytest.mark.parametrize(("way", "revisions"), [("upgrade", {5}), ("rollback", {2, 5}), ("uninstall", {5})])
+async def test_only_records_of_revisions_that_there_may_be_are_read(way: str, revisions: set[int]) -> None:
+    """The one that a run goes back to, if it does, and after a failure the one that it may have made."""
+    client = Client()
+    await WAYS[way][0](made(client))
+
+    asked = {name for name in client.asked if name.startswith("sh.helm.release")}
+    assert {f"sh.helm.release.v1.web.v{revision}" for revision in revisions} == asked

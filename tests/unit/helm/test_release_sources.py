@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any, cast
 
@@ -10,6 +11,7 @@ import pytest
 from moorage.helm import observation, release_sources
 from moorage.helm import reasons as helm_reasons
 from moorage.helm.runs import binary, failures
+from moorage.kube import discovery
 from moorage.runtime import decision, source
 
 K, R = failures.FailureKind, helm_reasons.Reason
@@ -42,13 +44,53 @@ async def test_a_render_that_fails_for_good_is_no_passing_trouble(
     one = release_sources.Lookups.__new__(release_sources.Lookups)
     one._helm = cast("Any", Helm(kind))
     one._capabilities = cast("Any", _nothing)  # type: ignore[method-assign]
-    key = release_sources.RenderKey("c", "v", observation.Target("r", "n"), "", {}, Path("x"), reads_capabilities=False)
+    key = release_sources.RenderKey("c", "v", observation.Target("r", "n"), "", {}, Path("x"), reads_capabilities=True)
 
     with pytest.raises(source.SourceError) as found:
         await one._template(key)
 
     assert (reason, transient) == (found.value.reason, found.value.transient)
     assert found.value.reason is reason
+
+
+class Counting(discovery.Discovery):
+    """Tells what is served, and counts how often it is asked."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    async def capabilities(self) -> discovery.Capabilities:
+        number = self.asked = self.asked + 1
+        await asyncio.sleep(0)
+        return discovery.Capabilities(f"v1.35.{number}", ("v1",))
+
+
+class Rendering:
+    """Renders to the version that it is told of."""
+
+    async def template(self, *given: Any, **_: Any) -> str:
+        return str(given[4].kube_version)
+
+
+@pytest.mark.parametrize(("reads", "asked"), [(True, 3), (False, 1)])
+async def test_many_renders_ask_once_what_is_served_unless_the_chart_asks_for_it(reads: bool, asked: int) -> None:
+    """What a chart's templates may ask for is asked anew, as it is rendered anew when that has changed."""
+    served = Counting()
+    given: Any = dict.fromkeys(("client", "store", "chart_source", "work"))
+    one = release_sources.Lookups(
+        served=served, helm=cast("Any", Rendering()), enqueue=lambda _: None, user=str, **given
+    )
+    keys = [
+        release_sources.RenderKey(
+            "c", str(n), observation.Target("r", "n"), "", {}, Path("x"), reads_capabilities=reads
+        )
+        for n in range(3)
+    ]
+
+    rendered = await asyncio.gather(*(one._template(key) for key in keys))
+
+    assert asked == served.asked
+    assert {f"v1.35.{number + 1}" for number in range(asked)} == set(rendered)
 
 
 async def _nothing(_: str) -> binary.Capabilities:
