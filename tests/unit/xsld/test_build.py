@@ -144,6 +144,12 @@ LANDS: dict[str, tuple[dict[str, Any], str, Any, Any]] = {
         3,
         180,
     ),
+    "more time to start than a probe can count": (
+        {"timeouts": {"startup": "111111111111111s"}},
+        f"{CONTAINER}.startupProbe.failureThreshold",
+        2**31 - 1,
+        180,
+    ),
     "size of the volume": (
         {"storage": {"size": "2Gi"}},
         "volumeClaimTemplates.0.spec.resources.requests.storage",

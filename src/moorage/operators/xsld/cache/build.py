@@ -30,6 +30,9 @@ SCRIPTS = "/moorage"
 START_PERIOD = 5
 """Seconds between probes of a member that starts."""
 
+COUNT_MAX = 2**31 - 1
+"""The most that a probe can count."""
+
 ALONE = "alone"
 """Key beside the scripts: the one member that is the whole group, or nobody. Not in their hash: it rolls nobody."""
 
@@ -228,7 +231,7 @@ def _container(wanted: Wanted) -> dict[str, Any]:
             "tcpSocket": {"port": ports.admin},
             "timeoutSeconds": 5,
             "periodSeconds": START_PERIOD,
-            "failureThreshold": max(3, int(types.seconds(spec.timeouts.startup) // START_PERIOD)),
+            "failureThreshold": min(COUNT_MAX, max(3, int(types.seconds(spec.timeouts.startup) // START_PERIOD))),
         },
         "readinessProbe": {
             "exec": {"command": [f"{SCRIPTS}/probe.sh"]},
