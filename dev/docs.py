@@ -105,6 +105,9 @@ def _kind(definition: Schema) -> list[str]:
             lines += _fields(schema[part], part)
             if rules := list(_rules(schema[part])):
                 lines += ["", "Rules that the API server checks:", "", *(f"- {rule}" for rule in rules)]
+    whole = {key: part for key, part in schema.items() if key != "properties"}
+    if rules := list(_rules(whole)):
+        lines += ["", f"Rules over the whole {names['kind']}:", "", *(f"- {rule}" for rule in rules)]
     columns = version.get("additionalPrinterColumns", ())
     if columns:
         lines += ["", "Columns of `kubectl get`: " + ", ".join(_column(column) for column in columns) + "."]

@@ -27,10 +27,9 @@ FORM = declared.Form(
     object={"kind": "It", "metadata": {"name": "it"}, "spec": {"name": "it"}},
     stir={"size": 3},
     fixed={"name": "the name"},
-    once={"ref.name": "ref"},
     leaves={"own": declared.Leaf(values=(declared.Value({"a": 1}, ends="still", words="a | b"),))},
     alone={"own": "it is a test"},
-    odds=(declared.Odds({"name": "other", "ref": {"name": "x"}}, ends="ready", stays="both"),),
+    odds=(declared.Odds({"name": "other", "ref": {"name": "x"}}, ends="ready"),),
 )
 
 
@@ -50,12 +49,18 @@ def verdict(*merges: dict[str, Any], **said: Any) -> declared.Verdict:
         ({"name": "it"}, declared.Verdict("ready", same=True)),
         ({"name": "other"}, declared.Verdict("refused", ("name",))),
         ({"ref": {}}, declared.Verdict("refused", ("name",))),
-        ({"ref": {"name": "x"}}, declared.Verdict("ready", stays=("ref",))),
+        ({"ref": {"name": "x"}}, declared.Verdict("ready")),
     ],
 )
 def test_what_must_come_of_a_change(merge: dict[str, Any], expected: declared.Verdict):
     """By the schema first, then by what is declared."""
     assert expected == verdict(merge)
+
+
+def test_what_can_not_be_taken_back_is_so_in_company_too():
+    move = declared.Move("ref.name", "declared", "x", stays="ref")
+
+    assert ("ref",) == declared.verdict(FORM, SCHEMA, [declared.Move("size", "other", 1), move]).stays
 
 
 def test_of_a_pair_the_worse_counts():
@@ -104,7 +109,7 @@ def test_a_file_names_leaves_that_there_are_and_begins_with_what_is_right(path: 
     for form in system.forms:
         schema = known(system)[form.kind]
         there = {leaf.name for leaf in leaves.of(schema)}
-        named = {*form.fixed, *form.once, *form.leaves, *form.left_out, *form.only, *form.alone}
+        named = {*form.fixed, *form.leaves, *form.left_out, *form.only, *form.alone}
         named |= {name for group in form.apart for name in group}
 
         assert set() == named - there, form.name

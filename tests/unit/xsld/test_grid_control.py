@@ -302,7 +302,8 @@ ROWS: dict[str, Row] = {
         NEW.says(refused="not prime", refused_generation=1), "refusal_is_told", Blocks("GridRefused"), "not prime"
     ),
     "it refuses a change": row(
-        It().server(ownerName="xsadmin", lockTimeout="15")
+        It()
+        .server(ownerName="xsadmin", lockTimeout="15")
         .wants(ownerName="nobody", lockTimeout=16)
         .says(refused="there is no user nobody", refused_generation=1),
         "refusal_is_told",

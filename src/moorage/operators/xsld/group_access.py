@@ -222,10 +222,14 @@ class Groups:
         try:
             found = await self.within(namespace).get(builtin.CONFIG_MAP, namespace, name)
         except errors.NotFound:
-            raise source.SourceError("Missing", f"there is no ConfigMap {name}, which {_SCRIPT} names", transient=False) from None
+            raise source.SourceError(
+                "Missing", f"there is no ConfigMap {name}, which {_SCRIPT} names", transient=False
+            ) from None
         script = (found.get("data") or {}).get("entrypoint.sh")
         if not script:
-            raise source.SourceError("Missing", f"ConfigMap {name} of {_SCRIPT} has no key entrypoint.sh", transient=False)
+            raise source.SourceError(
+                "Missing", f"ConfigMap {name} of {_SCRIPT} has no key entrypoint.sh", transient=False
+            )
         return str(script)
 
     # --- the group -----------------------------------------------------------------------------------------------

@@ -32,6 +32,9 @@ class Value(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     same: bool = False
     """It is another spelling of what the object has, and costs no write."""
 
+    stays: str = ""
+    """What is said to whoever tries to take it back; empty: it can be."""
+
 
 class Leaf(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What the schema does not say of a leaf."""
@@ -51,8 +54,6 @@ class Odds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     merge: dict[str, Any]
     ends: Ends = "refused"
     words: str = ""
-    stays: str = ""
-    """What is said to whoever tries to take it back; empty: it can be."""
 
 
 class Form(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -68,9 +69,6 @@ class Form(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     fixed: dict[str, str] = {}
     """Leaves that can't be changed after creation, and what the refusal names."""
-
-    once: dict[str, str] = {}
-    """Leaves that may be set later, and then can't be changed or removed, so that there is no way back."""
 
     leaves: dict[str, Leaf] = {}
     left_out: dict[str, str] = msgspec.field(name="leftOut", default={})
@@ -170,13 +168,13 @@ def moves(form: Form, schema: schemas.Schema) -> list[Move]:
         if leaf.name not in form.left_out and (not form.only or leaf.name in form.only):
             found += _moves(leaf, form.leaves.get(leaf.name, Leaf()), _at(form.spec, leaf.path))
     whole = enumerate(form.odds)
-    return found + [Move("", f"odds {n + 1}", it.merge, it.ends, it.words, stays=it.stays) for n, it in whole]
+    return found + [Move("", f"odds {n + 1}", it.merge, it.ends, it.words) for n, it in whole]
 
 
 def _moves(leaf: leaves.Leaf, said: Leaf, now: Any) -> list[Move]:
     words = said.words or leaf.last
     found = [
-        Move(leaf.name, f"declared {number + 1}", it.to, it.ends, it.words or words, it.same)
+        Move(leaf.name, f"declared {number + 1}", it.to, it.ends, it.words or words, it.same, it.stays)
         for number, it in enumerate(said.values)
     ]
     for sort, to in leaves.sorts(leaf, now).items():
@@ -209,16 +207,14 @@ def verdict(form: Form, schema: schemas.Schema, made: Sequence[Move]) -> Verdict
         return Verdict("refused", tuple(path[-1] for path in wrong if path))
     if len(made) == 1 and not made[0].leaf:
         only = made[0]
-        return Verdict(only.ends, _words(only), stays=(only.stays,) if only.stays else ())
+        return Verdict(only.ends, _words(only))
     if before == after:
         return Verdict("ready", same=True)
     changed = [leaf for leaf in leaves.of(schema) if _at(before, leaf.path) != _at(after, leaf.path)]
     fixed = [form.fixed[leaf.name] for leaf in changed if leaf.name in form.fixed]
-    once = [leaf for leaf in changed if leaf.name in form.once]
-    fixed += [form.once[leaf.name] for leaf in once if _at(before, leaf.path) is not None]
     if fixed:
         return Verdict("refused", tuple(fixed))
-    stays = tuple(form.once[leaf.name] for leaf in once)
+    stays = tuple(move.stays for move in made if move.stays)
     for ends in ("refused", "still"):
         if said := [word for move in made if move.ends == ends for word in _words(move)]:
             return Verdict(ends, tuple(said), stays=stays)  # type: ignore[arg-type]

@@ -261,6 +261,9 @@ def report(seen: Seen, standing: decision.StepTaken | None) -> dict[str, Any]:
     }
     if freshness.value_of(seen.objects) is None:
         return said
+    volumes = [volume.size for volume in seen.there.volumes if not volume.deleting and types.whole_bytes(volume.size)]
+    if volumes:
+        said["volumeSize"] = min(volumes, key=types.whole_bytes)
     images = {pod.image for pod in seen.there.pods if pod.image}
     if len(images) == 1:
         said["currentImage"] = images.pop()

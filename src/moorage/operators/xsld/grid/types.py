@@ -79,7 +79,6 @@ class DataGridSpec(msgspec.Struct, frozen=True, rename="camel"):
             field_path=".templateName",
         ),
         *crd.immutable("gridName"),
-        *crd.once_set("cacheRef"),
     )
 
 
@@ -135,6 +134,11 @@ def definition() -> dict[str, object]:
         short_names=("grid",),
         spec=DataGridSpec,
         status=DataGridStatus,
+        rules=(
+            common_steps.stays_in_its_cache(
+                "(has(self.status.made) && self.status.made) || (has(self.status.asked) && self.status.asked != '')"
+            ),
+        ),
         columns=(
             crd.Column("Type", ".spec.gridType"),
             crd.Column("Capacity", ".spec.gridCapacity", type="integer"),
