@@ -156,12 +156,12 @@ class Walk:
         """It is as it must be, and stays so for a while without a write."""
 
         async def is_settled() -> bool:
-            if not _holds(await self._look(), due):
+            if not holds(await self._look(), due):
                 return False
             mark = self._mark()
             await asyncio.sleep(REST)  # that nothing is written can only be seen by looking for a while
             busy = due.ends == "ready" and not self._run.actor.idle
-            return not busy and not list(self._wrote(mark, mine=True)) and _holds(await self._look(), due)
+            return not busy and not list(self._wrote(mark, mine=True)) and holds(await self._look(), due)
 
         mark = self._mark()
         try:
@@ -223,7 +223,8 @@ class Walk:
             raise run.Deviation(f"the refusal names none of {', '.join(due.words)}: {said}")
 
 
-def _holds(found: dict[str, Any], due: declared.Verdict) -> bool:
+def holds(found: dict[str, Any], due: declared.Verdict) -> bool:
+    """Whether an object says of its present spec what it must."""
     status = found.get("status") or {}
     if status.get("observedGeneration") != found["metadata"]["generation"]:
         return False
