@@ -4,7 +4,8 @@ What is tried follows from the kind's schema and the file of its system in `tran
 must come of it. A trip is named by its form and its number, and is the same by the same seed:
 
     MOORAGE_TEST_SEED=7 pytest tests/api/faults/test_transitions.py -m campaign -k collector -s
-    MOORAGE_TEST_SEED=7 TRIP=one-37 pytest tests/api/faults/test_transitions.py -m campaign -k collector -s
+    MOORAGE_TEST_SEED=7 TRIP=cache-37 pytest tests/api/faults/test_transitions.py -m campaign -k xsld -s
+    MOORAGE_TEST_SEED=7 TRIP=cache pytest tests/api/faults/test_transitions.py -m campaign -k xsld -s  # all of a form
 """
 
 from __future__ import annotations
@@ -104,12 +105,13 @@ async def _campaign(stage: run.Stage, path: Path, told: report.Report, *, whole:
     for form in system.forms:
         drawn = trips.all_of(form, known[form.kind], seed=report.SEED, steps=share)
         if only:
-            drawn = [it for it in drawn if it.id == only]
+            drawn = [it for it in drawn if only in (it.id, it.form)]
         elif not whole:
             drawn = trips.some_of(drawn, system.daily, seed=report.SEED)
         used[form.kind] |= trips.exercised(drawn, known[form.kind])
-        for first in range(0, len(drawn), CHUNK):
-            numbers = [it.number for it in drawn[first : first + CHUNK]]
+        chunk = min(CHUNK, max(1, -(-len(drawn) // TOGETHER)))
+        for first in range(0, len(drawn), chunk):
+            numbers = [it.number for it in drawn[first : first + chunk]]
             lanes.append(Lane(stage, path, form, numbers, share, told))
     room = asyncio.Semaphore(TOGETHER)
     await asyncio.gather(*(lane.travel(room) for lane in lanes))
