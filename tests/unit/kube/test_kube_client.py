@@ -42,7 +42,7 @@ async def test_what_can_be_no_name_is_not_there_and_not_asked_for(
     client: Client, server: FakeServer, name: str
 ) -> None:
     with pytest.raises(errors.NotFound, match="can be no object's name"):
-        await client.get(kinds.CONFIG_MAP, "ns", name)
+        await client.get(builtin.CONFIG_MAP, "ns", name)
 
     assert [] == server.requests
 

@@ -125,9 +125,9 @@ async def test_a_script_that_is_not_there_is_told_with_the_field_that_names_it(n
     async with started(api, {**PLAIN, "entrypointConfigMap": name}) as made:
         obj = made.find("ns", "c")
         assert obj is not None
-        await fake_api.until(lambda: observed.value_of(made.observe(obj, states.NOW).entrypoint))
+        await fake_api.until(lambda: freshness.value_of(made.observe(obj, states.NOW).entrypoint))
 
-        assert says == observed.value_of(made.observe(obj, states.NOW).entrypoint)
+        assert says == freshness.value_of(made.observe(obj, states.NOW).entrypoint)
 
 
 async def test_that_our_secret_is_not_made_yet_is_no_fault() -> None:
