@@ -113,6 +113,7 @@ def workload_is_right(seen: Seen) -> Verdict:
         WORKLOAD,
         owner="the cache",
         may_go=_has_left,
+        handed_on=build.handed_on(seen.spec.pod),
     )
     return _growing_later(seen, verdict)
 
