@@ -64,6 +64,8 @@ CREATED: list[tuple[str, dict[str, Any], str]] = [
     *(("grid", {"numPartition": n}, TAKEN) for n in (1, 2, 31, 37, 997)),
     *(("grid", {"numPartition": n}, PRIME) for n in (4, 9, 899, 961, 1000)),
     ("grid", {"numPartition": 1009}, "should be less than or equal to 1000"),
+    *(("grid", {field: 2**31 - 1}, TAKEN) for field in ("lockTimeout", "transactionTimeout", "timeToLive")),
+    *(("grid", {f: 2**31}, f"spec.{f}: Invalid value") for f in ("lockTimeout", "transactionTimeout", "timeToLive")),
     ("grid", {"gridType": "Custom"}, "a grid of type Custom needs templateName"),
     ("grid", {"gridType": "Custom", "templateName": ""}, "a grid of type Custom needs templateName"),
     ("grid", {"gridType": "Custom", "templateName": "it"}, TAKEN),
