@@ -82,7 +82,8 @@ def _api() -> str:
 def _kind(definition: Schema) -> list[str]:
     spec = definition["spec"]
     names, version = spec["names"], spec["versions"][0]
-    schema = version["schema"]["openAPIV3Schema"]["properties"]
+    root = version["schema"]["openAPIV3Schema"]
+    schema = root["properties"]
     short = ", ".join(f"`{name}`" for name in names.get("shortNames", ()))
     lines = [
         "",
@@ -105,6 +106,9 @@ def _kind(definition: Schema) -> list[str]:
             lines += _fields(schema[part], part)
             if rules := list(_rules(schema[part])):
                 lines += ["", "Rules that the API server checks:", "", *(f"- {rule}" for rule in rules)]
+    whole = {key: part for key, part in root.items() if key != "properties"}
+    if rules := list(_rules(whole)):
+        lines += ["", f"Rules over the whole {names['kind']}:", "", *(f"- {rule}" for rule in rules)]
     columns = version.get("additionalPrinterColumns", ())
     if columns:
         lines += ["", "Columns of `kubectl get`: " + ", ".join(_column(column) for column in columns) + "."]

@@ -12,7 +12,7 @@ from typing import Any
 
 from . import managed_fields
 
-__all__ = ["additions", "pointer"]
+__all__ = ["additions", "kept_under_two_names", "pointer"]
 
 Place = tuple[str | int, ...]
 """Names of fields and indices of list elements."""
@@ -24,6 +24,7 @@ _FILLED_IN = frozenset(
     | {"creationTimestamp"}
 )
 """Fields of a pod template that the server fills in: whoever has replaced an object whole owns them too."""
+_ACCOUNT = ("serviceAccountName", "serviceAccount")
 _KEYS = {"protocol": "TCP"}  # a key field that may be left out
 
 
@@ -44,6 +45,21 @@ def additions(
         ours, there, cursor = ours.get(name) or {}, there.get(name) or {}, cursor.field(name)
     found = {it for owner, node in cursor.nodes if owner.manager != manager for it in _added(node, ours, there, under)}
     return tuple(sorted((it for it in found if it[-1] not in but), key=_order, reverse=True))
+
+
+def kept_under_two_names(
+    wanted: Mapping[str, Any], live: Mapping[str, Any], *, under: tuple[str, ...]
+) -> tuple[Place, ...]:
+    """Places in a pod template under that field that an apply can't take out, where `wanted` has none.
+
+    The API server keeps the account of a pod under a former name too, of which nobody is the owner: when an apply gives
+    up the one, the server fills it in again from the other. They go together, or not at all.
+    """
+    ours, there = wanted, live
+    for name in (*under, "spec"):
+        ours, there = ours.get(name) or {}, there.get(name) or {}
+    stays = not any(ours.get(name) for name in _ACCOUNT)
+    return tuple((*under, "spec", name) for name in _ACCOUNT if stays and there.get(name))
 
 
 def pointer(place: Place) -> str:

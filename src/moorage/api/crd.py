@@ -12,9 +12,9 @@ from typing import Any, Literal
 import msgspec
 
 from . import schema
-from .schema import Rule, immutable, once_set
+from .schema import Rule, immutable
 
-__all__ = ["Column", "Rule", "Scale", "crd", "immutable", "once_set"]
+__all__ = ["Column", "Rule", "Scale", "crd", "immutable"]
 
 _UNSEEN = {"observedGeneration": -1}
 

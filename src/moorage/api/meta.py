@@ -22,6 +22,7 @@ __all__ = [
     "OwnerReference",
     "Partial",
     "Resource",
+    "can_name",
 ]
 
 
@@ -34,6 +35,11 @@ Identity: TypeAlias = tuple[str, str, str, str]
 
 
 _NO_SEGMENT = re.compile(r"[/%]|^\.{1,2}$")
+
+
+def can_name(text: str) -> bool:
+    """Whether an object may be called so: the API server takes no name that would be more than one part of a path."""
+    return bool(text) and not _NO_SEGMENT.search(text)
 
 
 def _segment(text: str) -> str:

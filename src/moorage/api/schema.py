@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 from msgspec import inspect as types
 
-__all__ = ["Rule", "Schema", "immutable", "of", "once_set"]
+__all__ = ["Rule", "Schema", "immutable", "of"]
 
 Schema = dict[str, Any]
 
@@ -45,12 +45,6 @@ def immutable(*fields: str, message: str = "") -> tuple[Rule, ...]:
     """Rules for a Struct whose named fields (as on the wire) can't be changed, set later, or removed."""
     rule = "has(self.{0}) == has(oldSelf.{0}) && (!has(self.{0}) || self.{0} == oldSelf.{0})"
     return _each(fields, rule, message or "{0} can't be changed after creation")
-
-
-def once_set(*fields: str, message: str = "") -> tuple[Rule, ...]:
-    """Rules for a Struct whose named fields (as on the wire) may be set later, and then can't be changed or removed."""
-    rule = "!has(oldSelf.{0}) || (has(self.{0}) && self.{0} == oldSelf.{0})"
-    return _each(fields, rule, message or "{0} can't be changed once it is set")
 
 
 def _each(fields: tuple[str, ...], rule: str, message: str) -> tuple[Rule, ...]:

@@ -120,6 +120,7 @@ RESTARTED = "kubectl.kubernetes.io/restartedAt"
 def beside(seen: parts.WorkloadSeen, live: Object, body: Object, children: apply.Children) -> parts.WorkloadSeen:
     """The same StatefulSet beside the body that is wanted of it."""
     added = additions.additions(body, live, under=TEMPLATE, manager=children.manager, but=(RESTARTED,))
+    added += additions.kept_under_two_names(body, live, under=TEMPLATE)
     return msgspec.structs.replace(seen, child=children.look(body, live), fixed=fixed_claims(body, live), added=added)
 
 

@@ -111,7 +111,15 @@ def whole_bytes(size: str) -> int:
     return math.ceil(equality.quantity(size) or 0)
 
 
+_UNITS = [(f"{unit}i", 1024**n) for n, unit in reversed([*enumerate("KMGTPE", 1)])]
+_UNITS += [(unit, 1000**n) for n, unit in reversed([*enumerate("kMGTPE", 1)])]
+
+
 def claimed(size: str) -> str:
-    """What is asked of a claim for that size: the API server would keep 0.3Gi as 322122547200m."""
+    """What is asked of a claim for that size: the same amount in the same words, whichever the spec has for it.
+
+    Of whole bytes, as the API server would keep 0.3Gi as 322122547200m.
+    """
     whole = whole_bytes(size)
-    return size if whole == equality.quantity(size) else str(whole)
+    unit, factor = next(((unit, factor) for unit, factor in _UNITS if whole and whole % factor == 0), ("", 1))
+    return f"{whole // factor}{unit}"

@@ -36,15 +36,17 @@ def is_right(
     *,
     owner: str,
     may_go: Callable[[int], decision.Guard],
+    handed_on: str = "",
 ) -> Verdict:
     """The StatefulSet, its template and its number of pods. `may_go` guards the end of the pod of one ordinal.
 
-    `owner` is what its owner is called in a sentence, such as "the cache".
+    `owner` is what its owner is called in a sentence, such as "the cache". `handed_on` names settings that go into the
+    template as the user wrote them: the API server may refuse them without a word of where.
     """
-    name = key[1]
+    name, told = key[1], f", and has what {handed_on} says" if handed_on else ""
     if live is None:
         free = objects.name_is_free(builtin.STATEFUL_SET, name)
-        why = f"{owner} has no StatefulSet"
+        why = f"{owner} has no StatefulSet{told}"
         action = decision.Apply(why=why, require=(free,), resource=builtin.STATEFUL_SET, body=desired(replicas).body)
         return Act(reasons.creating, f"StatefulSet {name} is made with {replicas} pods", (action,))
     if live.child.deleting:
@@ -59,7 +61,7 @@ def is_right(
         builtin.STATEFUL_SET,
         desired(replicas).body,
         live.child,
-        why=f"{replicas} pods, there are {live.replicas}" if down else f"it is {objects.change(live.child)}",
+        why=f"{replicas} pods, there are {live.replicas}" if down else f"it is {objects.change(live.child)}{told}",
         require=tuple(may_go(ordinal) for ordinal in range(replicas, live.replicas)),
     )
     if replicas != live.replicas:

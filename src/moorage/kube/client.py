@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal
 
 import msgspec
 
+from moorage.api import meta
 from moorage.api.builtin import POD, SECRET
 from moorage.api.meta import Resource
 
@@ -95,8 +96,14 @@ class Client:
         metadata_only: bool = False,
         timeout: float = 15,
     ) -> T:
-        """The live object, by a quorum read. Raises NotFound."""
+        """The live object, by a quorum read. Raises NotFound, at once for a name that no object can have.
+
+        Users give names of what they mean; the server would take `a/b` for a part of `a`, and refuse it as such.
+        """
         what = _what("get", resource, namespace, name)
+        if not meta.can_name(name):
+            said = f"{name!r} can be no object's name: it is empty, . or .., or has a / or % in it"
+            raise errors.NotFound(what, errors.Status(404, "NotFound", said))
         accept = _META_ONE if metadata_only else transport.JSON
         answer = await self._call("GET", resource.path(namespace, name), what, accept=accept, timeout=timeout)
         return codec.decode(answer.body, as_, what)

@@ -201,12 +201,16 @@ _BY_CODE: dict[int, type[ApiError]] = {
 }
 
 
+_SENDERS_FAULT = ("failed to create typed patch object", "failed to convert new object")
+"""What a server-side apply is told with a 500 when its body has a wrong type, or a text that can't be read."""
+
+
 def from_status(what: str, status: Status, retry_after: float = 0) -> ApiError:
     """The error class for a Status. `what` is verb, kind and name; `retry_after` the header's seconds."""
     if status.code == 429:
         return TooManyRequests(what, status, retry_after)
-    if status.code == 500 and status.message.startswith("failed to create typed patch object"):
-        return Invalid(what, status)  # a server-side apply whose body has a wrong type is the sender's fault
+    if status.code == 500 and status.message.startswith(_SENDERS_FAULT):
+        return Invalid(what, status)
     if status.code >= 500:
         return ServerError(what, status, retry_after)
     if status.code == 409 and status.reason == "AlreadyExists":

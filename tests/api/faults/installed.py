@@ -85,12 +85,6 @@ class Operator(operate.Operator):
         loaded, around = more["loaded"], more["around"]
         return [kind for name in loaded.systems for kind in operators.SYSTEMS[name].kinds(loaded.section(name), around)]
 
-    def ends(self, reason: str) -> int:
-        """How many passes ended so."""
-        metrics = self.manager.metrics.reconciles.collect()
-        of = [it for metric in metrics for it in metric.samples if it.name.endswith("_total")]
-        return int(sum(it.value for it in of if it.labels["reason"] == reason))
-
     def carried_out(self) -> Iterator[Wrote]:
         """All that it and its helm have written."""
         for write in self.wire.writes:

@@ -81,6 +81,11 @@ class Operator:
         samples = [s for metric in self.manager.metrics.reconciles.collect() for s in metric.samples]
         return int(sum(s.value for s in samples if s.name.endswith("_total")))
 
+    def ends(self, reason: str) -> int:
+        """How many passes ended so."""
+        samples = [s for metric in self.manager.metrics.reconciles.collect() for s in metric.samples]
+        return int(sum(s.value for s in samples if s.name.endswith("_total") and s.labels["reason"] == reason))
+
     @property
     def idle(self) -> bool:
         """No key waits for a worker or is with one."""

@@ -64,6 +64,8 @@ CREATED: list[tuple[str, dict[str, Any], str]] = [
     *(("grid", {"numPartition": n}, TAKEN) for n in (1, 2, 31, 37, 997)),
     *(("grid", {"numPartition": n}, PRIME) for n in (4, 9, 899, 961, 1000)),
     ("grid", {"numPartition": 1009}, "should be less than or equal to 1000"),
+    *(("grid", {field: 2**31 - 1}, TAKEN) for field in ("lockTimeout", "transactionTimeout", "timeToLive")),
+    *(("grid", {f: 2**31}, f"spec.{f}: Invalid value") for f in ("lockTimeout", "transactionTimeout", "timeToLive")),
     ("grid", {"gridType": "Custom"}, "a grid of type Custom needs templateName"),
     ("grid", {"gridType": "Custom", "templateName": ""}, "a grid of type Custom needs templateName"),
     ("grid", {"gridType": "Custom", "templateName": "it"}, TAKEN),
@@ -92,8 +94,8 @@ CHANGED: list[tuple[str, dict[str, Any], str]] = [
     ("grid", {"gridCapacity": 100, "numPartition": 5, "deletionPolicy": "Retain"}, TAKEN),
     ("grid", {"gridName": "other"}, "gridName can't be changed after creation"),
     ("named", {"gridName": "other"}, "gridName can't be changed after creation"),
-    ("named", {"cacheRef": None}, "cacheRef can't be changed once it is set"),
-    ("named", {"cacheRef": {"name": "other"}}, "cacheRef can't be changed once it is set"),
+    ("named", {"cacheRef": None}, TAKEN),  # it is made nowhere
+    ("named", {"cacheRef": {"name": "other"}}, TAKEN),
     ("grid", {"cacheRef": {"name": "other"}}, TAKEN),
     ("template", {"source": {"inline": None, "secretRef": {"name": "it"}}}, TAKEN),
     ("template", {"templateName": "other"}, "templateName can't be changed after creation"),
@@ -171,6 +173,54 @@ async def test_what_is_changed(server: Server) -> None:
             wrong[f"{name} {change}"] = (words, told)
 
     assert {} == wrong
+
+
+MADE: dict[str, dict[str, Any]] = {
+    "named": {"made": True, "cache": "cache"},
+    "template": {"asked": True, "cache": "cache"},
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+async def test_what_is_made_in_a_cache_stays_there(server: Server, name: str) -> None:
+    """But a name that was never its cache's can be taken back, and corrected."""
+    resource, spec = BASES[name]
+    stays = "cacheRef can't be changed once it is made in that cache"
+    here, other, third = ({"cacheRef": {"name": each}} for each in ("cache", "other", "third"))
+    await server.create(resource, name, merged(spec, here), dry_run=False)
+    await server.change(resource, name, {"status": MADE[name]}, subresource="status", dry_run=False)
+
+    assert stays in await server.change(resource, name, {"spec": other})
+    assert stays in await server.change(resource, name, {"spec": {"cacheRef": None}})
+    moved = {"status": {"cache": "another"}}  # as for one whose name came later than its cache
+    await server.change(resource, name, moved, subresource="status", dry_run=False)
+
+    assert stays in await server.change(resource, name, {"spec": third})
+    assert TAKEN == await server.change(resource, name, {"spec": {"cacheRef": {"name": "another"}}})
+    assert TAKEN == await server.change(resource, name, {"spec": {"cacheRef": None}})
+
+
+async def test_a_size_that_no_volume_has_got_yet_can_be_taken_back(server: Server) -> None:
+    """To the smallest volume's, in whatever words, and no further."""
+    await server.create(names.CACHE, "cache", BASES["cache"][1], dry_run=False)
+
+    async def to(size: str, **how: Any) -> str:
+        return await server.change(names.CACHE, "cache", {"spec": {"storage": {"size": size}}}, **how)
+
+    async def volumes(size: str) -> None:
+        status = {"status": {"volumeSize": size}}
+        assert TAKEN == await server.change(names.CACHE, "cache", status, subresource="status", dry_run=False)
+
+    assert TAKEN == await to("1Gi", dry_run=False)
+    assert "storage.size can only grow" in await to("100Mi")
+    await volumes("100Mi")
+
+    assert "storage.size can only grow" in await to("99Mi")
+    assert TAKEN == await to("100Mi")
+    assert TAKEN == await to("102400Ki")
+    await volumes("1Gi")
+
+    assert "storage.size can only grow" in await to("100Mi")
 
 
 async def test_names(server: Server) -> None:

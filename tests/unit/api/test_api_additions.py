@@ -107,3 +107,22 @@ def test_what_the_writer_itself_owns_is_no_addition() -> None:
 
 def test_without_notes_nothing_is_known() -> None:
     assert [] == found({"metadata": {}, "spec": {"template": WANTED | LABELS}})
+
+
+@pytest.mark.parametrize(
+    ("wanted", "there", "expected"),
+    [
+        ({}, {"serviceAccountName": "a", "serviceAccount": "a"}, ["/spec/serviceAccountName", "/spec/serviceAccount"]),
+        ({}, {"serviceAccount": "a"}, ["/spec/serviceAccount"]),
+        ({"serviceAccountName": "b"}, {"serviceAccountName": "a", "serviceAccount": "a"}, []),
+        ({}, {}, []),
+    ],
+)
+def test_an_account_that_is_not_wanted_any_more_goes_under_both_its_names(
+    wanted: dict[str, Any], there: dict[str, Any], expected: list[str]
+) -> None:
+    """Else the API server fills the one in from the other."""
+    bodies = ({"spec": {"template": {"spec": spec}}} for spec in (wanted, there))
+    places = additions.kept_under_two_names(*bodies, under=("spec", "template"))
+
+    assert [f"/spec/template{end}" for end in expected] == [additions.pointer(place) for place in places]

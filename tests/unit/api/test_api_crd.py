@@ -119,13 +119,6 @@ def test_immutable_catches_setting_and_removing() -> None:
     assert "self.a__dash__b__dot__c__slash__d__underscores__e" in escaped.rule
 
 
-def test_what_may_be_set_once_may_be_added_and_stays() -> None:
-    (rule,) = crd.once_set("cacheRef")
-
-    assert "!has(oldSelf.cacheRef) || (has(self.cacheRef) && self.cacheRef == oldSelf.cacheRef)" == rule.rule
-    assert (".cacheRef", "cacheRef can't be changed once it is set") == (rule.field_path, rule.message)
-
-
 class Loop(msgspec.Struct):
     again: list[Loop] = []
 

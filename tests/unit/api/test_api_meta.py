@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from moorage.api import builtin
+from moorage.api import builtin, meta
 
 
 @pytest.mark.parametrize(
@@ -20,6 +20,7 @@ from moorage.api import builtin
     ],
 )
 def test_a_name_is_one_part_of_a_path_whatever_is_in_it(name: str, path: str) -> None:
-    """Names come from records that tenants write: none leads to another place."""
+    """Names come from records that tenants write: none leads to another place. One that would, no object has."""
+    assert meta.can_name(name) == (name == path)
     assert f"/api/v1/namespaces/a/secrets/{path}" == builtin.SECRET.path("a", name)
     assert f"/api/v1/namespaces/{path}/secrets/x" == builtin.SECRET.path(name, "x")

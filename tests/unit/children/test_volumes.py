@@ -131,13 +131,19 @@ def test_a_claim_goes_by_its_incarnation_in_its_namespace() -> None:
     ("size", "expected"),
     [
         ("100Mi", "100Mi"),
-        ("1.5Gi", "1.5Gi"),  # whole bytes as it is
+        ("1.5Gi", "1536Mi"),
+        ("102400Ki", "100Mi"),
+        ("104857600000m", "100Mi"),
+        ("0.09765625Gi", "100Mi"),
+        ("1000M", "1G"),
+        ("1500M", "1500M"),
+        ("0", "0"),
         ("0.3Gi", "322122548"),
         ("100m", "1"),
         ("1", "1"),
     ],
 )
-def test_a_claim_is_for_whole_bytes(size: str, expected: str) -> None:
+def test_a_claim_is_for_whole_bytes_and_the_same_amount_is_told_alike(size: str, expected: str) -> None:
     assert expected == volumes.claimed(size)
 
 

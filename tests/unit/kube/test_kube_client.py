@@ -37,6 +37,16 @@ async def test_get_decodes_as_asked(client: Client, server: FakeServer) -> None:
     assert last(server)[2]["accept"].startswith("application/json;as=PartialObjectMetadata;")
 
 
+@pytest.mark.parametrize("name", ["../x", "a/status", "..", ".", "a%2Fb", ""])
+async def test_what_can_be_no_name_is_not_there_and_not_asked_for(
+    client: Client, server: FakeServer, name: str
+) -> None:
+    with pytest.raises(errors.NotFound, match="can be no object's name"):
+        await client.get(builtin.CONFIG_MAP, "ns", name)
+
+    assert [] == server.requests
+
+
 async def test_an_answer_of_another_shape(client: Client, server: FakeServer) -> None:
     server.answers.append(answer(200, {"metadata": {"name": "a"}, "size": "large"}))
     with pytest.raises(errors.MalformedAnswer, match=r"get Box\.test\.moorage\.dev ns/a: does not decode as Box.*size"):
@@ -282,9 +292,15 @@ def test_refusals_that_are_no_status() -> None:
     assert len(str(codec.failure("get x", 422, long, ""))) < 1200
 
 
-def test_a_body_of_a_wrong_type_is_the_senders_fault() -> None:
-    """Server-side apply answers 500 where the schema is violated in type."""
-    text = "failed to create typed patch object (/x; /v1, Kind=ConfigMap): .data.a: expected string"
+@pytest.mark.parametrize(
+    "text",
+    [
+        "failed to create typed patch object (/x; /v1, Kind=ConfigMap): .data.a: expected string",
+        "failed to convert new object (/x; apps/v1, Kind=StatefulSet) to proper version: quantities must match",
+    ],
+)
+def test_a_body_of_a_wrong_type_is_the_senders_fault(text: str) -> None:
+    """Server-side apply answers 500 where the schema is violated in type, or a text can't be what it stands for."""
     error = codec.failure("apply x", 500, msgspec.json.encode(refusal(500, "", text)), "")
     assert isinstance(error, errors.Invalid)
     assert not error.maybe_applied

@@ -39,6 +39,8 @@ POLL_LIMIT = 20.0
 DIFFERS = "differs"
 """What is told of a Secret of ours that holds other values than the spec."""
 
+_REF = "spec.credentialsSecretRef"
+_SCRIPT = "spec.entrypointConfigMap"
 
 OTHERS = (builtin.SECRET, builtin.CONFIG_MAP, builtin.SERVICE, builtin.DISRUPTION_BUDGET)
 """What is made for a cache beside its StatefulSet."""
@@ -155,23 +157,27 @@ class Groups:
         self._changed[place] = _changed(live_secret)
         found = _texts(live_secret)
         if found is None and not generated:
-            return f"there is no Secret {secret}"
+            return f"there is no Secret {secret}, which {_REF} names"
         live = [(found or {}).get(admin_key), (found or {}).get(secret_key)]
         wanted = [obj.spec.admin_pwd, obj.spec.secret_key] if generated else live
-        for key, text in zip((admin_key, secret_key), wanted, strict=True):
+        fields = ("adminPwdKey", "secretKeyKey")
+        for field, key, text in zip(fields, (admin_key, secret_key), wanted, strict=True):
             if text is None:
-                return f"Secret {secret} has no key {key}"
+                return f"Secret {secret} has no key {key}, which {_REF}.{field} names"
             if fault := types.password_fault(text):
-                return f"{key} of Secret {secret}: {fault}"
+                return f"{key} of Secret {secret} of {_REF}: {fault}"
         ca: str | None = None
-        if obj.spec.tls.ca_secret_ref:
-            ca = (await self._secret(place[0], obj.spec.tls.ca_secret_ref) or {}).get("ca.crt")
+        if name := obj.spec.tls.ca_secret_ref:
+            given_ca = await self._secret(place[0], name)
+            if given_ca is None:
+                return f"there is no Secret {name}, which spec.tls.caSecretRef names"
+            ca = given_ca.get("ca.crt")
             if ca is None:
-                return f"Secret {obj.spec.tls.ca_secret_ref} has no key ca.crt"
+                return f"Secret {name} of spec.tls.caSecretRef has no key ca.crt"
         try:
             self._use(place, admin.Credentials(str(wanted[0]), str(wanted[1])), ca, obj.spec.tls)
         except ValueError as error:
-            return f"Secret {obj.spec.tls.ca_secret_ref}: {error}"
+            return f"Secret {obj.spec.tls.ca_secret_ref} of spec.tls.caSecretRef: {error}"
         return DIFFERS if live != wanted else ""
 
     async def _secret(self, namespace: str, name: str) -> dict[str, str] | None:
@@ -216,10 +222,14 @@ class Groups:
         try:
             found = await self.within(namespace).get(builtin.CONFIG_MAP, namespace, name)
         except errors.NotFound:
-            raise source.SourceError("Missing", f"there is no ConfigMap {name}", transient=False) from None
+            raise source.SourceError(
+                "Missing", f"there is no ConfigMap {name}, which {_SCRIPT} names", transient=False
+            ) from None
         script = (found.get("data") or {}).get("entrypoint.sh")
         if not script:
-            raise source.SourceError("Missing", f"ConfigMap {name} has no key entrypoint.sh", transient=False)
+            raise source.SourceError(
+                "Missing", f"ConfigMap {name} of {_SCRIPT} has no key entrypoint.sh", transient=False
+            )
         return str(script)
 
     # --- the group -----------------------------------------------------------------------------------------------

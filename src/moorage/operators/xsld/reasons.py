@@ -393,8 +393,8 @@ class Reason(decision.Reason):
         "MadeElsewhere",
         "spec.cacheRef names another XsldCache than the one that the grid or template was made in, and nothing "
         "moves from cache to cache.",
-        "delete the resource, with moorage.dev/on-delete=Orphan if the old cache is to keep it, and make it anew "
-        "with the right spec.cacheRef",
+        "take spec.cacheRef back; or delete the resource, with moorage.dev/on-delete=Orphan if the old cache is to "
+        "keep it, and make it anew with that spec.cacheRef",
     )
     NAME_TAKEN = (
         "NameTaken",

@@ -112,6 +112,8 @@ class Executor(Generic[kind.O]):
                 return decision.Refused(Reason.THROTTLED, str(error), after)
             case errors.KubeError() if error.maybe_applied:
                 return decision.Unknown(str(error), self._world.pressure.told(error))
+            case errors.Invalid() | errors.BadRequest():  # why it was written names what is in it, where that differs
+                return decision.Refused(error.status.reason or type(error).__name__, f"{action.why}: {error}")
             case errors.ApiError():
                 return decision.Refused(error.status.reason or type(error).__name__, str(error))
             case errors.TransportError():

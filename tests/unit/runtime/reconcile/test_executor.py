@@ -105,6 +105,22 @@ async def test_what_can_go_wrong_has_one_of_four_outcomes(api: FakeApi, fault: E
         assert "hunter2" not in str(got)
 
 
+@pytest.mark.parametrize("fault", [Refusal(422, "Invalid"), Refusal(400, "BadRequest")])
+async def test_a_refusal_of_what_is_written_says_why_it_was(api: FakeApi, fault: Exception) -> None:
+    """The server's words may name none of the fields that are at fault."""
+
+    async def fail(_: Asked) -> None:
+        raise fault
+
+    await api.put("gadgets", "one")
+    async with bench(api, GadgetKind()) as it:
+        api.before = fail
+        (got,) = await _carry_out(it, _create())
+
+    assert isinstance(got, decision.Refused)
+    assert got.message.startswith(f"{_create().why}: create ConfigMap")
+
+
 @pytest.mark.parametrize("code", [429, 503])
 async def test_the_servers_wish_to_wait_is_in_the_outcome_and_pauses_all(api: FakeApi, code: int) -> None:
     async def fail(_: Asked) -> None:

@@ -144,6 +144,12 @@ LANDS: dict[str, tuple[dict[str, Any], str, Any, Any]] = {
         3,
         180,
     ),
+    "more time to start than a probe can count": (
+        {"timeouts": {"startup": "111111111111111s"}},
+        f"{CONTAINER}.startupProbe.failureThreshold",
+        2**31 - 1,
+        180,
+    ),
     "size of the volume": (
         {"storage": {"size": "2Gi"}},
         "volumeClaimTemplates.0.spec.resources.requests.storage",
@@ -530,3 +536,11 @@ def test_no_secret_value_is_in_any_body() -> None:
     assert "data" not in secrets[0].body
     assert "stringData" not in secrets[0].body
     assert {""} == {made.fill for made in everything(FULL) if made.resource != builtin.SECRET}
+
+
+def test_what_is_handed_on_as_it_is_written_is_known_by_name() -> None:
+    """For a refusal of the API server that names no field."""
+    pod = {"nodeSelector": {"a": "b"}, "resources": {"limits": {"cpu": "much"}}, "antiAffinity": "None"}
+
+    assert "" == build.handed_on(types.Pod())
+    assert "spec.pod.resources, spec.pod.nodeSelector" == build.handed_on(msgspec.convert(pod, types.Pod))

@@ -372,6 +372,7 @@ def test_the_report_of_a_healthy_cache() -> None:
         "goodImage": "ibmcom/xsld:latest",
         "failedImage": "",
         "growsAfter": "",
+        "volumeSize": "100Mi",
         "currentImage": "ibmcom/xsld:latest",
         "selector": "app=c,xsld.ibm.com/cache=c",
         "online": 3,
@@ -400,6 +401,15 @@ def test_the_report_of_a_healthy_cache() -> None:
     } == told(cache().but(grids=grids))
 
 
+def test_the_size_that_the_spec_may_go_back_to_is_that_of_the_smallest_volume() -> None:
+    """One that is on its way out, or of which nothing is known, does not count; nor does none change what was said."""
+    it = cache(3).volume(0, size="2Gi").volume(1, size="1500Mi").volume(2, size="10Mi", deleting=True)
+
+    assert "1500Mi" == told(it)["volumeSize"]
+    assert "1500Mi" == told(it.volume(7, size=""))["volumeSize"]
+    assert "volumeSize" not in told(it.no_volume(0, 1, 2))
+
+
 def test_since_when_a_member_is_online_is_kept_until_it_is_not() -> None:
     def since(it: states.It) -> str:
         return str(told(it)["memberStatuses"][2]["onlineSince"])
@@ -423,11 +433,14 @@ UNKNOWN: dict[str, tuple[states.It, set[str]]] = {
     ),
     "the group was not asked": (
         cache().fact(polled=NOT_YET),
-        {"size", "phase", "targetImage", "selector", "currentImage", "online", "taskProgress"},
+        {"size", "phase", "targetImage", "selector", "volumeSize", "currentImage", "online", "taskProgress"},
     ),
     "nobody answers": (
         cache().mute(0, 1, 2).but(grids=None),
-        {"size", "phase", "targetImage", "selector", "currentImage", "online", "pendingTasks", "taskProgress"},
+        {
+            *("size", "phase", "targetImage", "selector", "volumeSize", "currentImage", "online", "pendingTasks"),
+            "taskProgress",
+        },
     ),
 }
 

@@ -62,19 +62,48 @@ async def observation(api: fake_api.FakeApi, spec: dict[str, Any]) -> observatio
 CA = {"tls": {"caSecretRef": "ca"}}
 FAULTS: dict[str, tuple[dict[str, Any], dict[str, str], str]] = {
     # id: (spec, the CA's Secret, what is wrong)
-    "the CA is missing": ({**PLAIN, **CA}, {}, "Secret ca has no key ca.crt"),
-    "the CA is no certificate": ({**PLAIN, **CA}, {"ca.crt": "eA=="}, "Secret ca: ca.crt holds no certificate"),
-    "credentials in a Secret, and the CA is missing": ({**NAMED, **CA}, {}, "Secret ca has no key ca.crt"),
+    "the CA is missing": ({**PLAIN, **CA}, {}, "Secret ca of spec.tls.caSecretRef has no key ca.crt"),
+    "the CA is no certificate": (
+        {**PLAIN, **CA},
+        {"ca.crt": "eA=="},
+        "Secret ca of spec.tls.caSecretRef: ca.crt holds no certificate",
+    ),
+    "credentials in a Secret, and the CA is missing": (
+        {**NAMED, **CA},
+        {},
+        "Secret ca of spec.tls.caSecretRef has no key ca.crt",
+    ),
+    "the CA's Secret is missing": (
+        {**PLAIN, "tls": {"caSecretRef": "none"}},
+        {},
+        "there is no Secret none, which spec.tls.caSecretRef names",
+    ),
+    "the Secret is missing": (
+        {"credentialsSecretRef": {"name": "none"}},
+        {},
+        "there is no Secret none, which spec.credentialsSecretRef names",
+    ),
+    "a key is missing": (
+        {"credentialsSecretRef": {"name": "given", "secretKeyKey": "none"}},
+        {},
+        "Secret given has no key none, which spec.credentialsSecretRef.secretKeyKey names",
+    ),
+    "a password is too short": (
+        {"credentialsSecretRef": {"name": "given", "adminPwdKey": "short"}},
+        {},
+        "short of Secret given of spec.credentialsSecretRef: it must have",
+    ),
 }
 
 
 @pytest.mark.parametrize(("spec", "ca", "says"), FAULTS.values(), ids=FAULTS)
-async def test_a_fault_of_the_ca_is_told_wherever_the_passwords_are(
+async def test_what_is_wrong_is_told_with_the_field_that_leads_there(
     spec: dict[str, Any], ca: dict[str, str], says: str
 ) -> None:
+    """A fault of the CA wherever the passwords are."""
     api = fake_api.FakeApi()
     await api.put("secrets", "ca", {"data": ca})
-    await api.put("secrets", "given", {"data": dict.fromkeys(PLAIN, "QWJjZGVmZzEteA==")})
+    await api.put("secrets", "given", {"data": {**dict.fromkeys(PLAIN, "QWJjZGVmZzEteA=="), "short": "eA=="}})
 
     verdicts.check(
         verdicts.Row(
@@ -82,6 +111,24 @@ async def test_a_fault_of_the_ca_is_told_wherever_the_passwords_are(
         ),
         control.STEPS,
     )
+
+
+SCRIPTS = {
+    "none": "there is no ConfigMap none, which spec.entrypointConfigMap names",
+    "other": "ConfigMap other of spec.entrypointConfigMap has no key entrypoint.sh",
+}
+
+
+@pytest.mark.parametrize(("name", "says"), SCRIPTS.items(), ids=SCRIPTS)
+async def test_a_script_that_is_not_there_is_told_with_the_field_that_names_it(name: str, says: str) -> None:
+    api = fake_api.FakeApi()
+    await api.put("configmaps", "other", {"data": {"start.sh": "exec it"}})
+    async with started(api, {**PLAIN, "entrypointConfigMap": name}) as made:
+        obj = made.find("ns", "c")
+        assert obj is not None
+        await fake_api.until(lambda: freshness.value_of(made.observe(obj, states.NOW).entrypoint))
+
+        assert says == freshness.value_of(made.observe(obj, states.NOW).entrypoint)
 
 
 async def test_that_our_secret_is_not_made_yet_is_no_fault() -> None:

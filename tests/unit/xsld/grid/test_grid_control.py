@@ -301,6 +301,15 @@ ROWS: dict[str, Row] = {
     "the server refuses it": row(
         NEW.says(refused="not prime", refused_generation=1), "refusal_is_told", Blocks("GridRefused"), "not prime"
     ),
+    "it refuses a change": row(
+        It()
+        .server(ownerName="xsadmin", lockTimeout="15")
+        .wants(ownerName="nobody", lockTimeout=16)
+        .says(refused="there is no user nobody", refused_generation=1),
+        "refusal_is_told",
+        Blocks("GridRefused"),
+        "the server refuses the change of lockTimeout, ownerName: there is no user nobody",
+    ),
     "it refused another spec": row(
         NEW.says(refused="not prime", refused_generation=1).object(generation=2),
         WANTED,

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import ssl
+import types
+from typing import Any
+
+import aiohttp
 import pytest
 
 from moorage.operators.xsld.group import admin, answers, dialect
@@ -17,6 +22,21 @@ async def test_once_closed_it_opens_nothing_anew() -> None:
     with pytest.raises(admin.AdminError, match="credentials have changed, or the cache is gone"):
         await it.call(TARGET, "GET", "/grid")
     assert answers.Fault.UNREACHABLE == (await it.answer(TARGET)).fault
+
+
+async def test_a_certificate_that_is_not_verified_is_told_with_the_field_that_asks_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def request(*_: object, **__: object) -> object:
+        place: Any = types.SimpleNamespace(host="127.0.0.1", port=9445, ssl=True)
+        raise aiohttp.ClientConnectorCertificateError(place, ssl.SSLCertVerificationError("self-signed certificate"))
+
+    it = admin.Admin(dialect.Dialect(), admin.Credentials("", ""), admin.tls(None, verify=True))
+    monkeypatch.setattr(it, "_open", lambda: types.SimpleNamespace(request=request))
+
+    with pytest.raises(admin.AdminError, match=r"not one that spec\.tls asks for: .*self-signed") as caught:
+        await it.call(TARGET, "GET", "/grid")
+    assert (answers.Fault.UNREACHABLE, False) == (caught.value.fault, caught.value.maybe)
 
 
 class Telling(admin.Admin):

@@ -30,6 +30,14 @@ SCRIPTS = "/moorage"
 START_PERIOD = 5
 """Seconds between probes of a member that starts."""
 
+COUNT_MAX = 2**31 - 1
+"""The most that a probe can count."""
+
+HANDED_ON = (
+    *("image_pull_secrets", "resources", "node_selector", "tolerations", "affinity", "topology_spread_constraints"),
+    *("security_context", "annotations", "labels", "env"),
+)
+
 ALONE = "alone"
 """Key beside the scripts: the one member that is the whole group, or nobody. Not in their hash: it rolls nobody."""
 
@@ -153,6 +161,17 @@ def _debug(wanted: Wanted, ordinal: int) -> Desired:
     return _service(wanted, f"{pod}-debug", {"type": "NodePort", "selector": selector, "ports": ports})
 
 
+def handed_on(pod: types.Pod) -> str:
+    """Which settings of pods are as the user wrote them, so that the API server alone can say what is wrong in them.
+
+    It may say so without a word of where.
+    """
+    plain = types.Pod()
+    names_ = [field for field in HANDED_ON if getattr(pod, field) != getattr(plain, field)]
+    wire = {field.name: field.encode_name for field in msgspec.structs.fields(types.Pod)}
+    return ", ".join(f"spec.pod.{wire[field]}" for field in names_)
+
+
 # --- the StatefulSet ---------------------------------------------------------------------------------------------
 
 
@@ -228,7 +247,7 @@ def _container(wanted: Wanted) -> dict[str, Any]:
             "tcpSocket": {"port": ports.admin},
             "timeoutSeconds": 5,
             "periodSeconds": START_PERIOD,
-            "failureThreshold": max(3, int(types.seconds(spec.timeouts.startup) // START_PERIOD)),
+            "failureThreshold": min(COUNT_MAX, max(3, int(types.seconds(spec.timeouts.startup) // START_PERIOD))),
         },
         "readinessProbe": {
             "exec": {"command": [f"{SCRIPTS}/probe.sh"]},

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from moorage.api import conditions
-from moorage.children import ordinals
+from moorage.children import ordinals, volumes
 from moorage.children.parts import PodSeen
 from moorage.operators.xsld.group import answers
 from moorage.operators.xsld.reasons import Reason
@@ -261,6 +261,9 @@ def report(seen: Seen, standing: decision.StepTaken | None) -> dict[str, Any]:
     }
     if freshness.value_of(seen.objects) is None:
         return said
+    sizes = [it.size for it in seen.there.volumes if not it.deleting and volumes.whole_bytes(it.size)]
+    if sizes:
+        said["volumeSize"] = min(sizes, key=volumes.whole_bytes)
     images = {pod.image for pod in seen.there.pods if pod.image}
     if len(images) == 1:
         said["currentImage"] = images.pop()

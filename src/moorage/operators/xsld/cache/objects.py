@@ -55,7 +55,7 @@ def credentials_are_given(seen: Seen) -> Verdict:
         return decision.unknown(Reason.CREDENTIALS_UNKNOWN, seen.credentials, "credentials")
     if not seen.credentials.value:
         return DONE
-    return Blocked(Reason.CREDENTIALS_INVALID, seen.credentials.value, "correct the Secret")
+    return Blocked(Reason.CREDENTIALS_INVALID, seen.credentials.value, "correct the Secret, or the field")
 
 
 def entrypoint_is_given(seen: Seen) -> Verdict:
@@ -66,7 +66,7 @@ def entrypoint_is_given(seen: Seen) -> Verdict:
         return decision.unknown(Reason.CLUSTER_UNKNOWN, seen.entrypoint, "entrypoint")
     if not seen.entrypoint.value:
         return DONE
-    return Blocked(Reason.ENTRYPOINT_MISSING, seen.entrypoint.value, "create it, or take the field out of the spec")
+    return Blocked(Reason.ENTRYPOINT_MISSING, seen.entrypoint.value, "create it, or take spec.entrypointConfigMap out")
 
 
 def cluster_is_known(seen: Seen) -> Verdict:
@@ -113,6 +113,7 @@ def workload_is_right(seen: Seen) -> Verdict:
         WORKLOAD,
         owner="the cache",
         may_go=_has_left,
+        handed_on=build.handed_on(seen.spec.pod),
     )
     return _growing_later(seen, verdict)
 

@@ -285,11 +285,6 @@ class XsldCacheSpec(msgspec.Struct, frozen=True, rename="camel"):
             "storage.accessModes can't be changed: make a new cache",
             field_path=".storage",
         ),
-        crd.Rule(
-            "quantity(self.storage.size).compareTo(quantity(oldSelf.storage.size)) >= 0",
-            "storage.size can only grow: volumes can't be made smaller",
-            field_path=".storage",
-        ),
     )
 
 
@@ -404,7 +399,23 @@ class XsldCacheStatus(common_status.Status, frozen=True, kw_only=True, rename="c
     grows_after: Annotated[
         str, msgspec.Meta(description="The template's revision that members get before pods without a place are made.")
     ] = ""
+    volume_size: Annotated[
+        str,
+        msgspec.Meta(
+            max_length=32,
+            description="What the claim of the smallest volume asks for; spec.storage.size may go back to it.",
+        ),
+    ] = ""
     selector: Annotated[str, msgspec.Meta(description="Of the pods, for the scale subresource.")] = ""
+
+
+_NO_SMALLER = crd.Rule(
+    "quantity(self.spec.storage.size).compareTo(quantity(oldSelf.spec.storage.size)) >= 0 || "
+    "(has(self.status) && has(self.status.volumeSize) && isQuantity(self.status.volumeSize) && "
+    "quantity(self.spec.storage.size).compareTo(quantity(self.status.volumeSize)) >= 0)",
+    "storage.size can only grow, or go back to the size that all volumes have: volumes can't be made smaller",
+    field_path=".spec.storage",
+)
 
 
 class XsldCache(msgspec.Struct, frozen=True):
@@ -432,6 +443,7 @@ def definition() -> dict[str, object]:
                 "metadata.name names a Service and pods: at most 52 lower-case letters, digits and dashes, beginning "
                 "with a letter",
             ),
+            _NO_SMALLER,
         ),
         columns=(
             crd.Column("Size", ".spec.size", type="integer"),

@@ -167,7 +167,9 @@ def refusal_is_told(seen: Seen) -> Verdict:
     """What the server refuses is not asked again until the spec changes."""
     if not seen.status.refused or seen.status.refused_generation != seen.meta.generation:
         return DONE
-    return Blocked(Reason.GRID_REFUSED, f"the server refuses the grid: {seen.status.refused}", "correct the spec")
+    differs = settings.differences(seen.spec, seen.grid) if seen.grid else ()
+    what = f"the change of {', '.join(differs)}" if differs else "the grid"
+    return Blocked(Reason.GRID_REFUSED, f"the server refuses {what}: {seen.status.refused}", "correct the spec")
 
 
 def failures_are_spaced(seen: Seen) -> Verdict:

@@ -11,6 +11,8 @@ from moorage.operators.xsld import names
 from moorage.operators.xsld.within_cache import common_steps
 
 Int32 = {"format": "int32"}
+INT32_MAX = 2**31 - 1
+"""Said as a limit, as the API server does not hold a number to its format."""
 
 
 class Recovery(msgspec.Struct, frozen=True, rename="camel"):
@@ -48,10 +50,12 @@ class DataGridSpec(msgspec.Struct, frozen=True, rename="camel"):
     ] = 3
     num_sync_replicas: Annotated[int, msgspec.Meta(ge=0, le=100, extra_json_schema=Int32)] = 0
     num_async_replicas: Annotated[int, msgspec.Meta(ge=0, le=100, extra_json_schema=Int32)] = 1
-    lock_timeout: Annotated[int, msgspec.Meta(ge=0, description="Seconds.", extra_json_schema=Int32)] = 15
-    transaction_timeout: Annotated[int, msgspec.Meta(ge=0, description="Seconds.", extra_json_schema=Int32)] = 30
+    lock_timeout: Annotated[int, msgspec.Meta(ge=0, le=INT32_MAX, description="Seconds.", extra_json_schema=Int32)] = 15
+    transaction_timeout: Annotated[
+        int, msgspec.Meta(ge=0, le=INT32_MAX, description="Seconds.", extra_json_schema=Int32)
+    ] = 30
     time_to_live: Annotated[
-        int, msgspec.Meta(ge=0, description="Seconds; 0 keeps entries for ever.", extra_json_schema=Int32)
+        int, msgspec.Meta(ge=0, le=INT32_MAX, description="Seconds; 0 keeps entries for ever.", extra_json_schema=Int32)
     ] = 0
     owner_name: Annotated[str, msgspec.Meta(max_length=253)] = "xsadmin"
     group_name: Annotated[
@@ -79,7 +83,6 @@ class DataGridSpec(msgspec.Struct, frozen=True, rename="camel"):
             field_path=".templateName",
         ),
         *crd.immutable("gridName"),
-        *crd.once_set("cacheRef"),
     )
 
 
@@ -135,6 +138,11 @@ def definition() -> dict[str, object]:
         short_names=("grid",),
         spec=DataGridSpec,
         status=DataGridStatus,
+        rules=(
+            common_steps.stays_in_its_cache(
+                "(has(self.status.made) && self.status.made) || (has(self.status.asked) && self.status.asked != '')"
+            ),
+        ),
         columns=(
             crd.Column("Type", ".spec.gridType"),
             crd.Column("Capacity", ".spec.gridCapacity", type="integer"),

@@ -108,6 +108,9 @@ class Admin:
                 text = await answer.read()
         except TimeoutError as error:
             raise AdminError(answers.Fault.TIMEOUT, f"no answer within {REQUEST_LIMIT:g} s", maybe=True) from error
+        except aiohttp.ClientConnectorCertificateError as error:
+            said = f"its certificate is not one that spec.tls asks for: {_why(error.certificate_error)}"
+            raise AdminError(answers.Fault.UNREACHABLE, said) from error
         except (aiohttp.ClientConnectorError, aiohttp.ClientConnectorSSLError) as error:
             raise AdminError(answers.Fault.UNREACHABLE, f"no connection: {_why(error)}") from error
         except (aiohttp.ClientError, OSError) as error:

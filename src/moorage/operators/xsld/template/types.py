@@ -57,7 +57,7 @@ class GridTemplateSpec(msgspec.Struct, frozen=True, rename="camel"):
         common_steps.CacheRef | None, msgspec.Meta(description="Which cache; needed where the namespace has several.")
     ] = None
 
-    __cel__ = (*crd.immutable("templateName"), *crd.once_set("cacheRef"))
+    __cel__ = crd.immutable("templateName")
 
 
 class GridTemplateStatus(common_status.Status, frozen=True, kw_only=True, rename="camel"):
@@ -99,6 +99,7 @@ def definition() -> dict[str, object]:
         plural=names.TEMPLATE.plural,
         spec=GridTemplateSpec,
         status=GridTemplateStatus,
+        rules=(common_steps.stays_in_its_cache("has(self.status.asked) && self.status.asked"),),
         columns=(
             crd.Column("Cache", ".status.cache"),
             crd.Column("State", ".status.state"),
