@@ -148,7 +148,7 @@ func TestRollingDeaths(t *testing.T) {
 // A member that was out of sight gets all anew that it is to hold once more: it has missed what was written meanwhile.
 func TestReturnedReplicaIsCopiedAnew(t *testing.T) {
 	s := newSite(t)
-	all := s.group(3)
+	all := s.group(3, "XSLD_SILENCE_SECONDS=1")
 	s.grid(all[0], "g", `{"numPartition":"7","numSyncReplicas":"1","numAsyncReplicas":"0"}`)
 	s.current(all[0], 2)
 	w := startWriter(all[0], "g")
