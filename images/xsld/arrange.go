@@ -10,6 +10,9 @@ import (
 type world struct {
 	grids   []grid
 	members []present // in the order of the group's list
+	// away are those that can't be seen, and may live and hold what they held: true once they are silent for so long
+	// that another may take their place. Who is neither here nor away is gone with all that it held.
+	away map[string]bool
 }
 
 type present struct {
@@ -39,6 +42,9 @@ func (p *placement) arrange(w world) []swap {
 	var swaps []swap
 	a.each(func(g grid, at spot, part *partition) {
 		a.fill(part)
+		if a.here[part.Primary].run == "" {
+			return // nothing can be copied before it is back
+		}
 		a.replicate(part, min(number(g.NumSyncReplicas), len(a.stayers)-1), number(g.NumAsyncReplicas))
 		swaps = append(swaps, a.aim(at, part)...)
 	})
@@ -76,29 +82,65 @@ func (a *arrangement) fitGrids() {
 	maps.DeleteFunc(a.Grids, func(name string, _ *laidOut) bool { return wanted[name] == "" })
 }
 
-// dropGone takes out who is dead or was restarted, and promotes the best of the others.
+// dropGone takes out who is dead or was restarted, and finds heirs for what they were the primaries of.
 func (a *arrangement) dropGone() {
-	gone := func(name string) bool { return a.here[name].run == "" || a.here[name].run != a.Runs[name] }
+	gone := func(name string) bool {
+		_, away := a.world.away[name]
+		return !away && (a.here[name].run == "" || a.here[name].run != a.Runs[name])
+	}
 	a.each(func(_ grid, _ spot, part *partition) {
+		held := part.Primary != "" || len(part.Replicas) > 0
 		part.Replicas = slices.DeleteFunc(part.Replicas, func(r replica) bool { return gone(r.Member) })
+		if part.Primary != "" && gone(part.Primary) {
+			part.Primary = ""
+		}
+		a.succeed(part)
 		if part.Target != "" && part.replica(part.Target) == nil {
 			part.Target = ""
 		}
-		if part.Primary == "" || !gone(part.Primary) {
-			return
-		}
-		part.Primary, part.Target = "", ""
-		if len(part.Replicas) == 0 {
+		if held && part.Primary == "" && len(part.Replicas) == 0 {
 			part.Lost++
-			return
 		}
-		// A copy that is not current is old, which is still better than nothing.
-		best := slices.MinFunc(part.Replicas, func(x, y replica) int { return cmp.Compare(rank(x), rank(y)) })
-		part.promote(best.Member)
 	})
-	a.Runs = map[string]string{}
+	runs := map[string]string{}
+	for name := range a.world.away {
+		if run := a.Runs[name]; run != "" {
+			runs[name] = run
+		}
+	}
 	for _, each := range a.world.members {
-		a.Runs[each.name] = each.run
+		runs[each.name] = each.run
+	}
+	a.Runs = runs
+}
+
+// succeed gives a partition a primary that is here, if one may take the place of the last: of one that is silent only who
+// has everything that was acknowledged. Of one that is gone the best copy that is left; but as long as one that may have
+// everything is away, it is waited for.
+func (a *arrangement) succeed(part *partition) {
+	silent := a.world.away[part.Primary]
+	if a.here[part.Primary].run != "" {
+		part.Replicas = slices.DeleteFunc(part.Replicas, func(r replica) bool { return a.world.away[r.Member] })
+		return
+	}
+	if part.Primary != "" && !silent {
+		return
+	}
+	var here []replica
+	waits := false
+	for _, r := range part.Replicas {
+		if a.here[r.Member].run != "" {
+			here = append(here, r)
+		} else {
+			waits = waits || rank(r) == 0
+		}
+	}
+	if len(here) == 0 {
+		return
+	}
+	best := slices.MinFunc(here, func(x, y replica) int { return cmp.Compare(rank(x), rank(y)) })
+	if rank(best) == 0 || part.Primary == "" && !waits {
+		part.promote(best.Member, a.since())
 	}
 }
 
@@ -114,15 +156,15 @@ func rank(r replica) int {
 	return 3
 }
 
-func (p *partition) promote(name string) {
-	p.Primary, p.Target = name, ""
+func (p *partition) promote(name, tenure string) {
+	p.Primary, p.Tenure, p.Target = name, tenure, ""
 	p.Replicas = slices.DeleteFunc(p.Replicas, func(r replica) bool { return r.Member == name })
 }
 
-// fill gives a partition without a primary to the one who has the fewest.
+// fill gives a partition that nobody holds to the one who has the fewest.
 func (a *arrangement) fill(part *partition) {
-	if part.Primary == "" && len(a.stayers) > 0 {
-		part.Primary = a.least(a.stayers, part)
+	if part.Primary == "" && len(part.Replicas) == 0 && len(a.stayers) > 0 {
+		part.Primary, part.Tenure = a.least(a.stayers, part), a.since()
 	}
 }
 
@@ -292,6 +334,6 @@ func (a *arrangement) moveOne() bool {
 // swapped lets the old primary of a partition, which stepped down, stay as a replica, in step, until that is one too many.
 func (p *placement) swapped(s swap) {
 	part := p.partition(s.at)
-	part.promote(s.to)
+	part.promote(s.to, p.since())
 	part.Replicas = append(part.Replicas, replica{Member: s.from, Current: true, Since: p.since()})
 }

@@ -43,6 +43,86 @@ func TestArrangeAnyWorld(t *testing.T) {
 	}
 }
 
+// As long as a member is only out of sight, nothing is lost, and nobody takes over who has not everything.
+func TestArrangeOutOfSight(t *testing.T) {
+	for seed := range uint64(300) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		g := defaultGrid("g")
+		g.ID, g.NumSyncReplicas, g.NumAsyncReplicas = "g", fmt.Sprint(random.IntN(3)), fmt.Sprint(random.IntN(2))
+		p := &placement{}
+		for round := range 40 {
+			w := world{grids: []grid{g}, away: map[string]bool{}}
+			for i := range 4 {
+				if name := fmt.Sprint("m", i); round == 0 || random.IntN(3) > 0 {
+					w.members = append(w.members, present{name, "run", round == 0 || random.IntN(4) > 0})
+				} else {
+					w.away[name] = random.IntN(2) == 0
+				}
+			}
+			before := cloned(p)
+			for _, s := range p.arrange(w) {
+				p.swapped(s)
+			}
+			checkKept(t, fmt.Sprintf("seed %d, round %d", seed, round), before, p)
+			copyFrom(p, w)
+		}
+	}
+}
+
+// checkKept is about a step in which nobody was known to be gone.
+func checkKept(t *testing.T, when string, before, p *placement) {
+	t.Helper()
+	for name, laid := range before.Grids {
+		for i, old := range laid.Partitions {
+			now := p.Grids[name].Partitions[i]
+			heir := old.replica(now.Primary)
+			if now.Primary != old.Primary && (heir == nil || heir.Async || !heir.Current) || now.Lost > 0 {
+				t.Fatalf("%s: from %+v to %+v", when, old, now)
+			}
+		}
+	}
+}
+
+// copyFrom completes the copies of who can be reached from their primaries.
+func copyFrom(p *placement, w world) {
+	here := map[string]bool{}
+	for _, each := range w.members {
+		here[each.name] = true
+	}
+	for _, laid := range p.Grids {
+		for i := range laid.Partitions {
+			part := &laid.Partitions[i]
+			for j := range part.Replicas {
+				r := &part.Replicas[j]
+				r.Current = r.Current || here[part.Primary] && here[r.Member]
+			}
+		}
+	}
+}
+
+// Who is gone is replaced by the best that is left, but only when nobody is away who may have more.
+func TestArrangeWaitsForTheBest(t *testing.T) {
+	g := defaultGrid("g")
+	g.ID, g.NumPartition = "g", "1"
+	p := &placement{Runs: map[string]string{"m0": "run", "m1": "run", "m2": "run"}, Grids: map[string]*laidOut{"g": {ID: "g",
+		Partitions: []partition{{Primary: "m0", Replicas: []replica{{Member: "m1", Current: true}, {Member: "m2", Current: true, Async: true}}}}}}}
+	part := &p.Grids["g"].Partitions[0]
+	late := []present{{"m2", "run", true}}
+
+	p.arrange(world{grids: []grid{g}, members: late, away: map[string]bool{"m0": true, "m1": true}})
+	if part.Primary != "m0" {
+		t.Errorf("all others are silent: %+v", part)
+	}
+	p.arrange(world{grids: []grid{g}, members: late, away: map[string]bool{"m1": true}})
+	if part.Primary != "" || part.replica("m1") == nil {
+		t.Errorf("the primary is gone, and its copy silent: %+v", part)
+	}
+	p.arrange(world{grids: []grid{g}, members: late})
+	if part.Primary != "m2" || part.Lost != 0 {
+		t.Errorf("both are gone: %+v", part)
+	}
+}
+
 // kept is who of each partition's present holders has a whole copy.
 func kept(p *placement, w world) map[spot]int {
 	runs := map[string]string{}

@@ -1,15 +1,22 @@
 package main
 
 import (
+	"errors"
 	"sync"
+	"syscall"
 	"time"
 )
 
 // peer is what this member has seen of another.
 type peer struct {
-	seen   time.Time // when it last answered
-	last   beat
-	asking bool
+	heard    time.Time     // when the last question that it answered was put
+	seen     time.Duration // by the clock of the time that this process has run: when it answered, or was first asked
+	answered bool
+	refused  bool   // nobody listens where it was last looked for
+	over     string // its run that is known to have ended: it said so, or where it answered nobody listens any more
+	stirs    bool   // another run than that has asked something
+	last     beat
+	asking   bool
 }
 
 // beat is what two members tell each other, in the question and in the answer.
@@ -27,14 +34,6 @@ type beat struct {
 	Version     int    `json:"version"`
 }
 
-// period between two beats, and the time after which a silent member counts as dead. Both have a floor, because a busy
-// machine delays a process by tens of milliseconds whatever the speed of the clock.
-func (m *member) period() time.Duration {
-	return max(m.scaled(500*time.Millisecond), 150*time.Millisecond)
-}
-
-func (m *member) patience() time.Duration { return 3 * m.period() }
-
 func (m *member) beatLocked() beat {
 	return beat{From: m.name, GroupID: m.db.ID, Term: m.db.Term, Revision: m.db.Revision, Incarnation: m.incarnation,
 		State: m.state, Registered: m.identity.Address, Actual: m.address,
@@ -46,6 +45,7 @@ func (m *member) onBeat(from beat) (beat, error) {
 	m.mu.Lock()
 	own := m.beatLocked()
 	listed := m.db.member(from.From)
+	m.heardLocked(from)
 	known := m.db.Primary == m.name && from.GroupID == m.db.ID && listed != nil
 	moved := known && from.Registered == from.Actual && listed.Address != from.Actual
 	// Its join was cut short after it was listed; as it is here, it is a member.
@@ -71,9 +71,47 @@ func (m *member) onBeat(from beat) (beat, error) {
 	return own, nil
 }
 
+// heardLocked notes what a question tells of who asks. That it can ask does not make it one that can be reached.
+func (m *member) heardLocked(from beat) {
+	known := m.peers[from.From]
+	switch {
+	case known == nil || from.GroupID != m.db.ID:
+	case from.State == ended && from.Incarnation == known.last.Incarnation:
+		known.end()
+		m.nudge()
+	case from.Incarnation != known.over:
+		known.stirs = true
+	}
+}
+
+func (p *peer) end() { p.over, p.stirs = p.last.Incarnation, false }
+
+// farewell tells the others that this run is over, so that none has to wait for it.
+func (m *member) farewell() {
+	m.mu.Lock()
+	m.state = ended
+	last, db := m.beatLocked(), m.db
+	m.mu.Unlock()
+	var all sync.WaitGroup
+	for _, r := range db.Members {
+		if r.Name != m.name {
+			all.Go(func() { _ = m.call(r.target(), time.Second, "beat", last, &beat{}) })
+		}
+	}
+	all.Wait()
+}
+
 func (m *member) beatForever() {
 	for {
-		m.beatAll(false)
+		m.mu.Lock()
+		slept := m.tickLocked()
+		m.mu.Unlock()
+		m.beatAll(slept)
+		if slept {
+			m.mu.Lock()
+			m.doubts = false
+			m.mu.Unlock()
+		}
 		select {
 		case <-m.done:
 			return
@@ -83,7 +121,8 @@ func (m *member) beatForever() {
 	}
 }
 
-// beatAll asks every listed member; one that does not answer delays no other.
+// beatAll asks every listed member; one that does not answer delays no other. To wait is to wait for all answers, but
+// not for long.
 func (m *member) beatAll(wait bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -94,7 +133,7 @@ func (m *member) beatAll(wait bool) {
 		}
 		known := m.peers[other.Name]
 		if known == nil {
-			known = &peer{}
+			known = &peer{seen: m.awake}
 			m.peers[other.Name] = known
 		}
 		if known.asking {
@@ -104,8 +143,16 @@ func (m *member) beatAll(wait bool) {
 		round.Go(func() { m.beatOne(other, known) })
 	}
 	if wait {
+		all := make(chan struct{})
+		go func() {
+			round.Wait()
+			close(all)
+		}()
 		m.mu.Unlock()
-		round.Wait()
+		select {
+		case <-all:
+		case <-time.After(m.lease()):
+		}
 		m.mu.Lock()
 	}
 }
@@ -116,7 +163,7 @@ func (m *member) beatOne(other record, known *peer) {
 	m.mu.Unlock()
 	question.Reached = other.Address
 	var said beat
-	timeout := max(m.period(), 500*time.Millisecond)
+	timeout, asked := m.patience(), time.Now()
 	err := m.call(other.target(), timeout, "beat", question, &said)
 	if err != nil && question.Registered == question.Actual && other.Host != other.Address {
 		// When all members moved at once, none is where the others look for it; but each knows by its own record where
@@ -126,12 +173,18 @@ func (m *member) beatOne(other record, known *peer) {
 	}
 	m.mu.Lock()
 	known.asking = false
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		m.refusedLocked(other, known)
+	}
 	if err != nil || said.From != other.Name || said.GroupID != m.db.ID {
 		m.mu.Unlock()
 		return
 	}
 	before := known.last
-	known.seen, known.last = time.Now(), said
+	known.heard, known.seen, known.answered, known.refused, known.last = asked, m.awake, true, false, said
+	if before.Incarnation != "" && before.Incarnation != said.Incarnation {
+		known.over = before.Incarnation // a member has one run at a time
+	}
 	db, placed := m.db, m.placement
 	m.mu.Unlock()
 	if before.State != said.State || before.Incarnation != said.Incarnation {
@@ -141,9 +194,23 @@ func (m *member) beatOne(other record, known *peer) {
 	m.exchange(other.target(), said, db, placed)
 }
 
+// refusedLocked: the kernel of its machine answers, and no process listens. Where it was at home, that is its end; else
+// it is only not where the records say.
+func (m *member) refusedLocked(other record, known *peer) {
+	if !known.refused {
+		m.say("nobody listens at %s, where %s should be", other.Address, other.Name)
+		m.nudge()
+	}
+	known.refused = true
+	if known.answered && other.Address == known.last.Actual && known.over != known.last.Incarnation {
+		known.end()
+		m.nudge()
+	}
+}
+
 // exchange brings the two to the same database and placement, whichever is ahead.
 func (m *member) exchange(to target, said beat, db *database, placed *placement) {
-	timeout := max(m.period(), time.Second)
+	timeout := max(m.lease(), time.Second)
 	var err error
 	switch newer := (&database{Term: said.Term, Revision: said.Revision}).newer(db.Term, db.Revision); {
 	case newer:
@@ -177,7 +244,14 @@ func (m *member) liveLocked(name string) bool {
 		return listed != nil && listed.Address == m.address && !m.faults.CutPeers
 	}
 	known := m.peers[name]
-	return known != nil && time.Since(known.seen) < m.patience()
+	return known != nil && known.answered && !known.refused && known.over != known.last.Incarnation &&
+		m.awake-known.seen < m.patience()
+}
+
+// silentLocked tells whether nothing was heard of a member for so long that another may take its place.
+func (m *member) silentLocked(name string) bool {
+	known := m.peers[name]
+	return known != nil && m.awake-known.seen >= m.patience()
 }
 
 func (m *member) statusLocked(r record) string {

@@ -17,7 +17,7 @@ const (
 	// dataWait is how long a request waits for a partition that is on its way to another member.
 	dataWait = 4 * time.Second
 	// hopWait is how long one member waits for another with it.
-	hopWait = time.Second
+	hopWait = 2 * time.Second
 )
 
 func (m *member) serveData() error {

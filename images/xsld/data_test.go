@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -66,6 +67,11 @@ func (s *site) whole(m *member, grid string, w *writer) {
 	s.t.Logf("%d writes, longest gap %v", len(acked), w.gap)
 }
 
+// leads tells whether a member is the primary of any partition of the grid g.
+func leads(p *placement, name string) bool {
+	return slices.ContainsFunc(p.Grids["g"].Partitions, func(part partition) bool { return part.Primary == name })
+}
+
 func TestDataAPI(t *testing.T) {
 	s := newSite(t)
 	all := s.group(2)
@@ -89,7 +95,7 @@ func TestDataAPI(t *testing.T) {
 	if code, text := get(all[1], "g", "key07"); code != 404 || text != "{\"error\":\"CWOBJ9752E: there is no key \\\"key07\\\"\"}\n" {
 		t.Errorf("%d %s", code, text)
 	}
-	request("POST", entryURL(all[0], "g", "brief")+"?ttl=20", "v") // 0.2 s at this speed
+	request("POST", entryURL(all[0], "g", "brief")+"?ttl=200", "v") // 2 s at this speed
 	if code, _ := get(all[0], "g", "brief"); code != 200 {
 		t.Errorf("before its time: %d", code)
 	}
@@ -148,7 +154,7 @@ func TestRollingDeaths(t *testing.T) {
 // A member that was out of sight gets all anew that it is to hold once more: it has missed what was written meanwhile.
 func TestReturnedReplicaIsCopiedAnew(t *testing.T) {
 	s := newSite(t)
-	all := s.group(3)
+	all := s.group(3, "XSLD_SILENCE_SECONDS=1")
 	s.grid(all[0], "g", `{"numPartition":"7","numSyncReplicas":"1","numAsyncReplicas":"0"}`)
 	s.current(all[0], 2)
 	w := startWriter(all[0], "g")
@@ -158,14 +164,7 @@ func TestReturnedReplicaIsCopiedAnew(t *testing.T) {
 	time.Sleep(200 * time.Millisecond)
 	s.control(all[2], "PUT", "/faults", `{}`)
 	s.online(all[0], 3)
-	s.eventually("it leads some again", func() bool {
-		for _, p := range all[0].placed().Grids["g"].Partitions {
-			if p.Primary == "m2" {
-				return true
-			}
-		}
-		return false
-	})
+	s.eventually("it leads some again", func() bool { return leads(all[0].placed(), "m2") })
 	s.current(all[0], 2)
 	s.whole(all[0], "g", w)
 }
@@ -190,9 +189,9 @@ func TestNoReplicaLoses(t *testing.T) {
 	all := s.group(2)
 	s.grid(all[0], "g", `{"numPartition":"7","numAsyncReplicas":"0"}`)
 	s.current(all[0], 1)
-	s.eventually("both hold some", func() bool { return all[0].placed().holder("m0") && all[0].placed().holder("m1") })
+	s.eventually("both lead some", func() bool { return leads(all[0].placed(), "m0") && leads(all[0].placed(), "m1") })
 	w := startWriter(all[0], "g")
-	time.Sleep(200 * time.Millisecond)
+	s.eventually("some are written", func() bool { return w.count.Load() >= 30 })
 	acked := w.end()
 	all[1].kill()
 	s.eventually("the loss is counted", func() bool {

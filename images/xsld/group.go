@@ -24,7 +24,7 @@ func init() {
 	}
 }
 
-const peerTimeout = 5 * time.Second
+const peerTimeout = 10 * time.Second
 
 // onlyMaster refuses what the primary alone may do.
 func (m *member) onlyMaster() error {

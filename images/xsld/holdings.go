@@ -49,6 +49,9 @@ type part struct {
 	mu      sync.Mutex
 	entries map[name]*entry
 	synced  map[string]string // at the primary: which run of which member has everything, and in which way
+	vouched map[string]string // at the primary: the same of those that it told the leader of, who may count on them
+	sent    int               // at the primary: shipments so far
+	got     stamp             // at a replica: of the last shipment
 	late    []lateChange      // at the primary: what asynchronous replicas have yet to get
 	frozen  time.Time         // it stepped down and waits to be replaced, until then
 	epoch   int               // of the placement in which it stepped down
@@ -67,7 +70,7 @@ func (h *holdings) part(at spot) *part {
 	defer h.mu.Unlock()
 	p := h.parts[at]
 	if p == nil {
-		p = &part{entries: map[name]*entry{}, synced: map[string]string{}}
+		p = &part{entries: map[name]*entry{}, synced: map[string]string{}, vouched: map[string]string{}}
 		h.parts[at] = p
 	}
 	return p
@@ -81,20 +84,24 @@ func (h *holdings) clear() {
 
 // trim drops what this member no longer holds. What it holds as a replica it copies to nobody.
 func (h *holdings) trim(next *placement) {
+	var replicas []*part
 	h.mu.Lock()
-	defer h.mu.Unlock()
 	maps.DeleteFunc(h.parts, func(at spot, p *part) bool {
 		held := next.partition(at)
 		if held == nil || !held.holds(h.m.name) {
 			return true
 		}
 		if held.Primary != h.m.name {
-			p.mu.Lock()
-			p.synced, p.late = map[string]string{}, nil
-			p.mu.Unlock()
+			replicas = append(replicas, p)
 		}
 		return false
 	})
+	h.mu.Unlock()
+	for _, p := range replicas {
+		p.mu.Lock()
+		p.synced, p.vouched, p.late = map[string]string{}, map[string]string{}, nil
+		p.mu.Unlock()
+	}
 }
 
 var errElsewhere = &refusal{http.StatusServiceUnavailable, "CWOBJ1632E: the partition has no primary here"}
@@ -111,9 +118,9 @@ type view struct {
 func (h *holdings) mine(at spot, p *part) (view, error) {
 	h.m.mu.Lock()
 	v := view{h.m.placement, h.m.placement.partition(at), h.m.db, h.m.incarnation}
-	live := h.m.liveLocked(h.m.name)
+	holds := h.m.holdsLocked()
 	h.m.mu.Unlock()
-	if !live || v.part == nil || v.part.Primary != h.m.name || v.Runs[h.m.name] != v.run {
+	if !holds || v.part == nil || v.part.Primary != h.m.name || v.Runs[h.m.name] != v.run {
 		return v, errElsewhere
 	}
 	p.mu.Lock()
@@ -124,7 +131,8 @@ func (h *holdings) mine(at spot, p *part) (view, error) {
 	return v, nil
 }
 
-// write carries one change out at the primary: it is acknowledged when all replicas in step have it.
+// write carries one change out at the primary: it is acknowledged when all replicas in step have it. That are those of
+// the placement, and those that the leader may have put into a later one, as this member told it that they are in step.
 func (h *holdings) write(op operation) error {
 	at, c := op.Spot, op.Change
 	p := h.part(at)
@@ -137,37 +145,41 @@ func (h *holdings) write(op operation) error {
 	if err != nil {
 		return err
 	}
-	late := false
+	before, late := p.last(), false
 	for _, r := range v.part.Replicas {
 		if late = late || r.Async; r.Async {
 			continue
 		}
 		synced := p.has(r.Member, v.mark(r))
-		if !synced && r.Current {
+		if !synced && (r.Current || p.vouches(r.Member, v.mark(r))) {
 			if err := h.copyTo(at, p, r, v); err != nil {
 				return err
 			}
 			synced = true
 		}
 		if synced {
-			if err := h.send(at, r, v, []change{c}); err != nil {
+			if err := h.send(at, p, r, v, []change{c}); err != nil {
 				p.forget(r.Member)
 				return err
 			}
 		}
 	}
-	p.apply(c)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.got != before {
+		return errElsewhere // this member slept, and follows another primary since, whose entries are newer
+	}
+	p.put(c)
 	if late {
-		p.mu.Lock()
 		p.late = append(p.late, lateChange{time.Now().Add(h.m.scaled(100 * time.Millisecond)), c})
-		p.mu.Unlock()
 	}
 	return nil
 }
 
-// mark says in which way a replica is followed, in which run of its member, and at which time of being one.
+// mark says in which way a replica is followed, in which run of its member, and at which time of being one, by which
+// primary.
 func (v view) mark(r replica) string {
-	return fmt.Sprintf("%s %s async=%t", v.Runs[r.Member], r.Since, r.Async)
+	return fmt.Sprintf("%s %s by %s async=%t", v.Runs[r.Member], r.Since, v.part.Tenure, r.Async)
 }
 
 func (p *part) has(member, mark string) bool {
@@ -176,15 +188,26 @@ func (p *part) has(member, mark string) bool {
 	return p.synced[member] == mark
 }
 
+func (p *part) vouches(member, mark string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.vouched[member] == mark
+}
+
 func (p *part) forget(member string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.synced, member)
 }
 
-func (p *part) apply(changes ...change) {
+func (p *part) last() stamp {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	return p.got
+}
+
+// put takes changes; the lock is held.
+func (p *part) put(changes ...change) {
 	for _, c := range changes {
 		if c.Entry == nil {
 			delete(p.entries, name{c.Map, c.Key})
@@ -227,7 +250,7 @@ func (h *holdings) onFreeze(f freeze) (struct{}, error) {
 
 // handOver waits, at a stop, until others hold what this member held; not when there are no others.
 func (h *holdings) handOver() {
-	for end := time.Now().Add(max(h.m.scaled(20*time.Second), 3*time.Second)); time.Now().Before(end); {
+	for end := time.Now().Add(max(h.m.scaled(20*time.Second), 2*h.m.patience())); time.Now().Before(end); {
 		h.m.mu.Lock()
 		others := 0
 		for _, r := range h.m.db.Members {

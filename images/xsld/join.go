@@ -163,7 +163,7 @@ func (m *member) onHold(ask joinCall) (struct{}, error) {
 }
 
 func (m *member) holdLocked(ask joinCall) {
-	m.lock = &lock{ask.Record.Name, joinCommand, time.Now().Add(2*m.patience() + time.Second)}
+	m.lock = &lock{ask.Record.Name, joinCommand, time.Now().Add(6*m.period() + 2*time.Second)}
 }
 
 func (m *member) onRelease(ask joinCall) (struct{}, error) {

@@ -1,12 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"reflect"
 	"sync"
 	"time"
 )
 
-// leadForever is the catalog service: the first live catalog server of the group's list keeps the placement right.
+// leadForever is the catalog service: a catalog server that most members have elected keeps the placement right.
 func (m *member) leadForever() {
 	for {
 		m.lead()
@@ -19,34 +20,29 @@ func (m *member) leadForever() {
 	}
 }
 
-// leads tells whether this member is the acting catalog server. One that is about to stop gives way to another; one that
-// sees fewer than half of the group may itself be the one that is cut off, and leaves the placement to the others.
+// leadsLocked tells whether this member should be the acting catalog server. Who is one stays it; else it is the first
+// live one of the group's list. One that is about to stop gives way to another.
 func (m *member) leadsLocked() bool {
-	if time.Now().Before(m.settled) || !m.liveLocked(m.name) {
+	if m.state == ended || !m.liveLocked(m.name) || !m.enoughLocked(m.liveLocked) {
 		return false
 	}
-	live := 0
-	for _, r := range m.db.Members {
-		if m.liveLocked(r.Name) {
-			live++
-		}
-	}
-	if 2*live < len(m.db.Members) {
-		return false
-	}
-	second := ""
+	first, second := "", ""
 	for _, r := range m.db.Members {
 		if !r.Catalog || !m.liveLocked(r.Name) {
 			continue
 		}
-		if m.stateLocked(r.Name) == online {
+		serves := m.stateLocked(r.Name) == online
+		if serves && r.Name == m.placement.Leader {
 			return r.Name == m.name
+		}
+		if serves && first == "" {
+			first = r.Name
 		}
 		if second == "" {
 			second = r.Name
 		}
 	}
-	return second == m.name
+	return cmp.Or(first, second) == m.name
 }
 
 func (m *member) stateLocked(name string) string {
@@ -61,53 +57,81 @@ func (m *member) lead() {
 	m.leading.Lock()
 	defer m.leading.Unlock()
 	m.mu.Lock()
-	if !m.leadsLocked() {
+	idle := !m.leadsLocked() || len(m.db.Grids) == 0 && len(m.placement.Grids) == 0
+	reigns := m.reign.epoch > 0
+	m.mu.Unlock()
+	if idle {
+		return
+	}
+	if !reigns {
+		if !m.stand() {
+			return
+		}
+		m.beatAll(true)
+	}
+	m.mu.Lock()
+	now, db := m.reign, m.db
+	if now.epoch == 0 {
 		m.mu.Unlock()
 		return
 	}
-	before, db, w := m.placement, m.db, m.worldLocked()
+	w := m.worldLocked()
 	m.mu.Unlock()
-	if len(db.Grids) == 0 && len(before.Grids) == 0 {
-		return
-	}
-	next := cloned(before)
-	if before.Leader != m.name {
-		next.Epoch++
-		next.Leader = m.name
-		m.say("acts as catalog server")
-	}
+	next := cloned(now.base)
+	next.Epoch, next.Leader = now.epoch, m.name
 	for _, s := range next.arrange(w) {
-		question := freeze{Spot: s.at, To: s.to, Epoch: before.Epoch, Version: before.Version}
+		question := freeze{Spot: s.at, To: s.to, Epoch: now.base.Epoch, Version: now.base.Version}
 		if err := m.call(db.member(s.from).target(), 2*time.Second, "frozen", question, &struct{}{}); err == nil {
 			next.swapped(s)
 		}
 	}
-	if reflect.DeepEqual(before, next) {
-		return
-	}
-	next.Version++
 	m.publish(next, db)
 }
 
+// worldLocked is what the leader knows of the others. Silence is no evidence: who is silent may hold what it held.
 func (m *member) worldLocked() world {
-	w := world{grids: m.db.Grids}
+	w := world{grids: m.db.Grids, away: map[string]bool{}}
 	for _, r := range m.db.Members {
-		if !m.liveLocked(r.Name) {
-			continue
+		state, run, known := m.state, m.incarnation, m.peers[r.Name]
+		here := r.Name == m.name && m.liveLocked(m.name)
+		if r.Name != m.name && known != nil {
+			state, run = known.last.State, known.last.Incarnation
+			here = m.liveLocked(r.Name) && known.heard.After(m.reign.since)
 		}
-		state, run := m.stateLocked(r.Name), m.incarnation
-		if r.Name != m.name {
-			run = m.peers[r.Name].last.Incarnation
-		}
-		if state == online || state == stopping {
+		switch {
+		case here && (state == online || state == stopping):
 			w.members = append(w.members, present{r.Name, run, state == online && r.Phase == ""})
+		case known == nil || known.over == "" || known.over != m.reign.base.Runs[r.Name]:
+			w.away[r.Name] = m.silentLocked(r.Name)
 		}
 	}
 	return w
 }
 
-// publish installs the placement here and sends it to the others, without waiting for one that does not answer.
-func (m *member) publish(next *placement, db *database) {
+// publish has most members agree to the placement, if it is another than before. Then it holds: it is installed here and
+// sent to the others, without waiting for one that does not answer.
+func (m *member) publish(next *placement, db *database) bool {
+	m.mu.Lock()
+	if reflect.DeepEqual(m.reign.base, next) {
+		m.mu.Unlock()
+		return false
+	}
+	m.reign.version++ // what was offered before and came to nothing is outdone
+	next.Version = m.reign.version
+	m.mu.Unlock()
+	if _, err := m.onOffer(*next); err != nil {
+		m.say("cannot offer the placement: %v", err)
+		return false
+	}
+	if !m.canvass(db, func(r record) bool { return m.call(r.target(), m.lease(), "offer", next, &struct{}{}) == nil }) {
+		m.say("most of the group do not agree to placement %d.%d", next.Epoch, next.Version)
+		return false
+	}
+	m.mu.Lock()
+	if m.reign.epoch == next.Epoch {
+		m.reign.base = next
+	}
+	m.mu.Unlock()
 	if _, err := m.onPlace(*next); err != nil {
 		m.say("cannot save the placement: %v", err)
 	}
@@ -126,6 +150,7 @@ func (m *member) publish(next *placement, db *database) {
 	case <-told:
 	case <-time.After(m.period()):
 	}
+	return true
 }
 
 // copied is a primary's report that a replica has everything.
@@ -136,30 +161,29 @@ type copied struct {
 	Run     string `json:"run"`
 	Async   bool   `json:"async"`
 	Since   string `json:"since"`
+	Tenure  string `json:"tenure"`
 }
 
 func (m *member) onCopied(reports []copied) (struct{}, error) {
 	m.leading.Lock()
 	defer m.leading.Unlock()
 	m.mu.Lock()
-	before, db := m.placement, m.db
+	now, db := m.reign, m.db
 	m.mu.Unlock()
-	if before.Leader != m.name {
+	if now.epoch == 0 || now.base.Leader != m.name {
 		return struct{}{}, errNotMaster
 	}
-	next := cloned(before)
+	next := cloned(now.base)
 	for _, report := range reports {
 		part := next.partition(report.Spot)
-		if part == nil || part.Primary != report.Primary || next.Runs[report.Member] != report.Run {
+		if part == nil || part.Primary != report.Primary || part.Tenure != report.Tenure || next.Runs[report.Member] != report.Run {
 			continue
 		}
 		if r := part.replica(report.Member); r != nil && r.Async == report.Async && r.Since == report.Since {
 			r.Current = true
 		}
 	}
-	if !reflect.DeepEqual(before, next) {
-		next.Version++
-		m.publish(next, db)
+	if m.publish(next, db) {
 		m.nudge()
 	}
 	return struct{}{}, nil

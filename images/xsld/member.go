@@ -20,6 +20,7 @@ const (
 	online   = "Online"
 	stopping = "Stopped"
 	offline  = "Offline"
+	ended    = "Ended" // the last word of one that stopped, to other members alone
 )
 
 // identity is what a member knows of itself beside the group's database.
@@ -52,14 +53,19 @@ type member struct {
 	db          *database
 	incarnation string // of this run of the process: what it held before is gone
 	peers       map[string]*peer
+	awake       time.Duration // how long this process has run, as far as it noticed: see clock.go
+	ticked      time.Time
+	doubts      bool // it slept, and has not asked yet what happened meanwhile
 	lock        *lock
 	tasks       []*task
 	nextTask    int
 	running     map[int]*running
 	faults      faults
 	trace       []exchange
-	placement   *placement
-	settled     time.Time // from then on, who was not heard of counts as gone
+	placement   *placement // that the group has agreed on
+	oath        oath
+	reign       reign
+	highest     int // epoch that was heard of
 }
 
 func newMember(s settings) (*member, error) {
@@ -70,7 +76,7 @@ func newMember(s settings) (*member, error) {
 		settings: s, store: store{s.volume}, exit: os.Exit, logger: log.New(os.Stdout, s.name+" ", log.LstdFlags|log.Lmicroseconds),
 		done: make(chan struct{}), wake: make(chan struct{}, 1), leadWake: make(chan struct{}, 1),
 		state: starting, incarnation: newID(), peers: map[string]*peer{}, running: map[int]*running{},
-		nextTask: 1, placement: &placement{},
+		nextTask: 1, placement: &placement{}, ticked: time.Now(),
 	}
 	if s.quiet {
 		m.logger.SetOutput(io.Discard)
@@ -110,6 +116,9 @@ func (m *member) load() error {
 		return err
 	}
 	if _, err := m.store.load("placement.json", m.placement); err != nil {
+		return err
+	}
+	if _, err := m.store.load(oathFile, &m.oath); err != nil {
 		return err
 	}
 	if err := m.loadFaults(); err != nil {
@@ -165,7 +174,7 @@ func (m *member) boot() error {
 		return nil
 	}
 	m.mu.Lock()
-	m.settled = time.Now().Add(m.patience())
+	m.ticked = time.Now()
 	own := m.db.member(m.name)
 	m.mu.Unlock()
 	if digest(m.password) != m.db.Password {
@@ -203,6 +212,7 @@ func (m *member) stop() {
 		m.catalog.wait()
 	}
 	m.finishRequests()
+	m.farewell()
 	m.kill()
 }
 
@@ -221,19 +231,39 @@ func (m *member) kill() {
 	m.client.CloseIdleConnections()
 }
 
-// commit writes to the group's database, which the primary alone may do.
+// commit writes to the group's database, which the primary alone may do. The slave of a replication has it before the
+// answer, if it can be reached.
 func (m *member) commit(change func(*database) error) error {
+	next, err := m.write(change)
+	if err != nil {
+		return err
+	}
+	for _, r := range next.Members {
+		m.mu.Lock()
+		follows := r.Derby == slave && m.liveLocked(r.Name)
+		m.mu.Unlock()
+		if follows {
+			_ = m.call(r.target(), peerTimeout, "adopt", next, &struct{}{})
+		}
+	}
+	return nil
+}
+
+func (m *member) write(change func(*database) error) (*database, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.db.Primary != m.name {
-		return errNotMaster
+	switch {
+	case m.db.Primary != m.name:
+		return nil, errNotMaster
+	case m.sleptLocked():
+		return nil, errAsleep
 	}
 	next := m.db.clone()
 	if err := change(next); err != nil {
-		return err
+		return nil, err
 	}
 	next.Revision++
-	return m.install(next)
+	return next, m.install(next)
 }
 
 // install makes a database the one in use; the lock is held.
@@ -287,8 +317,9 @@ func (m *member) resetLocked() error {
 // leaveGroup drops what is of the group that this member was in; the lock is held.
 func (m *member) leaveGroup() {
 	m.forgetData()
-	m.placement = &placement{}
+	m.placement, m.oath, m.reign = &placement{}, oath{}, reign{}
 	m.store.remove("placement.json")
+	m.store.remove(oathFile)
 	m.peers = map[string]*peer{}
 }
 

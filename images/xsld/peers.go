@@ -96,6 +96,8 @@ func (m *member) peerCalls() map[string]func([]byte) (any, error) {
 		"release":  handled(m.onRelease),
 		"yield":    handled(m.onYield),
 		"restart":  handled(m.onRestart),
+		"vote":     handled(m.onVote),
+		"offer":    handled(m.onOffer),
 		"place":    handled(m.onPlace),
 		"where":    handled(func(struct{}) (*placement, error) { return m.placed(), nil }),
 		"frozen":   handled(m.data.onFreeze),

@@ -5,14 +5,16 @@ import (
 	"time"
 )
 
-// placement says which member holds which partition. The acting catalog server alone changes it and sends it to all;
-// a later one has a higher version, and one of a later leader a higher epoch. In use, a value is never changed.
+// placement says which member holds which partition. The acting catalog server alone changes it; members act on it once
+// most of the group have it. A later one has a higher version, and one of a later leader a higher epoch. In use, a value
+// is never changed.
 type placement struct {
 	Epoch   int    `json:"epoch"`
 	Version int    `json:"version"`
 	Leader  string `json:"leader"`
 	Serial  int    `json:"serial"` // of the replica that was added last
-	// Runs are the incarnations that are counted on: a member that was restarted in between holds nothing.
+	// Runs are the incarnations that are counted on: a member that was restarted in between holds nothing. They outlast
+	// silence, as who is silent may still hold what it held.
 	Runs  map[string]string   `json:"runs"`
 	Grids map[string]*laidOut `json:"grids"`
 }
@@ -24,6 +26,7 @@ type laidOut struct {
 
 type partition struct {
 	Primary  string    `json:"primary"` // empty while nobody can hold it
+	Tenure   string    `json:"tenure"`  // tells one time of that member's being the primary from another
 	Replicas []replica `json:"replicas"`
 	Target   string    `json:"target,omitempty"` // a replica that is to become the primary
 	Lost     int       `json:"lost"`             // how often all holders were gone and it came back empty
@@ -38,7 +41,7 @@ type replica struct {
 	Since string `json:"since"`
 }
 
-// since is for a replica that is added now.
+// since is for a replica that is added now, or a primary that begins.
 func (p *placement) since() string {
 	p.Serial++
 	return fmt.Sprintf("%d.%d", p.Epoch, p.Serial)
@@ -97,6 +100,9 @@ func (m *member) onPlace(next placement) (struct{}, error) {
 	var err error
 	newer := next.newerThan(m.placement.Epoch, m.placement.Version)
 	if newer {
+		if next.Epoch > m.reign.epoch {
+			m.reign = reign{}
+		}
 		m.placement = &next
 		err = m.store.save("placement.json", &next)
 	}
@@ -107,10 +113,13 @@ func (m *member) onPlace(next placement) (struct{}, error) {
 	return struct{}{}, err
 }
 
-// waitUntilEmpty waits until a member that leaves holds nothing any more; from one that is dead nothing can be moved.
+// waitUntilEmpty waits until a member that leaves holds nothing any more; from one that is dead nothing can be moved. One
+// that is silent may come back with what it holds, and is waited for twice as long as it would take to replace it.
 func (m *member) waitUntilEmpty(name string) error {
 	return m.waitFor("the partitions of "+name+" could not be moved away", func() bool {
-		return !m.liveLocked(name) || !m.placement.holder(name)
+		known := m.peers[name]
+		return !m.placement.holder(name) || known != nil &&
+			(known.refused || known.over == known.last.Incarnation && known.answered || m.awake-known.seen >= 2*m.patience())
 	})
 }
 
@@ -131,7 +140,7 @@ func (m *member) waitUntilPlaced(name string) error {
 }
 
 func (m *member) waitFor(otherwise string, done func() bool) error {
-	end := time.Now().Add(max(m.scaled(time.Minute), 5*time.Second))
+	end := time.Now().Add(max(m.scaled(time.Minute), 3*m.patience()))
 	for time.Now().Before(end) {
 		m.mu.Lock()
 		ok := done()

@@ -28,6 +28,7 @@ type settings struct {
 	ports              ports
 	speed              float64
 	task, startUp      time.Duration // at speed 1
+	silence            time.Duration // after which a member that does not answer is given up; real time
 	selfHeal           bool
 	faults             string
 	version, nannyLog  string
@@ -102,6 +103,11 @@ func settingsFrom(env func(string) string) (settings, error) {
 	}
 	s.task = time.Duration(number("XSLD_TASK_SECONDS", "20") * float64(time.Second))
 	s.startUp = time.Duration(number("XSLD_START_SECONDS", "10") * float64(time.Second))
+	// A busy machine keeps a process waiting for seconds, whatever the speed of the clock.
+	s.silence = max(time.Duration(20/max(s.speed, 1)*float64(time.Second)), 5*time.Second)
+	if env("XSLD_SILENCE_SECONDS") != "" {
+		s.silence = time.Duration(number("XSLD_SILENCE_SECONDS", "") * float64(time.Second))
+	}
 	var err error
 	s.ports, err = portsFrom(or("XSLD_PORTS", "9445,9444,9443,4809,9446"))
 	return s, errors.Join(append(problems, err)...)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"time"
@@ -13,20 +14,39 @@ type shipment struct {
 	Run     string   `json:"run"` // of the replica that is meant
 	Epoch   int      `json:"epoch"`
 	Version int      `json:"version"`
+	Serial  int      `json:"serial"`
 	Changes []change `json:"changes"`
 }
 
-func (h *holdings) send(at spot, r replica, v view, changes []change) error {
-	return h.ship("write", at, r, v, changes)
+// stamp orders shipments: one whose answer nobody waited for must not undo what came after it.
+type stamp struct{ epoch, version, serial int }
+
+func (s stamp) before(other stamp) bool {
+	return cmp.Or(cmp.Compare(s.epoch, other.epoch), cmp.Compare(s.version, other.version),
+		cmp.Compare(s.serial, other.serial)) < 0
 }
 
-func (h *holdings) ship(how string, at spot, r replica, v view, changes []change) error {
+// How long a primary waits for a replica. Whoever is silent for longer is in its way until the leader takes it out.
+const (
+	writeWait = 3 * time.Second
+	copyWait  = 10 * time.Second
+)
+
+func (h *holdings) send(at spot, p *part, r replica, v view, changes []change) error {
+	return h.ship("write", writeWait, at, p, r, v, changes)
+}
+
+func (h *holdings) ship(how string, wait time.Duration, at spot, p *part, r replica, v view, changes []change) error {
+	p.mu.Lock()
+	p.sent++
+	serial := p.sent
+	p.mu.Unlock()
 	to := v.db.member(r.Member)
 	if to == nil {
 		return errors.New(r.Member + " is no longer a member")
 	}
-	return h.m.call(to.target(), time.Second, how,
-		shipment{at, h.m.name, v.Runs[r.Member], v.Epoch, v.Version, changes}, &struct{}{})
+	return h.m.call(to.target(), wait, how,
+		shipment{at, h.m.name, v.Runs[r.Member], v.Epoch, v.Version, serial, changes}, &struct{}{})
 }
 
 // copyTo sends everything; the order is held, so that no write slips between.
@@ -39,7 +59,7 @@ func (h *holdings) copyTo(at spot, p *part, r replica, v view) error {
 		}
 	}
 	p.mu.Unlock()
-	if err := h.ship("copy", at, r, v, changes); err != nil {
+	if err := h.ship("copy", copyWait, at, p, r, v, changes); err != nil {
 		return err
 	}
 	p.mu.Lock()
@@ -64,24 +84,28 @@ func (h *holdings) accepts(s shipment) error {
 	return nil
 }
 
-func (h *holdings) onWrite(s shipment) (struct{}, error) {
-	err := h.accepts(s)
-	if err == nil {
-		h.part(s.Spot).apply(s.Changes...)
-	}
-	return struct{}{}, err
-}
+func (h *holdings) onWrite(s shipment) (struct{}, error) { return struct{}{}, h.take(s, false) }
 
-func (h *holdings) onCopy(s shipment) (struct{}, error) {
-	err := h.accepts(s)
-	if err == nil {
-		p := h.part(s.Spot)
-		p.mu.Lock()
-		p.entries = map[name]*entry{}
-		p.mu.Unlock()
-		p.apply(s.Changes...)
+func (h *holdings) onCopy(s shipment) (struct{}, error) { return struct{}{}, h.take(s, true) }
+
+// take is one step for whoever asks this member as a primary at the same time.
+func (h *holdings) take(s shipment, whole bool) error {
+	p := h.part(s.Spot)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := h.accepts(s); err != nil {
+		return err
 	}
-	return struct{}{}, err
+	is := stamp{s.Epoch, s.Version, s.Serial}
+	if !p.got.before(is) {
+		return &refusal{http.StatusConflict, "a later shipment came before this one"}
+	}
+	p.got = is
+	if whole {
+		p.entries = map[name]*entry{}
+	}
+	p.put(s.Changes...)
+	return nil
 }
 
 // shipForever brings replicas up to date: new ones by a whole copy, asynchronous ones a little late.
@@ -117,14 +141,17 @@ func (h *holdings) shipPart(at spot) []copied {
 		case !synced:
 			err = h.copyTo(at, p, r, v)
 		case r.Async && len(due) > 0:
-			err = h.send(at, r, v, due)
+			err = h.send(at, p, r, v, due)
 		default:
 			err = nil
 		}
 		if err != nil {
 			p.forget(r.Member)
 		} else if !r.Current {
-			reports = append(reports, copied{at, h.m.name, r.Member, v.Runs[r.Member], r.Async, r.Since})
+			p.mu.Lock()
+			p.vouched[r.Member] = v.mark(r)
+			p.mu.Unlock()
+			reports = append(reports, copied{at, h.m.name, r.Member, v.Runs[r.Member], r.Async, r.Since, v.part.Tenure})
 		}
 	}
 	return reports

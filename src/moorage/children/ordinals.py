@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+MOST_DIGITS = 10
+"""Of an ordinal: a StatefulSet's number of pods is an int32."""
+
 
 def pod(workload: str, ordinal: int) -> str:
     """The pod of one ordinal."""
@@ -11,7 +14,9 @@ def pod(workload: str, ordinal: int) -> str:
 def of(workload: str, name: str) -> int:
     """The ordinal of a pod of that StatefulSet; -1 for a name that is none."""
     stem, _, digits = name.rpartition("-")
-    return int(digits) if stem == workload and digits.isascii() and digits.isdigit() else -1
+    if stem != workload or not digits.isascii() or not digits.isdigit() or len(digits) > MOST_DIGITS:
+        return -1
+    return int(digits) if digits == str(int(digits)) else -1
 
 
 def of_claim(template: str, workload: str, name: str) -> int:

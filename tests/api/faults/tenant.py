@@ -19,6 +19,8 @@ from moorage.api import builtin, meta
 from moorage.kube import client as kube_client
 from moorage.kube import errors
 
+from . import proxy
+
 ACCOUNT = meta.Resource("", "v1", "ServiceAccount", "serviceaccounts")
 
 Body = dict[str, Any]
@@ -41,6 +43,19 @@ class Tenant(abc.ABC):
     def __init__(self, client: kube_client.Client, namespace: str, others: Sequence[str], draw: random.Random) -> None:
         self._client, self.namespace, self._others, self._draw = client, namespace, others, draw
         self.did: list[str] = []
+
+    async def begin(self, certificate: proxy.Certificate, stack: contextlib.AsyncExitStack) -> None:
+        """Bring up what the tenant runs, until the stack ends."""
+        self.did = []
+
+    @property
+    def answers(self) -> int:
+        """How many answers of what it runs have been asked for."""
+        return 0
+
+    def astray(self) -> list[str]:
+        """What was asked where the tenant's lies point, and nobody should ask."""
+        return []
 
     @abc.abstractmethod
     def alterations(self) -> tuple[tuple[int, Alteration], ...]:

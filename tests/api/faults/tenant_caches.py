@@ -1,13 +1,19 @@
-"""A tenant with an XSLD cache: the cache and its grids, their status, and objects with or without the cache's label."""
+"""A tenant with an XSLD cache: the cache and its grids, their status, objects with or without the cache's label.
+
+And members of it, whose answers are lies. A pod that is the cache's own says where they are asked.
+"""
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 from moorage.api import builtin, meta
+from moorage.kube import errors
 from moorage.operators.xsld import names
+from tests.api.xsld import kubelet
 
-from . import tenant
+from . import hostile_members, proxy, tenant
 from .tenant import Body
 
 NAME = "cache"
@@ -28,6 +34,31 @@ class CacheTenant(tenant.Tenant):
         builtin.POD,
     )
 
+    _network: kubelet.Network
+    _liar: hostile_members.Member
+    _next_door: hostile_members.Member
+
+    async def begin(self, certificate: proxy.Certificate, stack: contextlib.AsyncExitStack) -> None:
+        """See `tenant.Tenant`."""
+        self._network = kubelet.Network()
+        stack.callback(self._network.close)
+        here, there = self._network.address(), self._network.address()
+        elsewhere = [there, "kubernetes.default.svc", "cache-0.cache", *self._others]
+        self._next_door = hostile_members.Member(NAME, there, [here], self._draw)
+        self._liar = hostile_members.Member(NAME, here, elsewhere, self._draw)
+        for each in (self._next_door, self._liar):
+            await stack.enter_async_context(each.serving(certificate))
+        await self._answering()
+
+    @property
+    def answers(self) -> int:
+        """See `tenant.Tenant`."""
+        return len(self._liar.asked)
+
+    def astray(self) -> list[str]:
+        """See `tenant.Tenant`."""
+        return [f"asked where a member's answer points: {what}" for what in self._next_door.asked]
+
     def alterations(self) -> tuple[tuple[int, tenant.Alteration], ...]:
         """See `tenant.Tenant`."""
         return (
@@ -35,6 +66,7 @@ class CacheTenant(tenant.Tenant):
             (4, self._workload),
             (5, self._foreign),
             (3, self._pod),
+            (6, self._answering),
             (3, self._cache_spec),
             (3, self._cache_status),
             (2, self._cache_notes),
@@ -110,6 +142,36 @@ class CacheTenant(tenant.Tenant):
             status["podIPs"] = [{"ip": status["podIP"]}]
         await self._patch(builtin.POD, name, {"status": status}, subresource="status")
         return f"pod {name}: {status}"
+
+    async def _answering(self) -> str:
+        """A member's pod that is the StatefulSet's own, at the address of what answers for it."""
+        workload = await self._client.get(builtin.STATEFUL_SET, self.namespace, NAME)
+        name = f"{NAME}-{self._draw.choice([0, 0, 0, 1, 7])}"
+        owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": NAME, "uid": workload["metadata"]["uid"]}
+        body = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {
+                "name": name,
+                "labels": workload["spec"]["template"]["metadata"]["labels"],
+                "ownerReferences": [{**owner, "controller": True}],
+            },
+            "spec": {"containers": [{"name": "xsld", "image": IMAGE}], "nodeSelector": {"zoo": "nowhere"}},
+        }
+        with contextlib.suppress(errors.AlreadyExists):
+            await self._client.create(builtin.POD, self.namespace, body, field_manager="tenant")
+        address = self._liar.address
+        runs = {"running": {"startedAt": "2026-01-01T00:00:00Z"}}
+        container = {"name": "xsld", "ready": True, "restartCount": 0, "image": IMAGE, "imageID": "", "state": runs}
+        status: Body = {
+            "phase": "Running",
+            "podIP": address,
+            "podIPs": [{"ip": address}],
+            "conditions": [{"type": "Ready", "status": "True"}],
+            "containerStatuses": [{**container, "started": True}],
+        }
+        await self._patch(builtin.POD, name, {"status": status}, subresource="status")
+        return f"pod {name} answers"
 
     async def _cache_spec(self) -> str:
         draw = self._draw

@@ -1,4 +1,4 @@
-"""Tenants who alter at random whatever they may write, beside one who has nothing to do with it.
+"""Tenants who alter at random whatever they may write, and whose members lie, beside one who has nothing to do with it.
 
 The operator has the rights that its chart gives it, and no others. While tenants harm their namespaces, and when they
 have stopped: no object outside of these has changed, it has written nothing elsewhere, no pass has broken off, its
@@ -295,8 +295,9 @@ async def _place(stage: run.Stage, kubeconfig: str, sort: Sort, count: int) -> A
 
 
 async def _one(stage: run.Stage, kubeconfig: str, sort: Sort, seed: int, count: int, each: int) -> tuple[Any, ...]:
-    """One run: seed, alterations, those that the server refused, writes of the operator, and what came of it."""
-    async with _place(stage, kubeconfig, sort, count) as place:
+    """One run: seed, alterations, those that were refused, answers of members, writes of the operator, the outcome."""
+    async with contextlib.AsyncExitStack() as stack:
+        place = await stack.enter_async_context(_place(stage, kubeconfig, sort, count))
         await place.quiet()
         before = await place.scene()
         already = place.written_elsewhere()
@@ -306,6 +307,7 @@ async def _one(stage: run.Stage, kubeconfig: str, sort: Sort, seed: int, count: 
         ]
 
         async def harm(it: tenant.Tenant) -> None:
+            await it.begin(stage.certificate, stack)
             for _ in range(each):
                 await it.alter()
                 await it.pause()
@@ -314,6 +316,7 @@ async def _one(stage: run.Stage, kubeconfig: str, sort: Sort, seed: int, count: 
         await place.quiet()
         said = everything.changes(before, await place.scene())
         said += [f"written: {what}" for what in place.written_elsewhere() if what not in already]
+        said += [what for it in tenants for what in it.astray()]
         said += [f"{ends} passes ended with {word}" for word in BROKEN if (ends := place.operator.ends(word))]
         said += await _healed(place)
         said += [] if place.operator.leads else ["it has lost its lease"]
@@ -322,7 +325,8 @@ async def _one(stage: run.Stage, kubeconfig: str, sort: Sort, seed: int, count: 
         did = [what for it in tenants for what in it.did]
         refused = sum("refused" in what for what in did)
         wrote = sum(1 for _ in place.operator.carried_out())
-        return seed, len(did), refused, wrote, "; ".join(said) or report.GOOD
+        answers = sum(it.answers for it in tenants)
+        return seed, len(did), refused, answers, wrote, "; ".join(said) or report.GOOD
 
 
 BROKEN = ("InternalError", "DeadlineExceeded")
@@ -345,7 +349,7 @@ async def _healed(place: Place) -> list[str]:
 async def _campaign(
     stage: run.Stage, kubeconfig: str, sort: Sort, runs: int, size: tuple[int, int], told: report.Report
 ) -> None:
-    header = "seed", "alterations", "refused", "writes", "outcome"
+    header = "seed", "alterations", "refused", "answers", "writes", "outcome"
     rows, bad = await told.collect(
         header, (_one(stage, kubeconfig, sort, report.SEED + number, *size) for number in range(runs)), together=1
     )

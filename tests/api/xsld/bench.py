@@ -241,6 +241,12 @@ class Site:
                 told.append((write.at, f"{write.method} {kind} {name}"))
         return [what for at, what in sorted(told) if at >= since]
 
+    async def placement(self, pod: str) -> dict[str, Any]:
+        """Who holds which part of the grids, as one member knows it."""
+        async with self._http.get(f"http://{self.node.pod(pod).address}:9446/placement") as answer:
+            found: dict[str, Any] = await answer.json(content_type=None)
+            return found
+
     async def put(self, pod: str, grid: str, key: str, value: str) -> None:
         """Write one entry of a grid."""
         async with self._http.post(self._entry(pod, grid, key), data=value.encode()) as answer:

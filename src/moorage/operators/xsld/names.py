@@ -23,6 +23,8 @@ SYSTEM = "xsld"
 """The system's name, as in the operator's configuration."""
 
 VOLUME = "vol"
+MOST_MEMBERS = 100
+"""Of one cache."""
 
 
 def placement(namespace: str) -> str:

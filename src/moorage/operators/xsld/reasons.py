@@ -226,6 +226,12 @@ class Reason(decision.Reason):
         "A task of the group has ended well.",
         "moorage goes on with the next step at once",
     )
+    TASK_FORGOTTEN = (
+        "TaskForgotten",
+        "The status names a task of the group that moorage can't have asked for.",
+        "moorage forgets it and goes on; see who else writes the status of this cache",
+        WARNS,
+    )
     RETRYING = (
         "Retrying",
         "What failed is tried anew, as moorage.dev/reconcile-at asks for it.",

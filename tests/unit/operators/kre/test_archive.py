@@ -176,7 +176,7 @@ REFUSED = {
 @pytest.mark.parametrize(("data", "what"), REFUSED.values(), ids=REFUSED)
 def test_what_can_t_be_read_to_its_end(data: bytes, what: str) -> None:
     """Nothing of it is used."""
-    with pytest.raises(archive.Refused) as refused:
+    with pytest.raises(archive.KrtError) as refused:
         read(data)
 
     assert what in refused.value.message
@@ -192,13 +192,13 @@ def test_together_files_may_not_be_too_large(monkeypatch: pytest.MonkeyPatch) ->
     """Each of them may be."""
     monkeypatch.setattr(files, "MAX_UNPACKED", 1000)
 
-    with pytest.raises(archive.Refused, match="the files have more than 1000 bytes"):
+    with pytest.raises(archive.KrtError, match="the files have more than 1000 bytes"):
         read(texts.packed({"a": b"x" * 600, "b": b"x" * 600}))
 
 
 def test_the_archive_itself_may_not_be_too_large() -> None:
     """It is not even opened."""
-    with pytest.raises(archive.Refused, match=f"at most {files.MAX_PACKED} are read"):
+    with pytest.raises(archive.KrtError, match=f"at most {files.MAX_PACKED} are read"):
         archive.read(io.BytesIO(b""), files.MAX_PACKED + 1)
 
 
@@ -244,7 +244,7 @@ def test_no_archive_is_a_surprise(seed: int, changes: int, where: str) -> None:
             return
     try:
         found = read(bytes(data) if where == "gzip" else gzip.compress(bytes(data), 1))
-    except archive.Refused:
+    except archive.KrtError:
         return
     for name in found.sizes:
         assert not name.startswith("/")
@@ -294,5 +294,5 @@ def test_a_folder_beyond_the_limits_is_refused(tmp_path: Path, monkeypatch: pyte
     """As when an environment lies in it."""
     monkeypatch.setattr(files, "MAX_FILES", 3)
 
-    with pytest.raises(files.Refused, match="more than 3 files and folders"):
+    with pytest.raises(files.KrtError, match="more than 3 files and folders"):
         folder.read(written(tmp_path, texts.files()))

@@ -30,7 +30,7 @@ def row(it: states.It, shape: verdicts.Shape, says: str = "", *, step: str = "ow
     return Row(it.seen, step, shape, says)
 
 
-def before(command: str, **changes: object) -> states.It:
+def before(command: str, /, **changes: object) -> states.It:
     """A group in which the command was asked for and shows no effect: the healthy one, but for that."""
     it = {
         "Join": fresh(3, timeouts=LIMITS).joined(1).asked("Join", 2, 2),
@@ -57,6 +57,19 @@ def endpoint(command: str) -> int:
     return {"Join": 2, "Leave": 0, "Replicate": 0, "Failover": 1}[command]
 
 
+FORGED = {
+    "of no command": {"command": "x"},
+    "about no member": {"target": "x"},
+    "about a member that there is not": {"target": "c-7"},
+    "about more than there can be": {"target": "c-99999"},
+    "about a number that none has": {"target": "c-" + "9" * 5000},
+    "about a number in other digits": {"target": "c-02"},
+    "at nobody": {"endpoint": "another-0"},
+    "by which any task is found": {"intent": ""},
+}
+"""What somebody else writes into the status."""
+
+
 def running(command: str) -> Waits:
     return Waits(REASONS[command], "group", WITHIN[command], again=BUSY)
 
@@ -67,6 +80,10 @@ def ended(command: str) -> str:
 
 
 EACH: dict[str, Row] = {}
+for _what, _changes in FORGED.items():
+    EACH[f"a task that was never asked for: {_what}"] = row(
+        before("Leave", **_changes), acts("TaskForgotten", "remember no-currentTask"), "never asked for"
+    )
 for _command in REASONS:
     _at, _reason, _failure = endpoint(_command), REASONS[_command], FAILURES[_command]
     EACH |= {

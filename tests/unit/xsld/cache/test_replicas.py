@@ -75,6 +75,9 @@ CASES = {
     "a leftover volume beyond the way": Case(expected=4, size=4, live=2, group=(0, 1), leftover=(4, 7)),
     "volumes of pods that live are no leftovers": Case(expected=4, size=4, live=2, group=(0, 1), leftover=(0, 1)),
     "going down heeds no leftovers": Case(expected=2, size=2, live=4, group=(0, 1), leftover=(2, 3)),
+    "members that no cache can have count for nothing": Case(
+        expected=2, size=2, live=2, group=(0, 1, 100, 2**31 - 2), busy=(10**9,), remembered=(500,)
+    ),
     "pods of strangers count for nothing": Case(expected=1, size=1, live=1, group=(0,)),
 }
 
@@ -150,6 +153,8 @@ OBSERVED = {
     "one that has left and still has a task": (SHRINKING.runs(4, states.task()), 5),
     "one that has left, and its tasks have ended": (SHRINKING.runs(4, states.task(phase=states.DONE)), 3),
     "one that a task of ours is about": (SHRINKING.asked("Leave", 3, 0), 4),
+    "one that a forged task is about": (SHRINKING.asked("Leave", 99, 0), 3),
+    "one that a task is about, whose pod was taken away": (SHRINKING.set_of(replicas=3).asked("Leave", 3, 0), 4),
     "the objects are not known": (states.cache(4).wants(size=2).fact(objects=UNKNOWN), 4),
     "nothing is known": (states.cache(4).wants(size=2).fact(objects=UNKNOWN, polled=UNKNOWN), 4),
     "there is no StatefulSet": (states.cache(4).wants(size=2).but(workload=None), 4),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import ssl
 import types
+from collections.abc import AsyncIterator
 from typing import Any
 
 import aiohttp
@@ -37,6 +39,53 @@ async def test_a_certificate_that_is_not_verified_is_told_with_the_field_that_as
     with pytest.raises(admin.AdminError, match=r"not one that spec\.tls asks for: .*self-signed") as caught:
         await it.call(TARGET, "GET", "/grid")
     assert (answers.Fault.UNREACHABLE, False) == (caught.value.fault, caught.value.maybe)
+
+
+class Sending(admin.Admin):
+    """A member that answers with these bytes."""
+
+    def __init__(self, *parts: bytes, status: int = 200) -> None:
+        super().__init__(dialect.Dialect(), admin.Credentials("", ""), admin.tls(None, verify=False))
+        self.status, self.content, self._parts = status, self, parts
+
+    def _open(self) -> Any:
+        return self
+
+    @contextlib.asynccontextmanager
+    async def request(self, *_: object, **__: object) -> AsyncIterator[Sending]:
+        yield self
+
+    async def iter_any(self) -> AsyncIterator[bytes]:
+        for part in self._parts:
+            yield part
+
+
+@pytest.mark.parametrize("text", [b"[" * 100_000, b'"\xff"', b'"\\ud800"', b"9" * 5000, b"{", b"\x00"])
+@pytest.mark.parametrize("status", [200, 500])
+async def test_what_is_no_json_is_text(text: bytes, status: int) -> None:
+    it = Sending(text, status=status)
+
+    answer = await it.answer(TARGET)
+
+    assert answers.Fault.MALFORMED == answer.fault
+    if status == 200:
+        assert text.decode(errors="replace") == await it.call(TARGET, "GET", "/task")
+
+
+async def test_of_an_answer_that_is_too_long_no_more_is_read() -> None:
+    read = 0
+
+    class Endless(Sending):
+        async def iter_any(self) -> AsyncIterator[bytes]:
+            nonlocal read
+            while True:
+                read += 2**20
+                yield bytes(2**20)
+
+    with pytest.raises(admin.AdminError, match="more than 4 MiB") as caught:
+        await Endless().call(TARGET, "POST", "/task")
+    assert caught.value.maybe, "it may have been carried out"
+    assert 5 * 2**20 == read
 
 
 class Telling(admin.Admin):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -191,6 +192,27 @@ def test_a_body_without_a_list_is_no_group(body: Any) -> None:
         answers.members(body, SAID.member)
 
 
+@pytest.mark.parametrize(
+    ("listed", "why"),
+    [(["a", "b", "a"], "twice"), (["x" * 300, "x" * 301], "twice"), (map(str, range(201)), "201 members are listed")],
+    ids=["one twice", "two that are one as far as names are read", "more than a group can have"],
+)
+def test_a_list_that_can_be_no_group_is_none(listed: Iterable[str], why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        answers.members({"members": [{"memberName": name} for name in listed]}, SAID.member)
+
+
+def test_more_grids_than_are_read_are_not_known() -> None:
+    with pytest.raises(ValueError, match="1001 grids"):
+        answers.grids([{"name": str(number)} for number in range(1001)], GRID)
+
+
+@pytest.mark.parametrize("number", ["9" * 5000, 10**40, -1, True, None, 7.0, "", [7]])
+def test_what_is_no_id_names_no_task(number: Any) -> None:
+    with pytest.raises(ValueError, match="names no task"):
+        answers.task_id({"taskId": number})
+
+
 TASKS = {
     "running": (
         {"taskId": 7, "command": "C", "description": "d", "status": "Running", "progress": 45, "message": "m"},
@@ -239,6 +261,13 @@ TASKS = {
         )
     },
     "zero is an id": ({"taskId": 0, "status": "Success"}, answers.Task(0, "", "", answers.Phase.DONE)),
+    "an id that no status can hold": ({"taskId": 10**40, "status": "Running"}, None),
+    "an id of more digits than are read": ({"taskId": "9" * 5000, "status": "Running"}, None),
+    "an id below zero": ({"taskId": -1, "status": "Running"}, None),
+    "words that are too long": (
+        {"taskId": 1, "command": "C" * 9000, "status": "Running", "description": "d" * 9000, "message": "m" * 9000},
+        answers.Task(1, "C" * 253, "d" * 253, answers.Phase.RUNNING, 0, "m" * 253),
+    ),
     "no id": ({"status": "Running"}, None),
     "an id that is none": ({"taskId": "x", "status": "Running"}, None),
     "a truth is no id": ({"taskId": True, "status": "Running"}, None),

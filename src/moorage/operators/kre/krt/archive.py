@@ -15,9 +15,9 @@ import zlib
 from typing import BinaryIO
 
 from . import files
-from .files import Refused
+from .files import KrtError
 
-__all__ = ["Refused", "digest", "read"]
+__all__ = ["KrtError", "digest", "read"]
 
 _MAX_TAR = files.MAX_UNPACKED + (64 << 20)  # bytes, with all headers
 _MAX_HEADERS = 16 << 10  # bytes before one file; names and times need less
@@ -27,10 +27,10 @@ _AGAIN = "pack it anew: tar -czf NAME.krt -C FOLDER ."
 
 
 def read(file: BinaryIO, size: int) -> files.Files:
-    """The files of an archive of so many bytes. Raises Refused where it can't be read to its end."""
+    """The files of an archive of so many bytes. Raises KrtError where it can't be read to its end."""
     if size > files.MAX_PACKED:
         fix = "leave out what the nodes don't need"
-        raise Refused(f"the archive has {size} bytes; at most {files.MAX_PACKED} are read", fix)
+        raise KrtError(f"the archive has {size} bytes; at most {files.MAX_PACKED} are read", fix)
     inventory = files.Inventory()
     try:
         with gzip.GzipFile(fileobj=file, mode="rb") as plain:
@@ -41,11 +41,11 @@ def read(file: BinaryIO, size: int) -> files.Files:
                     tar.headers = 0
             tar.end()
     except (gzip.BadGzipFile, zlib.error) as error:
-        raise Refused(f"it is no .krt archive, a tar in a gzip: {error}", _AGAIN) from None
+        raise KrtError(f"it is no .krt archive, a tar in a gzip: {error}", _AGAIN) from None
     except EOFError:
-        raise Refused("the archive is cut off", f"copy it again, or {_AGAIN}") from None
+        raise KrtError("the archive is cut off", f"copy it again, or {_AGAIN}") from None
     except (tarfile.TarError, ValueError, OverflowError, IndexError) as error:
-        raise Refused(f"it is no .krt archive, a tar in a gzip: {error}", _AGAIN) from None
+        raise KrtError(f"it is no .krt archive, a tar in a gzip: {error}", _AGAIN) from None
     return inventory.files()
 
 
@@ -87,7 +87,7 @@ class _Tar:
     def seek(self, position: int) -> None:
         """Go forward to there."""
         if position < self._at:
-            raise Refused("a header in it tells a size below zero", _AGAIN)
+            raise KrtError("a header in it tells a size below zero", _AGAIN)
         while self._at < position:
             self._more(min(position - self._at, _CHUNK))
 
@@ -95,10 +95,10 @@ class _Tar:
         """A header of so many bytes."""
         self.headers += max(size, 0)
         if size < 0 or self.headers > _MAX_HEADERS:
-            raise Refused(f"it has more than {_MAX_HEADERS} bytes of headers before a file", _AGAIN)
+            raise KrtError(f"it has more than {_MAX_HEADERS} bytes of headers before a file", _AGAIN)
         self._last = self._more(size) if size else b""
         if _LONG_NUMBER.search(self._last):
-            raise Refused("it has a number of hundreds of digits in a header", _AGAIN)
+            raise KrtError("it has a number of hundreds of digits in a header", _AGAIN)
         return self._last
 
     def content(self, size: int) -> bytes:
@@ -114,11 +114,11 @@ class _Tar:
         if len(self._last) < tarfile.BLOCKSIZE:
             raise EOFError
         if any(self._last):
-            raise Refused("a header in it is damaged", _AGAIN)
+            raise KrtError("a header in it is damaged", _AGAIN)
         while chunk := self._plain.read(_CHUNK):
             self._count(chunk)
             if any(chunk):
-                raise Refused("something follows the end of the archive", _AGAIN)
+                raise KrtError("something follows the end of the archive", _AGAIN)
 
     def _more(self, size: int) -> bytes:
         data = self._plain.read(size)
@@ -130,4 +130,4 @@ class _Tar:
     def _count(self, data: bytes) -> None:
         self._at += len(data)
         if self._at > _MAX_TAR:
-            raise Refused(f"it unpacks to more than {files.MAX_UNPACKED} bytes", "leave out what the nodes don't need")
+            raise KrtError(f"it unpacks to more than {files.MAX_UNPACKED} bytes", "leave out what the nodes don't need")

@@ -43,7 +43,7 @@ def check(path: Path) -> Report:
 def _of_folder(path: Path) -> Report:
     try:
         return judged(folder.read(path))
-    except files.Refused as error:
+    except files.KrtError as error:
         return _refused(error)
 
 
@@ -51,12 +51,12 @@ def _of_archive(path: Path) -> Report:
     with path.open("rb") as file:
         try:
             found = archive.read(file, path.stat().st_size)
-        except files.Refused as error:
+        except files.KrtError as error:
             return _refused(error)
         return msgspec.structs.replace(judged(found), digest=archive.digest(file))
 
 
-def _refused(error: files.Refused) -> Report:
+def _refused(error: files.KrtError) -> Report:
     return Report(False, (problems.Problem("error", error.message, error.fix),))
 
 

@@ -25,7 +25,7 @@ DASHBOARDS = "metrics/dashboards/"
 README = "docs/README.md"
 
 
-class Refused(Exception):  # noqa: N818 - names what happened
+class KrtError(Exception):
     """It can't be read on: what it is and what to do. Nothing of it is to be used."""
 
     def __init__(self, message: str, fix: str) -> None:
@@ -61,7 +61,7 @@ class Inventory:
         self._entries += 1
         if self._entries > MAX_FILES:
             fix = "leave out what the nodes don't need, such as environments and caches"
-            raise Refused(f"there are more than {MAX_FILES} files and folders in it", fix)
+            raise KrtError(f"there are more than {MAX_FILES} files and folders in it", fix)
         return self._plain(name)
 
     def folder(self, name: str) -> None:
@@ -75,9 +75,9 @@ class Inventory:
         self._unpacked += size
         if size > MAX_FILE:
             fix = "have the node fetch it when it starts"
-            raise Refused(f"{name} has {size} bytes; a file may have {MAX_FILE}", fix)
+            raise KrtError(f"{name} has {size} bytes; a file may have {MAX_FILE}", fix)
         if self._unpacked > MAX_UNPACKED:
-            raise Refused(f"the files have more than {MAX_UNPACKED} bytes", "leave out what the nodes don't need")
+            raise KrtError(f"the files have more than {MAX_UNPACKED} bytes", "leave out what the nodes don't need")
         above = _above(name)
         if name in self.sizes:
             self.tell(f"{name} is in it twice", "remove one of them: which one counts depends on who unpacks it")
@@ -89,7 +89,7 @@ class Inventory:
             self._kept += size
             if self._kept > MAX_KEPT:
                 fix = "make protos and dashboards smaller"
-                raise Refused(f"its krt.yml, protos and dashboards have more than {MAX_KEPT} bytes", fix)
+                raise KrtError(f"its krt.yml, protos and dashboards have more than {MAX_KEPT} bytes", fix)
             self.texts[name] = read()
 
     def tell(self, message: str, fix: str) -> None:

@@ -11,7 +11,7 @@ __all__ = ["read"]
 
 
 def read(folder: Path) -> files.Files:
-    """The files of the folder. Raises files.Refused for more than an archive may hold, and OSError."""
+    """The files of the folder. Raises files.KrtError for more than an archive may hold, and OSError."""
     inventory = files.Inventory()
     for here, folders, names in os.walk(folder, onerror=_raise):
         inside = os.path.relpath(here, folder).replace(os.sep, "/")

@@ -34,7 +34,7 @@ def _primary_up(seen: Seen) -> bool:
 
 def _joined(seen: Seen) -> list[answers.Member]:
     """Who has joined for good: not who is about to join or to leave, by the group's word or by what we asked for."""
-    task, moving = seen.status.current_task, _moving(seen)
+    task, moving = seen.task, _moving(seen)
     about = task.target if task is not None and task.command in (tasks.JOIN, tasks.LEAVE) else ""
     half = {trouble.target for trouble in seen.status.troubles if trouble.command == tasks.JOIN}
     members = seen.group.members if seen.group else ()
@@ -112,7 +112,7 @@ def watching(seen: Seen) -> Fact:
 
 
 def _under_way(seen: Seen, type_: str, command: str, reason: Reason, failed: Reason) -> Fact:
-    current = seen.status.current_task
+    current = seen.task
     if current is not None and current.command == command:
         return Fact(type_, True, reason, f"{current.target}, attempt {current.attempts}")
     for trouble in seen.status.troubles:
@@ -171,7 +171,7 @@ def _replicas(grid: answers.Grid) -> int:
 
 def recovering(seen: Seen) -> Fact:
     """Whether a failure is being healed."""
-    current = seen.status.current_task
+    current = seen.task
     if current is not None and current.command == tasks.FAILOVER:
         return Fact("Recovering", True, Reason.FAILING_OVER, f"{current.target} becomes the primary")
     fact = degraded(seen)
@@ -308,7 +308,7 @@ def _member(seen: Seen, member: answers.Member) -> dict[str, Any]:
 
 
 def _replication(seen: Seen) -> dict[str, Any]:
-    slave, current = replication.slave_of(seen), seen.status.current_task
+    slave, current = replication.slave_of(seen), seen.task
     starting = current is not None and current.command == tasks.REPLICATE
     state = "Starting" if starting else "Off"
     if slave is not None:
@@ -323,7 +323,7 @@ def _replication(seen: Seen) -> dict[str, Any]:
 
 def _progress(seen: Seen) -> dict[str, Any] | None:
     """How far the task that is followed is, and since when; what was known, where nobody tells."""
-    current, before = seen.status.current_task, seen.status.task_progress
+    current, before = seen.task, seen.status.task_progress
     if current is None:
         return None
     task = tasks.find(seen, current)

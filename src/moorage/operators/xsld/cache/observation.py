@@ -9,7 +9,7 @@ import msgspec
 from moorage.api import conditions, meta
 from moorage.children import ordinals, parts
 from moorage.operators import access
-from moorage.operators.xsld import config
+from moorage.operators.xsld import config, names
 from moorage.operators.xsld.group import answers
 from moorage.runtime import freshness
 
@@ -117,7 +117,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         that the group lists nobody else, or that there was never anything of this cache. While nothing is known it
         stays as it was `before`; None: that is not known either, and who was a member when last seen counts.
         """
-        task = self.status.current_task
+        task = self.task
         if self.group is not None:
             going = {task.target} if task is not None and task.command == "Leave" else set[str]()
             rest = self.group.names - going  # told a while before: the kubelet is slow to hand it on
@@ -198,8 +198,30 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @functools.cached_property
     def with_task(self) -> frozenset[str]:
         """Members that a task is under way at, or that ours is about."""
-        task = self.status.current_task
+        task = self.task
         return frozenset(answer.pod for answer, _ in self.told.running) | ({task.target} if task else set())
+
+    @functools.cached_property
+    def task(self) -> types.CurrentTask | None:
+        """What was asked of the group, as status remembers it.
+
+        Others may write a status: what names no member that there is, may be, or was is nothing that was asked, and
+        must not move the StatefulSet.
+        """
+        task = self.status.current_task
+        if task is None or task.command not in types.COMMANDS or not task.intent:
+            return None
+        return task if self._may_be(task.target) and ordinals.of(self.name, task.endpoint) >= 0 else None
+
+    def _may_be(self, name: str) -> bool:
+        ordinal, objects = ordinals.of(self.name, name), freshness.value_of(self.objects)
+        if not 0 <= ordinal < names.MOST_MEMBERS:
+            return False
+        if objects is None:
+            return True
+        live = objects.workload.replicas if objects.workload else 0
+        left = {volume.ordinal for volume in objects.volumes} | {pod.ordinal for pod in objects.pods}
+        return ordinal < max(self.spec.size, live) or ordinal in left or name in self.known
 
 
 def group_of(
@@ -227,10 +249,12 @@ def replicas(
 
     Never fewer than there are while the group is unknown, and never so few that a member, or one with a task, would
     lose its pod: ordinals can have gaps, so members are not counted. Going up stops before an ordinal whose old volume
-    is still there, unless there is no StatefulSet at all: then the volumes are the group's own.
+    is still there, unless there is no StatefulSet at all: then the volumes are the group's own. A group may list whom
+    it likes: who is beyond what a cache can have is none of it.
     """
     known = group.names if group is not None else remembered
-    needed = 1 + max((ordinals.of(cache, name) for name in known | busy), default=0)
+    theirs = {ordinal for name in known | busy if (ordinal := ordinals.of(cache, name)) < names.MOST_MEMBERS}
+    needed = 1 + max(theirs, default=0)
     if live is None:
         return max(size, needed)
     if group is None:  # who is only remembered may have left since
@@ -238,6 +262,5 @@ def replicas(
     target = max(size, needed)
     if target <= live:
         return target
-    theirs = {ordinals.of(cache, name) for name in known | busy}
     blocked = min((ordinal for ordinal in leftover - theirs if live <= ordinal < target), default=target)
     return max(blocked, live)

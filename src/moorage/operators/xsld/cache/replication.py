@@ -44,7 +44,7 @@ def primary_leads(seen: Seen) -> Verdict:
     """
     if seen.group is None or seen.primary is not None:
         return DONE
-    if (current := seen.status.current_task) is not None and current.command == tasks.FAILOVER:
+    if (current := seen.task) is not None and current.command == tasks.FAILOVER:
         return DONE  # it is followed
     chief = seen.group.primary
     name = chief.name if chief else seen.status.primary or ordinals.pod(seen.name, 0)

@@ -103,9 +103,9 @@ def held_back(seen: Seen, command: str, target: str) -> Verdict | None:
 
 def own_task_is_followed(seen: Seen) -> Verdict:
     """Until the task that was asked for has ended and the world shows it."""
-    current = seen.status.current_task
+    current = seen.task
     if current is None:
-        return DONE
+        return DONE if seen.status.current_task is None else _forgotten(seen.status.current_task)
     said = _SAYS[current.command].format(current.target)
     if current.refused:
         return _failure(seen, current, current.refused)
@@ -125,6 +125,13 @@ def own_task_is_followed(seen: Seen) -> Verdict:
         case answers.Phase.FAILED if not _shows(seen, current):
             return _failure(seen, current, task.message or "the task failed")
     return _success(seen, current, said)
+
+
+def _forgotten(forged: types.CurrentTask) -> Act:
+    """What can't have been asked for, so that nobody has to end it."""
+    said = f"{forged.command[:20]} of {forged.target[:70]} at {forged.endpoint[:70]}"
+    note = decision.Remember(why="somebody else wrote it", fields={"currentTask": None})
+    return Act(Reason.TASK_FORGOTTEN, f"status names a task that was never asked for: {said}", (note,))
 
 
 def _without_task(seen: Seen, current: types.CurrentTask, *, answered: bool, said: str) -> Verdict:

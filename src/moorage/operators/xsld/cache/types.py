@@ -198,7 +198,10 @@ class XsldCacheSpec(msgspec.Struct, frozen=True, rename="camel"):
 
     license: Annotated[Literal["accept"], msgspec.Meta(description="The licence of the product must be accepted.")]
     size: Annotated[
-        int, msgspec.Meta(ge=1, le=100, description="How many members the group has.", extra_json_schema=Int32)
+        int,
+        msgspec.Meta(
+            ge=1, le=names.MOST_MEMBERS, description="How many members the group has.", extra_json_schema=Int32
+        ),
     ]
     admin_pwd: (
         Annotated[
@@ -315,6 +318,9 @@ class Replication(msgspec.Struct, frozen=True):
     slave: str = ""
     state: str = ""  # Off, Starting, Running, Broken
     progress: int = 0
+
+
+COMMANDS = frozenset({"Join", "Leave", "Replicate", "Failover"})
 
 
 class CurrentTask(msgspec.Struct, frozen=True, rename="camel"):

@@ -18,6 +18,9 @@ from . import answers, dialect
 REQUEST_LIMIT = 5.0
 """Seconds that one request to one member may take."""
 
+ANSWER_LIMIT = 4 * 2**20
+"""Bytes of one answer. A member is whatever image its owner runs, and must not fill this process's memory."""
+
 _STATUS_FAULTS = {
     401: answers.Fault.UNAUTHORIZED,
     403: answers.Fault.UNAUTHORIZED,
@@ -82,9 +85,11 @@ class Admin:
                 # a member that was replaced must not be spoken to through the connection of its predecessor
                 connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=60, ssl=self._context),
                 headers={
-                    "Authorization": aiohttp.encode_basic_auth(self._said.user, self._credentials.admin_pwd, "utf-8")
+                    "Accept-Encoding": "identity",
+                    "Authorization": aiohttp.encode_basic_auth(self._said.user, self._credentials.admin_pwd, "utf-8"),
                 },
                 cookie_jar=aiohttp.DummyCookieJar(),
+                auto_decompress=False,  # nobody asks for it, and a little can hide much
                 trust_env=False,
                 timeout=aiohttp.ClientTimeout(total=REQUEST_LIMIT),
             )
@@ -105,7 +110,7 @@ class Admin:
             async with self._open().request(
                 method, url, data=data, headers=headers, server_hostname=target.host, allow_redirects=False
             ) as answer:
-                text = await answer.read()
+                text = await _read(answer.content)
         except TimeoutError as error:
             raise AdminError(answers.Fault.TIMEOUT, f"no answer within {REQUEST_LIMIT:g} s", maybe=True) from error
         except aiohttp.ClientConnectorCertificateError as error:
@@ -124,7 +129,7 @@ class Admin:
             return None
         try:
             return msgspec.json.decode(text)
-        except msgspec.DecodeError:
+        except (ValueError, RecursionError):  # not JSON, not UTF-8, or too deep
             return text.decode(errors="replace")
 
     async def close(self) -> None:
@@ -199,9 +204,19 @@ class Admin:
         try:
             grids = answers.grids(await self.call(asked, "GET", said.paths.grids), said.grid)
             templates = answers.template_names(await self.call(asked, "GET", said.paths.templates), said.template)
-        except AdminError:
+        except (AdminError, ValueError):
             return polled
         return msgspec.structs.replace(polled, primary=asked.pod, grids=grids, templates=templates)
+
+
+async def _read(content: aiohttp.StreamReader) -> bytes:
+    """The whole answer. Raises AdminError when it is too long."""
+    text = bytearray()
+    async for part in content.iter_any():
+        text += part
+        if len(text) > ANSWER_LIMIT:
+            raise AdminError(answers.Fault.MALFORMED, f"an answer of more than {ANSWER_LIMIT >> 20} MiB", maybe=True)
+    return bytes(text)
 
 
 def _why(error: Exception) -> str:
@@ -211,7 +226,7 @@ def _why(error: Exception) -> str:
 def _words(text: bytes) -> str:
     try:
         said = msgspec.json.decode(text)
-    except msgspec.DecodeError:
+    except (ValueError, RecursionError):
         said = None
     if isinstance(said, dict) and "error" in said:
         return str(said["error"])[:500]

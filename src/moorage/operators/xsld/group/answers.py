@@ -12,7 +12,20 @@ from typing import Any
 
 import msgspec
 
+from moorage.operators.xsld import names as names_
+
 from . import dialect as dialects
+
+LONGEST = 253
+"""Characters of a name or another word that are read."""
+
+MOST_DIGITS = 18
+"""Of a task's id: what a status can hold."""
+
+MOST_LISTED = 2 * names_.MOST_MEMBERS
+"""Members of one answer: those who leave may still be listed beside those who came."""
+
+MOST_GRIDS = 1000
 
 
 class Phase(enum.Enum):
@@ -179,7 +192,15 @@ def _pick(item: Mapping[str, Any], names: str) -> Any:
 
 
 def _word(item: Mapping[str, Any], names: str) -> str:
-    return str(_pick(item, names) or "")
+    return str(_pick(item, names) or "")[:LONGEST]
+
+
+def _number(value: Any) -> int | None:
+    """An id, or the text of one; None for anything else."""
+    if isinstance(value, str):
+        return int(value) if value.isdecimal() and len(value) <= MOST_DIGITS else None
+    is_id = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**MOST_DIGITS
+    return value if is_id else None
 
 
 def members(body: Any, said: dialects.MemberFields) -> tuple[Member, ...]:
@@ -187,7 +208,9 @@ def members(body: Any, said: dialects.MemberFields) -> tuple[Member, ...]:
     found = _list(body, said.list)
     if found is None:
         raise ValueError(f"no list {said.list!r} in the group" if said.list else "the group is no list")
-    return tuple(
+    if len(found) > MOST_LISTED:
+        raise ValueError(f"{len(found)} members are listed, of {names_.MOST_MEMBERS} that a group can have")
+    listed = tuple(
         Member(
             name=_word(item, said.name),
             address=_word(item, said.address),
@@ -200,6 +223,9 @@ def members(body: Any, said: dialects.MemberFields) -> tuple[Member, ...]:
         for item in found
         if isinstance(item, dict) and _pick(item, said.name)
     )
+    if len({member.name for member in listed}) < len(listed):
+        raise ValueError("a member is listed twice")
+    return listed
 
 
 def tasks(body: Any, said: dialects.TaskFields) -> tuple[Task, ...]:
@@ -231,19 +257,19 @@ def task_id(body: Any) -> int:
     Raises ValueError for anything else.
     """
     values = list(body.values()) if isinstance(body, dict) else []
-    if len(values) == 1 and not isinstance(values[0], bool) and str(values[0]).isdecimal():
-        return int(values[0])
+    if len(values) == 1 and (number := _number(values[0])) is not None:
+        return number
     raise ValueError("the answer names no task")
 
 
 def _task(item: Mapping[str, Any], said: dialects.TaskFields) -> Task | None:
-    number = _pick(item, said.id)
-    if isinstance(number, bool) or not str(number).isdecimal():
+    number = _number(_pick(item, said.id))
+    if number is None:
         return None
     status = _word(item, said.status)
     failed = status.endswith("Failed") or status == said.cancelled
     return Task(
-        id=int(str(number)),
+        id=number,
         command=_word(item, said.command),
         description=_word(item, said.description),
         phase=Phase.DONE if status == "Success" else Phase.FAILED if failed else Phase.RUNNING,
@@ -271,10 +297,16 @@ def _truth(value: Any) -> bool:
 
 
 def grids(body: Any, said: dialects.GridFields) -> tuple[Grid, ...]:
-    """The grids of an answer to `paths.grids`, by name; their settings under the names by which they are sent."""
+    """The grids of an answer to `paths.grids`, by name; their settings under the names by which they are sent.
+
+    Raises ValueError for more than are read.
+    """
+    found = _list(body, said.list) or []
+    if len(found) > MOST_GRIDS:
+        raise ValueError(f"{len(found)} grids are listed, of which at most {MOST_GRIDS} are read")
     told = [
         Grid(_word(item, said.name), _word(item, said.status), _settings(item, said))
-        for item in _list(body, said.list) or []
+        for item in found
         if isinstance(item, dict) and _pick(item, said.name)
     ]
     return tuple(sorted(told, key=lambda grid: grid.name))
