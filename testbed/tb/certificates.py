@@ -5,7 +5,8 @@ import json
 from pathlib import Path
 
 from tb.command import run
-from tb.settings import API_SERVICE_ADDRESS, DOMAIN, NODE, Settings
+from tb.nodes import Node
+from tb.settings import API_SERVICE_ADDRESS, DOMAIN, Settings
 
 DAYS = "3650"
 # Who logs in to the API server: file name, then the subject that RBAC and the node authorizer look at.
@@ -14,7 +15,6 @@ CLIENTS = {
     "apiserver-to-kubelet": "/O=system:masters/CN=testbed-apiserver",
     "kube-controller-manager": "/CN=system:kube-controller-manager",
     "kube-scheduler": "/CN=system:kube-scheduler",
-    "kubelet": f"/O=system:nodes/CN=system:node:{NODE}",
     "kube-proxy": "/CN=system:kube-proxy",
     "coredns": "/CN=testbed:coredns",
     "provisioner": "/CN=testbed:provisioner",
@@ -26,7 +26,7 @@ def serving_names(settings: Settings) -> str:
     """What the serving certificate is valid for, in openssl's notation."""
     addresses = [settings.address, settings.node_address, settings.outer_address, API_SERVICE_ADDRESS, "127.0.0.1"]
     service = "kubernetes.default.svc"
-    hosts = ["kubernetes", "kubernetes.default", service, f"{service}.{DOMAIN}", "localhost", NODE]
+    hosts = ["kubernetes", "kubernetes.default", service, f"{service}.{DOMAIN}", "localhost"]
     return ",".join([f"IP:{address}" for address in addresses] + [f"DNS:{host}" for host in hosts])
 
 
@@ -43,13 +43,27 @@ def up(settings: Settings) -> None:
         settings, "serving", "/CN=testbed", [f"subjectAltName={serving_names(settings)}", "extendedKeyUsage=serverAuth"]
     )
     for name, subject in CLIENTS.items():
-        _issue(settings, name, subject, ["extendedKeyUsage=clientAuth"])
-        _write_kubeconfig(settings, name, settings.pki / f"{name}.kubeconfig")
+        _client(settings, name, subject)
     private, public = settings.pki / "service-account.key", settings.pki / "service-account.pub"
     run(["openssl", "genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048", "-out", str(private)])
     run(["openssl", "pkey", "-in", str(private), "-pubout", "-out", str(public)])
     (settings.state / "ca.crt").write_bytes((settings.pki / "ca.crt").read_bytes())
     _write_kubeconfig(settings, "admin", settings.kubeconfig)
+
+
+def join(node: Node) -> None:
+    """What the node's kubelet logs in with and serves with, made once."""
+    settings, login = node.settings, node.part("kubelet")
+    if (settings.pki / f"{login}-serving.crt").exists():
+        return
+    _client(settings, login, f"/O=system:nodes/CN=system:node:{node.name}")
+    names = f"subjectAltName=IP:{node.address},DNS:{node.name}"
+    _issue(settings, f"{login}-serving", f"/CN={node.name}", [names, "extendedKeyUsage=serverAuth"])
+
+
+def _client(settings: Settings, name: str, subject: str) -> None:
+    _issue(settings, name, subject, ["extendedKeyUsage=clientAuth"])
+    _write_kubeconfig(settings, name, settings.pki / f"{name}.kubeconfig")
 
 
 def _authority(settings: Settings) -> None:

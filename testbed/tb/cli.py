@@ -9,13 +9,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tb import build, cluster, containers, host, registry, removal
+from tb import build, cluster, containers, host, loss, registry, removal
 from tb import settings as settings_module
 from tb.component import Level
 from tb.errors import TestbedError
 from tb.images import recipe
 from tb.images import spec as image_spec
-from tb.settings import Settings
+from tb.settings import MOST_NODES, Settings
 
 Action = Callable[[Settings, argparse.Namespace], int | None]
 LEVELS = {level.name.lower(): level for level in Level}
@@ -35,8 +35,10 @@ def main(words: list[str]) -> int:
 
 
 def _up(settings: Settings, options: argparse.Namespace) -> None:
+    if options.nodes > 1 and LEVELS[options.level] < Level.NODE:
+        raise TestbedError(f"there are no nodes at level {options.level}; leave out --level, or --nodes")
     began = time.monotonic()
-    cluster.up(settings, LEVELS[options.level])
+    cluster.up(settings, LEVELS[options.level], options.nodes)
     elapsed = time.monotonic() - began
     print(f"the testbed is up at level {options.level} after {elapsed:.1f} s; KUBECONFIG={settings.kubeconfig}")
 
@@ -103,8 +105,18 @@ def _image_build(settings: Settings, options: argparse.Namespace) -> None:
     print(f"{options.output} {recipe.build(read, options.output, settings.cache)}")
 
 
+def _node(settings: Settings, options: argparse.Namespace) -> None:
+    loss.ACTIONS[options.what](settings, options.node)
+
+
 def _deps(settings: Settings, options: argparse.Namespace) -> None:
     host.install()
+
+
+def _count(word: str) -> int:
+    if not word.isdecimal() or not 1 <= int(word) <= MOST_NODES:
+        raise argparse.ArgumentTypeError(f"{word} is not between 1 and {MOST_NODES}")
+    return int(word)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -116,6 +128,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_cluster_commands(commands)
     _add_component_commands(commands)
+    _add_node_commands(commands)
     _add_registry_commands(commands)
     images = _command(commands, "image", None, "build container images").add_subparsers(
         required=True, metavar="COMMAND"
@@ -136,10 +149,11 @@ def _command(commands: Any, name: str, action: Action | None, text: str) -> argp
 def _add_cluster_commands(commands: Any) -> None:
     up = _command(commands, "up", _up, "bring the testbed up to a level; start again what ended")
     up.add_argument("--level", choices=LEVELS, default="node", help="api, control or node (default: node)")
+    up.add_argument("--nodes", type=_count, default=1, help=f"at least so many, of {MOST_NODES} at most (default: 1)")
     _command(commands, "down", _down, "take the testbed away; binaries, caches and logs stay")
     _command(commands, "status", _status, "say which components run")
     _command(commands, "kubeconfig", _kubeconfig, "print the path of the admin's kubeconfig")
-    load = _command(commands, "load", _load, "load image archives into the node")
+    load = _command(commands, "load", _load, "load image archives into the nodes")
     load.add_argument("images", nargs="+", type=Path, metavar="IMAGE.tar")
     shell = _command(commands, "shell", _shell, "run a command, or a shell, with KUBECONFIG and PATH set")
     shell.add_argument("words", nargs=argparse.REMAINDER, metavar="COMMAND")
@@ -153,6 +167,16 @@ def _add_component_commands(commands: Any) -> None:
     logs = _command(commands, "logs", _logs, "print the end of a component's log")
     logs.add_argument("component")
     logs.add_argument("--lines", type=int, default=100, help="how many lines (default: 100)")
+
+
+def _add_node_commands(commands: Any) -> None:
+    about = _command(commands, "node", None, "lose a node, and have it back").add_subparsers(
+        required=True, metavar="COMMAND"
+    )
+    for name, action in loss.ACTIONS.items():
+        one = _command(about, name, _node, loss.said(action))
+        one.add_argument("node", metavar="NAME")
+        one.set_defaults(what=name)
 
 
 def _add_registry_commands(commands: Any) -> None:

@@ -4,7 +4,9 @@ Observes the recorded processes, the components' health endpoints and the API; w
 What can go wrong is a component that ends or never gets ready: the error then carries the last lines of its log.
 """
 
+import dataclasses
 import fcntl
+import itertools
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,11 +15,13 @@ from functools import partial
 from tb import (
     build,
     certificates,
+    containers,
     control_plane,
     host,
     network,
-    node,
+    nodes,
     objects,
+    parts,
     process,
     removal,
 )
@@ -30,47 +34,70 @@ from tb.errors import TestbedError
 from tb.progress import Step
 from tb.settings import Settings
 
-COMPONENTS = (*control_plane.COMPONENTS, *node.COMPONENTS)
 READY_WITHIN = 60.0
 POLL_INTERVAL = 0.1
 LOG_LINES = 15
 
 
-def up(settings: Settings, level: Level) -> None:
-    """Bring the testbed to this level: start what is missing, restart what ended, leave the rest alone."""
+def up(settings: Settings, level: Level, count: int = 1) -> None:
+    """Bring the testbed to this level, with so many nodes: start what is missing, restart what ended.
+
+    What runs is left alone, and neither level nor number of nodes is ever lowered. With the second node only, what has
+    to notice the loss of one is started anew.
+    """
     host.check(level)
     build.build(settings, level)
     with alone(settings):
         removal.claim(settings)
-        settings_module.record(settings)
-        network.up(settings)
-        certificates.up(settings)
-        api = Api(settings)
+        wanted = dataclasses.replace(settings, nodes=max(settings.nodes, count))
+        if settings.nodes == 1 < wanted.nodes:
+            _end_those_that_watch_nodes(settings)
+        settings_module.record(wanted)
+        network.up(wanted)
+        certificates.up(wanted)
+        api = Api(wanted)
         for component in control_plane.COMPONENTS:
             if component.level <= level:
-                ensure(settings, component, api)
+                ensure(wanted, component, api=api)
         if level >= Level.NODE:
             objects.apply(api)
-            for component in node.COMPONENTS:
-                ensure(settings, component, api)
+            join(nodes.all_of(wanted), api)
+            for component in parts.BESIDE:
+                ensure(wanted, component, api=api)
 
 
-def ensure(settings: Settings, component: Component, api: Api) -> None:
-    """Start the component unless it runs, and wait until it is ready."""
-    if not process.alive(settings, component.name):
-        component.prepare(settings)
-        process.start(settings, component.name, component.command(settings), component.environment)
-    wait(settings, component.name, f"{component.name} to be ready", lambda: component.ready(settings, api))
+def join(wanted: list[nodes.Node], api: Api) -> None:
+    """Have these nodes run and be Ready, whatever had become of them, with all images that the others have."""
+    for one in wanted:
+        network.join(one)
+        certificates.join(one)
+        process.resume(parts.processes(one))
+    for part in parts.OF_NODE:
+        ensure(wanted[0].settings, *(part(one) for one in wanted), api=api)
+        if part is parts.containerd:
+            for one in wanted:
+                containers.share_images(one)
+
+
+def ensure(settings: Settings, *components: Component, api: Api) -> None:
+    """Start the components unless they run, and wait until they are ready."""
+    for component in components:
+        if not process.alive(settings, component.name):
+            component.prepare(settings)
+            command = component.command(settings)
+            process.start(settings, component.name, command, component.environment, component.namespace)
+    for component in components:
+        wait(settings, component.name, f"{component.name} to be ready", partial(component.ready, settings, api))
 
 
 def restart(settings: Settings, name: str) -> None:
     """Stop one component and start it again."""
-    component = find(name)
+    component = find(settings, name)
     with alone(settings):
         process.stop(settings, name)
         if name == "apiserver":
             _wait_for_port(settings)
-        ensure(settings, component, Api(settings))
+        ensure(settings, component, api=Api(settings))
 
 
 def kill(settings: Settings, name: str) -> None:
@@ -79,11 +106,17 @@ def kill(settings: Settings, name: str) -> None:
         raise TestbedError(f"no component {name} runs; `testbed status` lists those that do")
 
 
-def find(name: str) -> Component:
-    for component in COMPONENTS:
+def components(settings: Settings) -> list[Component]:
+    """All that the testbed may have, those of the first node before those of the others."""
+    first, *others = ([part(one) for part in parts.OF_NODE] for one in nodes.all_of(settings))
+    return [*control_plane.COMPONENTS, *first, *parts.BESIDE, *itertools.chain(*others)]
+
+
+def find(settings: Settings, name: str) -> Component:
+    known = ", ".join(component.name for component in components(settings))
+    for component in components(settings):
         if component.name == name:
             return component
-    known = ", ".join(component.name for component in COMPONENTS)
     raise TestbedError(f"there is no component {name}; there are {known}")
 
 
@@ -110,14 +143,16 @@ def tail(settings: Settings, name: str, lines: int = LOG_LINES) -> str:
 
 
 def status(settings: Settings) -> list[tuple[str, str, int | None, int]]:
-    """Each component that was started: name, `ready`, `not ready` or `ended`, pid, resident memory in KiB."""
+    """Each component that was started: name, `ready`, `not ready`, `frozen` or `ended`, pid, resident memory in KiB."""
     rows: list[tuple[str, str, int | None, int]] = []
-    known = [component.name for component in COMPONENTS]
+    known = [component.name for component in components(settings)]
     started = process.names(settings)
     for name in sorted(started, key=lambda name: known.index(name) if name in known else len(known)):
         running = process.recorded(settings, name)
         if running is None or not running.alive():
             rows.append((name, "ended", None, 0))
+        elif process.suspended(running):
+            rows.append((name, "frozen", running.pid, process.memory(running.pid)))
         else:
             word = "ready" if _is_ready(settings, name) else "not ready"
             rows.append((name, word, running.pid, process.memory(running.pid)))
@@ -137,10 +172,8 @@ def alone(settings: Settings) -> Iterator[None]:
 
 def _is_ready(settings: Settings, name: str) -> bool:
     """What no component describes, such as a registry, is ready for as long as it runs."""
-    conditions = [
-        partial(component.ready, settings, Api(settings)) for component in COMPONENTS if component.name == name
-    ]
-    return all(map(_holds, conditions))
+    api, known = Api(settings), components(settings)
+    return all(_holds(partial(component.ready, settings, api)) for component in known if component.name == name)
 
 
 def _holds(condition: Callable[[], bool]) -> bool:
@@ -148,6 +181,15 @@ def _holds(condition: Callable[[], bool]) -> bool:
         return condition()
     except OSError:
         return False
+
+
+def _end_those_that_watch_nodes(settings: Settings) -> None:
+    """Those that know how long a silent node is waited for: with one node that is another time than with several."""
+    served = process.alive(settings, "apiserver")
+    for name in ("kubelet", "controller-manager", "apiserver"):
+        process.stop(settings, name)
+    if served:
+        _wait_for_port(settings)
 
 
 def _wait_for_port(settings: Settings) -> None:

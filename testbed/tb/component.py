@@ -29,6 +29,7 @@ class Component:
     ready: Callable[[Settings, Api], bool]
     prepare: Callable[[Settings], None] = lambda _: None
     environment: dict[str, str] = field(default_factory=dict)
+    namespace: str = ""  # the network namespace it runs in, if not the testbed's
 
 
 def kubernetes(settings: Settings, part: str, flags: dict[str, object]) -> list[str]:

@@ -4,7 +4,7 @@ import json
 
 from tb.api import Api
 from tb.component import Component, Level, kubernetes
-from tb.settings import API_PORT, SERVICE_NETWORK, Settings
+from tb.settings import API_PORT, EVICTED_AFTER, LOST_AFTER, SERVICE_NETWORK, Settings
 
 ETCD = "http://127.0.0.1:2379"
 ETCD_HEALTH_PORT = 2381
@@ -74,8 +74,26 @@ def _apiserver(settings: Settings) -> list[str]:
             "audit-log-path": settings.audit_log,
             "audit-log-format": "json",
             "audit-log-maxsize": 2000,
+            # So that what others change in objects on their way in can be tried.
+            "feature-gates": "MutatingAdmissionPolicy=true",
+            "runtime-config": "admissionregistration.k8s.io/v1beta1=true",
+            **_tolerations(settings),
         },
     )
+
+
+def _tolerations(settings: Settings) -> dict[str, object]:
+    """How long a pod stays on a lost node, unless it says so itself. A node that is alone keeps its pods."""
+    if settings.nodes == 1:
+        return {}
+    return {f"default-{taint}-toleration-seconds": EVICTED_AFTER for taint in ("not-ready", "unreachable")}
+
+
+def _monitoring(settings: Settings) -> dict[str, object]:
+    """After how long a silent node counts as lost."""
+    if settings.nodes == 1:
+        return {}
+    return {"node-monitor-period": "2s", "node-monitor-grace-period": f"{LOST_AFTER}s"}
 
 
 def _controller_manager(settings: Settings) -> list[str]:
@@ -93,6 +111,7 @@ def _controller_manager(settings: Settings) -> list[str]:
             "use-service-account-credentials": "true",
             "cluster-signing-cert-file": settings.pki / "ca.crt",
             "cluster-signing-key-file": settings.pki / "ca.key",
+            **_monitoring(settings),
             **_serving(settings, CONTROLLER_MANAGER_PORT),
         },
     )

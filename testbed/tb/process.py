@@ -19,6 +19,7 @@ from pathlib import Path
 from tb.settings import Settings
 
 MARK = "TESTBED_OWNER"
+NODE_MARK = "TESTBED_NODE"
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 # An API server with open watches may take a minute to stop; after this many seconds it is killed.
 PATIENCE = 5.0
@@ -58,12 +59,12 @@ def digest(command: list[str]) -> str:
     return hashlib.sha256("\0".join(command).encode()).hexdigest()[:16]
 
 
-def start(settings: Settings, name: str, command: list[str], environment: dict[str, str]) -> None:
-    """Run the command inside the testbed's network, detached, its output appended to its log."""
+def start(settings: Settings, name: str, command: list[str], environment: dict[str, str], namespace: str = "") -> None:
+    """Run the command in the testbed's network, or in that namespace, detached, its output appended to its log."""
     settings.logs.mkdir(parents=True, exist_ok=True)
     with (settings.logs / f"{name}.log").open("ab") as log:
         child = subprocess.Popen(
-            settings.inside(command),
+            settings.inside(command, namespace),
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
@@ -104,12 +105,28 @@ def end(processes: Iterable[Process], patience: float = PATIENCE) -> None:
     _signal_and_wait(left, signal.SIGKILL, 30)
 
 
-def marked(state: Path) -> list[Process]:
-    """Every live process that carries this state folder in its environment."""
-    mark = f"{MARK}={state}".encode()
+def suspend(processes: Iterable[Process]) -> None:
+    """Stop these processes where they are, until they are resumed."""
+    _signal(processes, signal.SIGSTOP)
+
+
+def resume(processes: Iterable[Process]) -> None:
+    """Have suspended processes go on."""
+    _signal(processes, signal.SIGCONT)
+
+
+def suspended(process: Process) -> bool:
+    """Whether it is stopped where it is."""
+    fields = _stat(process.pid)
+    return fields is not None and fields[0] == "T"
+
+
+def marked(state: Path, node: str = "") -> list[Process]:
+    """Every live process that carries this state folder, and that node if one is named, in its environment."""
+    marks = {f"{MARK}={state}".encode(), *([f"{NODE_MARK}={node}".encode()] if node else [])}
     found = []
     for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and int(entry.name) != os.getpid() and mark in _environment(entry):
+        if entry.name.isdigit() and int(entry.name) != os.getpid() and marks <= set(_environment(entry)):
             born = _born(int(entry.name))
             if born is not None:
                 found.append(Process(int(entry.name), born, ""))
@@ -131,11 +148,7 @@ def memory(pid: int) -> int:
 
 
 def _signal_and_wait(processes: list[Process], number: signal.Signals, patience: float) -> list[Process]:
-    for process in processes:
-        try:
-            os.kill(process.pid, number)
-        except ProcessLookupError:
-            continue
+    _signal(processes, number)
     deadline = time.monotonic() + patience
     while processes and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -143,6 +156,12 @@ def _signal_and_wait(processes: list[Process], number: signal.Signals, patience:
             _reap(process.pid)
         processes = [process for process in processes if process.alive()]
     return processes
+
+
+def _signal(processes: Iterable[Process], number: signal.Signals) -> None:
+    for process in processes:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process.pid, number)
 
 
 def _reap(pid: int) -> None:
@@ -153,13 +172,18 @@ def _reap(pid: int) -> None:
 
 def _born(pid: int) -> int | None:
     """The start time of a process; None when there is none, or only its exit status is left."""
+    fields = _stat(pid)
+    return None if fields is None or fields[0] in "ZX" else int(fields[19])
+
+
+def _stat(pid: int) -> list[str] | None:
+    """What the kernel says of a process, from its state on; None when there is none."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
         return None
     # The command's name may hold spaces and parentheses; the fields after the last parenthesis are safe.
-    fields = stat[stat.rindex(")") + 2 :].split()
-    return None if fields[0] in "ZX" else int(fields[19])
+    return stat[stat.rindex(")") + 2 :].split()
 
 
 def _environment(entry: Path) -> list[bytes]:

@@ -43,8 +43,10 @@ def claim(settings: Settings) -> None:
 def remove(settings: Settings) -> None:
     """Remove all that an `up` on this state folder made, except binaries, caches and logs."""
     # No patience, as the data goes too. The kubelet and containerd first, or they would replace what ends after them.
-    for name in ("kubelet", "containerd"):
-        process.kill(settings, name)
+    for part in ("kubelet", "containerd"):
+        for name in process.names(settings):
+            if name.partition("-")[0] == part:
+                process.kill(settings, name)
     recorded = [process.recorded(settings, name) for name in process.names(settings)]
     process.end([*filter(None, recorded), *process.marked(settings.state)], patience=0)
     if _owner(settings) in (settings.state, None):
@@ -70,7 +72,7 @@ def _owner(settings: Settings) -> Path | None:
 
 def _remove_container_traces(settings: Settings) -> None:
     """What containerd, the kubelet and CNI leave in places of the machine that they share with others."""
-    for address in (settings.data / "containerd").glob("run/io.containerd.runtime.v2.task/*/*/address"):
+    for address in settings.data.glob("*/run/io.containerd.runtime.v2.task/*/*/address"):
         Path(address.read_text().removeprefix("unix://")).unlink(missing_ok=True)
     for result in CNI_RESULTS.glob(f"{settings.name}-*"):
         # The loopback's result is of another network name, but of the same pod.

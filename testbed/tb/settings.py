@@ -23,6 +23,10 @@ PAUSE_IMAGE = "testbed.local/pause:1"
 STORAGE_CLASS = "standard"
 # The pod network is 10.(244 + index), so the last index is the last that fits an octet.
 LAST_INDEX = 11
+MOST_NODES = 9
+# With several nodes: seconds without a word after which a node counts as lost, and then until its pods are told to go.
+LOST_AFTER = 16
+EVICTED_AFTER = 5
 # A Unix socket's path has at most 107 bytes, and the longest name below the state folder takes 42 of them.
 LONGEST_STATE = 65
 
@@ -34,6 +38,7 @@ class Settings:
     state: Path
     index: int
     bin: Path
+    nodes: int = 1
 
     @property
     def name(self) -> str:
@@ -63,19 +68,14 @@ class Settings:
         return f"lk{self.index}"
 
     @property
-    def bridge_hardware_address(self) -> str:
-        """Given, so that it stays: else it is the lowest of the pods', and when that pod goes others lose the node."""
-        return f"02:00:0a:{244 + self.index:02x}:00:01"
-
-    @property
-    def pod_prefix(self) -> str:
-        """The first three octets of the pod network."""
-        return f"10.{244 + self.index}.0"
+    def pod_network(self) -> str:
+        """All pods of all nodes: each node has the part that bears its number."""
+        return f"10.{244 + self.index}.0.0/16"
 
     @property
     def node_address(self) -> str:
-        """The node as pods see it: DNS and registries listen here too."""
-        return f"{self.pod_prefix}.1"
+        """The first node as pods see it: DNS and registries listen here too."""
+        return f"10.{244 + self.index}.0.1"
 
     @property
     def server(self) -> str:
@@ -123,13 +123,9 @@ class Settings:
     def audit_log(self) -> Path:
         return self.state / "audit.log"
 
-    @property
-    def containerd_socket(self) -> Path:
-        return self.data / "containerd/run/containerd.sock"
-
-    def inside(self, command: list[str]) -> list[str]:
-        """The same command, run in the testbed's network namespace."""
-        return ["nsenter", f"--net={self.namespace_path}", "--", *command]
+    def inside(self, command: list[str], namespace: str = "") -> list[str]:
+        """The same command, run in the testbed's network namespace, or in that one."""
+        return ["nsenter", f"--net={self.namespace_path.with_name(namespace or self.name)}", "--", *command]
 
 
 def resolve(state: str | None, index: int | None, environment: dict[str, str]) -> Settings:
@@ -143,7 +139,7 @@ def resolve(state: str | None, index: int | None, environment: dict[str, str]) -
             f"the state folder {folder} has a path of more than {LONGEST_STATE} bytes, "
             "too long for the Unix sockets in it; choose a shorter one with --state"
         )
-    recorded = _recorded_index(folder)
+    recorded = _recorded(folder).get("index")
     if index is not None and recorded is not None and index != recorded:
         raise TestbedError(
             f"the testbed in {folder} has index {recorded}, not {index}; take it down first to change its index"
@@ -152,21 +148,22 @@ def resolve(state: str | None, index: int | None, environment: dict[str, str]) -
     if not 0 <= chosen <= LAST_INDEX:
         raise TestbedError(f"index {chosen} is not between 0 and {LAST_INDEX}")
     binaries = Path(environment.get("TESTBED_BIN") or REPOSITORY / ".testbed/bin").absolute()
-    return Settings(folder, chosen, binaries)
+    return Settings(folder, chosen, binaries, _recorded(folder).get("nodes", 1))
 
 
 def record(settings: Settings) -> None:
-    """Write the index down, so that later commands on this state folder need no --index."""
+    """Write index and number of nodes down, so that later commands on this state folder need not be told."""
     settings.run.mkdir(parents=True, exist_ok=True)
-    _index_file(settings.state).write_text(json.dumps({"index": settings.index}))
+    _file(settings.state).write_text(json.dumps({"index": settings.index, "nodes": settings.nodes}))
 
 
-def _recorded_index(state: Path) -> int | None:
+def _recorded(state: Path) -> dict[str, int]:
     try:
-        return int(json.loads(_index_file(state).read_text())["index"])
+        found: dict[str, int] = json.loads(_file(state).read_text())
     except FileNotFoundError:
-        return None
+        return {}
+    return found
 
 
-def _index_file(state: Path) -> Path:
+def _file(state: Path) -> Path:
     return state / "run/settings.json"

@@ -5,11 +5,12 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tb import process, settings
+from tb import cgroups, containers, nodes, parts, process, settings
 from tb.settings import Settings
 
 pytestmark = pytest.mark.skipif(
@@ -30,20 +31,69 @@ for attempt in range(50):
 """
 
 
-def tool(place: Settings, *words: str) -> str:
+NAMES = ["node-0", "node-1", "node-2"]
+FROM_POD_TO_POD = """
+import urllib.request
+for name in ("spread-0", "spread-1", "spread-2"):
+    print(urllib.request.urlopen(f"http://{name}.spread.default.svc.cluster.local:8080", timeout=5).status)
+"""
+OUT_OF_SERVICE = "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"
+POLICY = """
+apiVersion: admissionregistration.k8s.io/v1beta1
+kind: MutatingAdmissionPolicy
+metadata: {name: labelled}
+spec:
+  matchConstraints:
+    resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [configmaps]}]
+  reinvocationPolicy: Never
+  mutations:
+    - patchType: ApplyConfiguration
+      applyConfiguration:
+        expression: 'Object{metadata: Object.metadata{labels: Object.metadata.labels{by: "others"}}}'
+---
+apiVersion: admissionregistration.k8s.io/v1beta1
+kind: MutatingAdmissionPolicyBinding
+metadata: {name: labelled}
+spec: {policyName: labelled}
+"""
+
+
+def run(place: Settings, *words: str, text: str = "") -> "subprocess.CompletedProcess[str]":
     command = [TOOL, "--state", place.state, "--index", str(place.index), *words]
-    done = subprocess.run(command, capture_output=True, text=True)
+    return subprocess.run(command, capture_output=True, text=True, input=text)
+
+
+def tool(place: Settings, *words: str, text: str = "") -> str:
+    done = run(place, *words, text=text)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
 
-def kubectl(place: Settings, *words: str) -> str:
-    return tool(place, "shell", "kubectl", *words)
+def kubectl(place: Settings, *words: str, text: str = "") -> str:
+    return tool(place, "shell", "kubectl", *words, text=text)
 
 
 def ip(place: Settings, *words: str) -> str:
     command = place.inside(["ip", *words])
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def until(what: str, condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline, f"{what} did not come"
+        time.sleep(0.2)
+
+
+def where(place: Settings) -> dict[str, str]:
+    """The node of each pod of the StatefulSet `spread`."""
+    path = "jsonpath={range .items[*]}{.metadata.name} {.spec.nodeName} {end}"
+    words = kubectl(place, "get", "pods", "-l", "app=spread", "-o", path).split()
+    return dict(zip(words[::2], words[1::2], strict=True))
+
+
+def on(place: Settings, node: str) -> list[str]:
+    return [pod for pod, its in where(place).items() if its == node]
 
 
 @pytest.fixture(scope="module")
@@ -113,13 +163,88 @@ def test_a_registry_serves_over_verified_tls(place: Settings) -> None:
     assert "Verify return code: 0 (ok)" in answer.stdout
 
 
+def test_what_others_change_on_the_way_in_can_be_tried(place: Settings) -> None:
+    words = ["create", "configmap", "mutated", "--dry-run=server", "-o", "jsonpath={.metadata.labels.by}"]
+    kubectl(place, "apply", "-f", "-", text=POLICY)
+    # The API server takes a moment to hear of a policy.
+    until("a label of the policy", lambda: kubectl(place, *words) == "others")
+    kubectl(place, "delete", "-f", "-", text=POLICY)
+
+
+def test_nodes_join_a_running_testbed_with_its_images(place: Settings) -> None:
+    """One pod on each by anti-affinity, all on the same port of their node, and each finds the others by name."""
+    tool(place, "up", "--nodes", "3")
+    kubectl(place, "apply", "-f", str(HERE / "three-nodes.json"))
+    kubectl(place, "rollout", "status", "statefulset/spread", "--timeout=60s")
+    assert sorted(where(place).values()) == NAMES
+    for pod in where(place):
+        assert kubectl(place, "exec", pod, "--", "python3", "-c", FROM_POD_TO_POD).split() == ["200", "200", "200"]
+    assert "example" in kubectl(place, "get", "pods")
+
+
+def test_an_image_is_loaded_on_every_node(place: Settings) -> None:
+    spec = place.state / "second.toml"
+    spec.write_text('name = "testbed.local/second:1"\n')
+    tool(place, "image", "build", str(spec), "-o", str(place.state / "second.tar"))
+    tool(place, "load", str(place.state / "second.tar"))
+    for node in nodes.all_of(settings.resolve(str(place.state), None, {})):
+        assert "testbed.local/second:1" in containers.images(node)
+
+
+def test_a_stopped_node_keeps_its_pod_s_name_until_it_is_out_of_service(place: Settings) -> None:
+    """All its processes are gone; a StatefulSet's pod is told to go, and nobody can say that it has ended."""
+    (pod,) = on(place, "node-2")
+    node = nodes.find(settings.resolve(str(place.state), None, {}), "node-2")
+    assert cgroups.members_of(node)
+    tool(place, "node", "stop", "node-2")
+    assert parts.processes(node) == []
+    kubectl(place, "wait", "node/node-2", "--for=condition=Ready=Unknown", "--timeout=60s")
+    kubectl(place, "wait", f"pod/{pod}", "--for=jsonpath={.metadata.deletionTimestamp}", "--timeout=60s")
+    uid = kubectl(place, "get", "pod", pod, "-o", "jsonpath={.metadata.uid}")
+    kubectl(place, "taint", "node", "node-2", OUT_OF_SERVICE)
+    until("another pod of the name", lambda: uid != kubectl(place, "get", "pod", pod, "-o", "jsonpath={.metadata.uid}"))
+    tool(place, "node", "start", "node-2")
+    kubectl(place, "taint", "node", "node-2", f"{OUT_OF_SERVICE}-")
+    kubectl(place, "rollout", "status", "statefulset/spread", "--timeout=60s")
+    assert on(place, "node-2") == [pod]
+
+
+def test_a_node_that_is_cut_off_runs_on_alone(place: Settings) -> None:
+    node = nodes.find(settings.resolve(str(place.state), None, {}), "node-1")
+    before = cgroups.members_of(node)
+    tool(place, "node", "partition", "node-1")
+    assert run(place, "shell", "kubectl", "get", "--raw", "/api/v1/nodes/node-1/proxy/healthz").returncode != 0
+    kubectl(place, "wait", "node/node-1", "--for=condition=Ready=Unknown", "--timeout=60s")
+    assert cgroups.members_of(node) == before
+    tool(place, "node", "heal", "node-1")
+    kubectl(place, "wait", "node/node-1", "--for=condition=Ready", "--timeout=60s")
+    kubectl(place, "rollout", "status", "statefulset/spread", "--timeout=60s")
+
+
+def test_a_frozen_node_stands_still(place: Settings) -> None:
+    node = nodes.find(settings.resolve(str(place.state), None, {}), "node-1")
+    tool(place, "node", "freeze", "node-1")
+    assert all(process.suspended(one) for one in parts.processes(node))
+    assert run(place, "status").stdout.count("frozen") == len(parts.OF_NODE)
+    tool(place, "node", "thaw", "node-1")
+    assert not any(process.suspended(one) for one in parts.processes(node))
+    kubectl(place, "rollout", "status", "statefulset/spread", "--timeout=60s")
+
+
+def test_the_control_plane_s_own_node_is_not_cut_off(place: Settings) -> None:
+    assert "shares its network with the control plane" in run(place, "node", "partition", "node-0").stderr
+
+
 def test_down_leaves_nothing(place: Settings) -> None:
+    """After a crash, and with a node in every bad state."""
+    tool(place, "node", "freeze", "node-1")
+    tool(place, "node", "partition", "node-2")
     tool(place, "kill", "containerd")
     tool(place, "down")
     assert process.marked(place.state) == []
-    assert not place.namespace_path.exists()
+    assert not list(Path("/run/netns").glob(f"{place.name}*"))
     assert str(place.state) not in Path("/proc/self/mountinfo").read_text()
-    assert not list(Path("/sys/fs/cgroup").glob(f"**/{place.name}"))
+    assert not list(Path("/sys/fs/cgroup").glob(f"**/*{place.name}"))
     assert not Path(f"/sys/class/net/{place.outer_link}").exists()
     assert not place.data.exists()
     assert not list(Path("/var/lib/cni/results").glob(f"{place.name}-*"))

@@ -43,3 +43,29 @@ def test_processes_are_found_by_the_mark_in_their_environment(tmp_path: Path) ->
     assert process.marked(tmp_path / "other") == []
     child.kill()
     child.wait()
+
+
+def test_a_suspended_process_goes_on_when_it_is_resumed_and_can_be_ended_before(tmp_path: Path) -> None:
+    child, found = started(tmp_path)
+    for again in (False, True):
+        process.suspend([found])
+        while not process.suspended(found):
+            pass
+        if not again:
+            process.resume([found])
+            while process.suspended(found):
+                pass
+    process.end([found], patience=0)
+    assert not found.alive()
+    child.returncode = 0
+
+
+def test_of_several_nodes_the_mark_tells_whose_a_process_is(tmp_path: Path) -> None:
+    environment = {**os.environ, process.MARK: str(tmp_path), process.NODE_MARK: "node-1"}
+    child = subprocess.Popen(SLEEP, env=environment)
+    while not (marked := process.marked(tmp_path, "node-1")):
+        pass
+    assert [one.pid for one in marked] == [child.pid]
+    assert process.marked(tmp_path, "node-2") == []
+    child.kill()
+    child.wait()

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -19,7 +18,7 @@ from typing import Any
 import pytest
 import yaml
 
-from . import reading, tools
+from . import nodes, reading, tools
 
 CHARTS = Path(__file__).parent / "charts"
 FAST_LEASE = {"durationSeconds": 8, "renewSeconds": 6, "retrySeconds": 1}
@@ -42,18 +41,10 @@ def cluster() -> Iterator[tools.Cluster]:
         yield tools.Cluster(kubeconfig, reader)
 
 
-def testbed(*args: str) -> str:
-    """Run the testbed's tool."""
-    command = [str(tools.ROOT / "testbed" / "testbed"), "--state", str(tools.STATE), *args]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
 @pytest.fixture(scope="session")
 def registry(cluster: tools.Cluster, tmp_path_factory: pytest.TempPathFactory) -> str:
     """A real OCI registry with the sample chart and the charts of these tests; returns HOST:PORT."""
-    address = testbed("registry", "up").strip().splitlines()[-1].split()[-1]
+    address = tools.testbed("registry", "up").strip().splitlines()[-1].split()[-1]
     packed = tmp_path_factory.mktemp("packed")
     for folder in [tools.ROOT / "charts" / "collector", *sorted(p.parent for p in CHARTS.glob("*/Chart.yaml"))]:
         out = cluster.helm("package", str(folder), "-d", str(packed))
@@ -89,6 +80,7 @@ def values(registry: str) -> dict[str, Any]:
 @pytest.fixture(scope="session")
 def moorage(cluster: tools.Cluster, registry: str) -> Iterator[tools.Cluster]:
     """moorage, installed by its chart and available."""
+    nodes.reserve(cluster)
     # other tests may have left definitions on this testbed, which are nobody's
     install(cluster, values(registry), "--take-ownership", "--force-conflicts")
     yield cluster

@@ -25,7 +25,7 @@ def private(cluster: tools.Cluster, registry: str, tmp_path_factory: pytest.Temp
     """The registry, with the chart `tricky` in it; returns HOST:PORT."""
     folder = tmp_path_factory.mktemp("private")
     (folder / "htpasswd").write_text(HTPASSWD)
-    conftest.testbed("registry", "up", "--port", "5001", "--htpasswd", str(folder / "htpasswd"), "--tls")
+    tools.testbed("registry", "up", "--port", "5001", "--htpasswd", str(folder / "htpasswd"), "--tls")
     address = conftest.beside(registry, 5001)
     packed = cluster.helm("package", str(conftest.CHARTS / "tricky"), "-d", str(folder)).strip().rpartition(" ")[2]
     (folder / "auth.json").write_text(json.dumps({"auths": {address: {"auth": _pair(PASSWORD)}}}))

@@ -45,6 +45,15 @@ def wait(what: str, condition: Callable[[], T | None], *, within: float = PATIEN
     raise AssertionError(f"{what} did not come within {within:g} s; last seen: {last}")
 
 
+def testbed(*args: str) -> str:
+    """Run the testbed's tool. Raises Failed."""
+    command = [str(ROOT / "testbed" / "testbed"), "--state", str(STATE), *args]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise Failed(f"testbed {' '.join(args)} -> {done.returncode}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
 @dataclasses.dataclass(frozen=True)
 class Cluster:
     """One cluster, by its kubeconfig."""

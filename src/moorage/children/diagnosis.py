@@ -16,6 +16,9 @@ from .pod_trouble import Trouble
 __all__ = ["cause", "claims_of", "of_claim", "of_pod", "pods_of"]
 
 Object = Mapping[str, Any]
+_REPLACE_AT_ONCE = frozenset(["Deployment", "ReplicaSet"])
+"""Their controller makes a pod for each that is being deleted, and waits for the end of none."""
+
 _ABOUT_VOLUMES = frozenset(["VolumePending", "Unschedulable"])
 
 
@@ -37,10 +40,12 @@ def cause(
             return of_pod(obj, claims=around, events=seen, nodes=alive)
         case "PersistentVolumeClaim":
             return of_claim(obj, seen, there)
-    if (obj.get("metadata") or {}).get("deletionTimestamp"):
+    if _deleting(obj):
         return None  # its finalizers say what it waits for
     if (refused := _refused(obj, there, seen)) is not None:
         return refused
+    if obj.get("kind") in _REPLACE_AT_ONCE:
+        there = [pod for pod in there if not _deleting(pod)] or there
     found = (of_pod(pod, claims=around, events=seen, nodes=alive) for pod in there)
     return pod_trouble.worst([each for each in found if each is not None])
 
@@ -132,6 +137,10 @@ def _labels(obj: Object) -> dict[str, Any]:
 
 def _owners(obj: Object) -> list[Any]:
     return [owner["uid"] for owner in (obj.get("metadata") or {}).get("ownerReferences") or () if owner.get("uid")]
+
+
+def _deleting(obj: Object) -> bool:
+    return bool((obj.get("metadata") or {}).get("deletionTimestamp"))
 
 
 def _ended(pod: Object) -> bool:

@@ -38,6 +38,7 @@ class Health(msgspec.Struct, frozen=True):
     message: str
     wants_log: tuple[str, str] | None = None  # (pod, container), see pods.Trouble
     previous: bool = False
+    fix: str = ""  # what a person must do, where nothing comes by itself
 
     @property
     def ok(self) -> bool:
@@ -68,7 +69,8 @@ def health(
     cause = diagnosis.cause(obj, pods=there, claims=claims, events=events, nodes=nodes)
     if cause is None:
         return found
-    return Health(found.state, cause.reason, f"{found.message}; {cause.message}", cause.wants_log, cause.previous)
+    said = f"{found.message}; {cause.message}"
+    return Health(found.state, cause.reason, said, cause.wants_log, cause.previous, cause.fix)
 
 
 def removes_itself(body: Object) -> bool:

@@ -13,6 +13,7 @@ import msgspec
 from moorage.api import additions, meta
 
 from . import apply
+from . import reasons as object_reasons
 
 Key: TypeAlias = tuple[str, str]
 """(namespace, name) of an object."""
@@ -61,11 +62,17 @@ class PodSeen(msgspec.Struct, frozen=True):
     overdue: bool = False  # it should have ended a while ago
     trouble: str = ""  # why it does not run, or does not end, in words
     cause: str = ""  # the reason of that
+    fix: str = ""  # what a person must do, where nothing comes by itself
 
     @property
     def expendable(self) -> bool:
         """Nobody is served by it, and nothing is lost with it: it never came up, or can't be kept running."""
         return not self.came_up or self.held
+
+    @property
+    def cut_off(self) -> bool:
+        """Its node does not answer, so nobody knows whether it runs there still."""
+        return self.cause == object_reasons.PodReason.NODE_DOWN
 
 
 class VolumeSeen(msgspec.Struct, frozen=True):

@@ -14,7 +14,7 @@ import msgspec
 
 from . import object_events
 
-__all__ = ["Trouble", "ready", "trouble", "worst"]
+__all__ = ["OUT_OF_SERVICE", "Trouble", "ready", "trouble", "worst"]
 
 Object = Mapping[str, Any]
 
@@ -23,6 +23,9 @@ _CONFIG = frozenset(["CreateContainerConfigError", "CreateContainerError", "RunC
 _STARTING = frozenset(["ContainerCreating", "PodInitializing", ""])
 _STATUSES = ("initContainerStatuses", "containerStatuses")
 _VOLUME_EVENTS = frozenset(["FailedMount", "FailedAttachVolume", "FailedMapVolume"])
+OUT_OF_SERVICE = "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"
+"""By this taint Kubernetes takes it as said that nothing runs on a node any more."""
+
 _LOST_NODE = frozenset(["DeletionByTaintManager", "DeletionByPodGC"])
 _RANK = (
     *("ImagePull", "ContainerConfig", "OutOfMemory", "CrashLoop", "Exited", "Evicted", "Quota", "Denied"),
@@ -38,6 +41,7 @@ class Trouble(msgspec.Struct, frozen=True):
     message: str
     wants_log: tuple[str, str] | None = None  # (pod, container) whose last log line would say more
     previous: bool = False  # it is the log of the container's last, ended run
+    fix: str = ""  # what a person must do, where nothing comes by itself
 
 
 def ready(pod: Object) -> bool:
@@ -109,11 +113,20 @@ def _ending(name: str, pod: Object, lost: str) -> Trouble:
     metadata, status = pod["metadata"], pod.get("status") or {}
     what = f"pod {name} is being deleted"
     if lost:
-        return Trouble("NodeDown", f"{what}, but {lost}, and only it can say that the containers have ended")
+        said = f"{what}, but {lost}, and only it can say that the containers have ended"
+        return Trouble("NodeDown", said, fix=_node_is_off(str((pod.get("spec") or {}).get("nodeName"))))
     runs = any("running" in (c.get("state") or {}) for c in _containers(status))
     if metadata.get("finalizers") and not runs:
         return Trouble("FinalizerLeft", f"{what} and is held by {', '.join(metadata['finalizers'])}")
     return Trouble("Ending", f"{what}; its containers have until {metadata['deletionTimestamp']}")
+
+
+def _node_is_off(node: str) -> str:
+    """What somebody must say who knows it: else two pods of one name might run, on one volume."""
+    return (
+        f"bring node {node} back; or, once it is certain that it is off, have its pods made elsewhere: "
+        f"kubectl taint node {node} {OUT_OF_SERVICE}"
+    )
 
 
 def worst(found: Sequence[Trouble]) -> Trouble | None:

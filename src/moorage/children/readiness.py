@@ -31,6 +31,10 @@ class Judged(Protocol):
     def message(self) -> str:
         """Why it is not, as a sentence."""
 
+    @property
+    def fix(self) -> str:
+        """What a person must do before it can be, where nothing comes by itself."""
+
 
 J = TypeVar("J", bound=Judged)
 
@@ -65,4 +69,6 @@ def are_ready(objects: Iterable[Judged], *, within: float, again: float = 0.0) -
     reason = object_reasons.of_object(weak.reason)
     if reason is object_reasons.ObjectReason.ROLLOUT_PAUSED:
         return Blocked(reason, words(weak), f"kubectl rollout resume {weak.ref.kind.lower()} {weak.ref.name}")
+    if weak.fix:
+        return Blocked(reason, words(weak), weak.fix)
     return Wait(reason, words(weak), on="children", within=within, again=again)

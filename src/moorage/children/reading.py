@@ -58,6 +58,7 @@ def pod(it: Object, ordinal: int, *, gate: str = "", around: Around = NOTHING) -
         overdue=deleting and around.now > _epoch(metadata["deletionTimestamp"]) + LINGERS,
         trouble=trouble.message if trouble else "",
         cause=trouble.reason if trouble else "",
+        fix=trouble.fix if trouble else "",
     )
 
 

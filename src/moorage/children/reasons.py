@@ -59,9 +59,9 @@ class PodReason(decision.Reason):
     )
     NODE_DOWN = (
         "NodeDown",
-        "The pod's node does not answer.",
-        "whoever runs the cluster brings the node back, or deletes the Node if it is gone for good; then the pod is "
-        "made elsewhere",
+        "The pod's node does not answer; a pod that is told to go stays until it does, and keeps its name from others.",
+        "whoever runs the cluster brings the node back, or says that it is off for good, by the taint "
+        "node.kubernetes.io/out-of-service or by deleting the Node; then the pod is made elsewhere",
         WARNS,
     )
     FINALIZER_LEFT = (

@@ -11,6 +11,7 @@ import msgspec
 from moorage.runtime import decision
 from moorage.runtime.decision import Verdict
 
+from . import pod_trouble
 from . import reasons as object_reasons
 from .parts import PodSeen
 
@@ -21,7 +22,8 @@ Describe: TypeAlias = Callable[[Iterable[str]], str]
 
 LET_GO = (
     "see what holds it: kubectl describe shows its finalizers and events; whoever has set a finalizer must take it "
-    "away, and a pod on a node that is gone for good must be deleted by force"
+    "away, and a pod on a node that is gone for good ends once that is said: kubectl taint node NAME "
+    f"{pod_trouble.OUT_OF_SERVICE}"
 )
 
 
@@ -34,8 +36,9 @@ def told(
 ) -> tuple[decision.Step[S], ...]:
     """The same steps, whose waits for these reasons say more.
 
-    Those `about_pods` bear the cause that most needs someone's doing. Those for the end of an object hand over to a
-    person once they are overdue.
+    Where a pod that is spoken of is on a lost node and can't end, waiting is of no use: a person must act, whatever
+    the reason. Those `about_pods` bear the cause that most needs someone's doing. Those for the end of an object hand
+    over to a person once they are overdue.
     """
     return tuple(_told(step, pods, about_pods, ending) for step in steps)
 
@@ -50,6 +53,8 @@ def _told(
     def with_cause(seen: S) -> Verdict:
         verdict = step(seen)
         match verdict:
+            case decision.Wait() if stuck := _stuck(pods(seen), verdict):
+                return decision.Blocked(stuck.cause, verdict.message, stuck.fix)
             case decision.Wait(reason=reason) if reason in about_pods:
                 return msgspec.structs.replace(verdict, cause=cause(pods(seen)))
             case decision.Wait(reason=reason, fix="") if reason in ending:
@@ -57,6 +62,11 @@ def _told(
         return verdict
 
     return with_cause
+
+
+def _stuck(pods: Iterable[PodSeen], verdict: decision.Wait) -> PodSeen | None:
+    """Of the pods that the wait speaks of one that nothing but a person gets on."""
+    return next((pod for pod in pods if pod.fix and pod.trouble in verdict.message), None)
 
 
 def cause(pods: Iterable[PodSeen]) -> str:

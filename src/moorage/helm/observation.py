@@ -139,6 +139,7 @@ class ChildSeen(msgspec.Struct, frozen=True):
     drift: tuple[str, ...] = ()
     refusal: str = ""  # the server's words, where it refuses the repair as it is
     yielded: tuple[str, ...] = ()  # field paths where another writer, such as a webhook, has had the last word
+    fix: str = ""  # what a person must do before it can be ready, where nothing comes by itself
 
 
 class HookSeen(msgspec.Struct, frozen=True):

@@ -127,13 +127,15 @@ class Objects:
         trouble = self._trouble(looks, view, ref, live)
         if trouble is None:
             return child
-        return msgspec.structs.replace(child, ready=False, reason=trouble[0], message=trouble[1])
+        return msgspec.structs.replace(
+            child, ready=False, reason=trouble.reason, message=trouble.message, fix=trouble.fix
+        )
 
     @staticmethod
     def _trouble(
         looks: live_looks.Looks, view: release_watches.NamespaceView, ref: meta.ObjectRef, live: dict[str, Any]
-    ) -> tuple[str, str] | None:
-        """Reason and words of an object that is not well, with what its pods have said where that may be told."""
+    ) -> health.Health | None:
+        """What is wrong with an object that is not well, with what its pods have said where that may be told."""
         mine = looks.around.speak(diagnosis.pods_of(live, view.pods.items(ref.namespace)))
         body = looks.around.speak([live])[0] if ref.kind == "Pod" else live
         if health.health(body, mine).ok:
@@ -142,10 +144,9 @@ class Objects:
         judged = health.health(body, mine, there.events, claims=there.claims)
         if judged.ok:
             return None
-        message = judged.message
         if judged.wants_log and (last := looks.last_words(view, *judged.wants_log, previous=judged.previous)):
-            message = f"{message}; {last}"
-        return judged.reason, message
+            return msgspec.structs.replace(judged, message=f"{judged.message}; {last}")
+        return judged
 
     def _unseen(
         self, looks: live_looks.Looks, ref: meta.ObjectRef, resource: meta.Resource

@@ -155,6 +155,27 @@ def test_the_cause_is_named(it, around, reason, words):
     assert words in found.message
 
 
+def test_a_pod_that_cant_end_is_a_persons_business_by_the_taint_that_says_so():
+    """One that is only silent is told to go by Kubernetes, so nobody need do anything yet."""
+    silent = diagnosis.cause(SET, pods=[pod("web-0", *SILENCED)])
+    stuck = diagnosis.cause(SET, pods=[pod("web-0", *SILENCED, TAINTED, **GONE)])
+
+    assert silent.fix == ""
+    assert stuck.fix.startswith("bring node n1 back; or, once it is certain that it is off,")
+    assert stuck.fix.endswith("kubectl taint node n1 node.kubernetes.io/out-of-service=nodeshutdown:NoExecute")
+    assert stuck.fix == health.health(SET, [pod("web-0", *SILENCED, TAINTED, **GONE)]).fix
+
+
+def test_a_deployment_has_another_pod_for_the_one_that_cant_end():
+    """So what keeps it is the other's trouble, if it has any."""
+    deployment = obj("Deployment", "web", status={"observedGeneration": 1}, spec={"replicas": 1})
+    stuck = pod("web-a", *READY, TAINTED, **GONE)
+
+    assert "Unschedulable" == diagnosis.cause(deployment, pods=[stuck, unplaced(words="0/2 nodes fit")]).reason
+    assert "NodeDown" == diagnosis.cause(SET, pods=[stuck, unplaced(words="0/2 nodes fit")]).reason
+    assert "NodeDown" == diagnosis.cause(deployment, pods=[stuck]).reason
+
+
 def test_of_a_ready_pod_on_a_node_that_answers_nothing_is_said():
     nodes = [obj("Node", "n1", status={"conditions": [condition("Ready", "True")]})]
 

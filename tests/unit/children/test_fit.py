@@ -126,6 +126,7 @@ class Judged(msgspec.Struct, frozen=True):
     ready: bool
     reason: str = ""
     message: str = ""
+    fix: str = ""
 
 
 class Fronts(msgspec.Struct, frozen=True):

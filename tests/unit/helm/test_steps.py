@@ -408,6 +408,18 @@ def test_a_paused_rollout_is_a_persons_to_resume_and_no_fault_of_the_upgrade() -
     assert "kubectl rollout resume deployment collector-main" == verdict.fix
 
 
+def test_a_pod_on_a_lost_node_is_a_persons_business_and_no_fault_of_the_upgrade() -> None:
+    """Going back would not bring the node back."""
+    lost = (states.child(ready=False, reason="NodeDown", message="node n1 does not answer", fix="bring node n1 back"),)
+    good = release_status.HelmStatus(good=release_status.Good(1, "d1"))
+
+    made = decide(states.settled(children=lost, status=good, **LATE))
+
+    verdict = made.standing.verdict  # type: ignore[union-attr]
+    assert isinstance(verdict, decision.Blocked)
+    assert (object_reasons.PodReason.NODE_DOWN, "bring node n1 back") == (verdict.reason, verdict.fix)
+
+
 def test_while_helm_runs_the_hook_that_it_stands_at_is_named() -> None:
     hook = observation.HookSeen(
         meta.ObjectRef("batch/v1", "Job", "acme", "migrate"), "pod migrate-x: ErrImagePull of i:1", "ImagePull"

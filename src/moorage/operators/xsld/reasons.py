@@ -121,7 +121,7 @@ class Reason(decision.Reason):
         "SurplusStays",
         "A pod, volume or other object that should be gone is there still; the message says what holds it.",
         "its end is awaited, of Kubernetes; a finalizer is its owner's to take away, and a pod on a node that is gone "
-        "ends when the administrator deletes the node, or the pod by force",
+        "ends when the administrator deletes the node, or taints it node.kubernetes.io/out-of-service",
     )
 
     # --- the group ---

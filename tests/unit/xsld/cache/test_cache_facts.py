@@ -10,7 +10,7 @@ import pytest
 
 from moorage.api import conditions
 from moorage.children import apply
-from moorage.operators.xsld.cache import control, facts, observation, types
+from moorage.operators.xsld.cache import control, facts, member_trouble, observation, types
 from moorage.operators.xsld.group import answers
 from moorage.runtime import decision, freshness
 from tests.unit.xsld import states
@@ -302,6 +302,13 @@ def test_through_its_life_these_are_true(it: states.It, true: set[str]) -> None:
 
 
 JOINED_ONCE = (types.MemberStatus("c-0", 0, state="Online"),)
+LOST: dict[str, Any] = {
+    "deleting": True,
+    "running": False,
+    "cause": "NodeDown",
+    "trouble": "its node is silent",
+    "fix": "taint it",
+}
 PHASES: dict[str, tuple[states.It, str]] = {
     "being deleted": (cache().object(deletion_timestamp=ago(1)), "Deleting"),
     "being deleted, whatever is wrong": (cache().fact(allowed=False).object(deletion_timestamp=ago(1)), "Deleting"),
@@ -342,12 +349,14 @@ PHASES: dict[str, tuple[states.It, str]] = {
     "members are replaced": (cache().old(2), "Updating"),
     "members are replaced, and it grows": (cache().old(2).wants(size=4), "Updating"),
     "all pods are gone": (cache().no_pod(0, 1, 2), "Degraded"),
+    "a member is on a lost node": (cache().off(2).pod(2, **LOST), "Degraded"),
+    "the primary is on a lost node": (cache().off(0).pod(0, **LOST), "Degraded"),
 }
 
 
 def standing(it: states.It) -> decision.StepTaken | None:
     """Where the steps stop."""
-    return decision.decide(it.seen, steps=control.STEPS).standing
+    return decision.decide(it.seen, steps=member_trouble.told(control.STEPS)).standing
 
 
 @pytest.mark.parametrize(("it", "expected"), PHASES.values(), ids=PHASES)

@@ -343,6 +343,21 @@ async def test_a_pod_that_does_not_end_says_what_holds_it() -> None:
     assert "is held by x/y" in pod.trouble
 
 
+async def test_a_pod_that_cant_end_as_its_node_is_lost_says_who_can_do_what() -> None:
+    """Kubernetes has told it to go, and the node does not answer."""
+    api = fake_api.FakeApi()
+    gone = {"type": "DisruptionTarget", "status": "True", "reason": "DeletionByTaintManager"}
+    lost = {"metadata": {**MINE, **ENDING}, "spec": {"nodeName": "n"}, "status": {"conditions": [gone]}}
+    await api.put("pods", "c-0", lost)
+
+    objects = freshness.value_of((await observation(api, PLAIN)).objects)
+    assert objects is not None
+    (pod,) = objects.pods
+    assert pod.cut_off
+    assert "node n does not answer" in pod.trouble
+    assert "kubectl taint node n node.kubernetes.io/out-of-service=nodeshutdown:NoExecute" in pod.fix
+
+
 WELL = states.cache(3)
 DOING = states.task()
 LIVE: dict[str, tuple[str, dict[str, Any], states.It, str]] = {

@@ -96,6 +96,17 @@ ROWS: dict[str, Row] = {
         away(),
         "c-0, the primary, does not answer (no node fits)",
     ),
+    "its node does not answer, so it may run there: nobody takes over, however long": row(
+        cache().off(0).pod(0, cause="NodeDown", trouble="node n1 is silent").stands(PRIMARY, age=10_000.0),
+        PRIMARY,
+        away(900.0),
+        "c-0, the primary, does not answer (node n1 is silent); as it may still run there, c-1 does not take over",
+    ),
+    "it was on a lost node, and is made elsewhere": row(
+        cache().off(0).pod(0, uid="another", ready=False).stands(PRIMARY, age=10_000.0),
+        PRIMARY,
+        submits("FailingOver", "Failover c-1 at c-1"),
+    ),
     # the primary lost its state
     "the primary lost its state, and there is a copy, which need not wait": row(
         cache().off(0).but(silent={}).blank(0),

@@ -10,7 +10,7 @@ from moorage.children import waits
 from moorage.operators.xsld.cache import control, member_trouble, observation
 from moorage.runtime import decision, freshness
 from moorage.runtime.reconcile import status
-from tests.unit.xsld.states import ago, cache
+from tests.unit.xsld.states import It, ago, cache
 
 
 def troubled(seen: observation.Seen, *causes: str) -> observation.Seen:
@@ -34,6 +34,38 @@ def test_a_wait_for_members_says_what_their_pods_need(causes: tuple[str, ...]) -
     assert isinstance(made.standing.verdict, decision.Wait)  # type: ignore[union-attr]
     assert object_reasons.PodReason.IMAGE_PULL is stands.cause
     assert object_reasons.PodReason.IMAGE_PULL.next == stands.next
+
+
+STUCK = {"deleting": True, "running": False, "cause": "NodeDown", "trouble": "node n1 is silent", "fix": "taint it"}
+
+
+@pytest.mark.parametrize(
+    ("it", "step"),
+    [
+        (cache().off(2).pod(2, **STUCK), "members_are_online"),
+        (cache().off(0).pod(0, **STUCK), "primary_leads"),
+        (cache(derbyReplication={"mode": "Disabled"}).primary(0).off(0).pod(0, **STUCK), "primary_leads"),
+    ],
+    ids=["a member", "the primary, of which there is a copy", "the primary, of which there is none"],
+)
+def test_who_is_stuck_on_a_lost_node_is_a_persons_business(it: It, step: str) -> None:
+    """Nothing comes by itself, and the status says what is to be done; it stands so however long it takes."""
+    made = decision.decide(it.stands(step, age=10_000.0).seen, steps=member_trouble.told(control.STEPS))
+
+    assert made.standing is not None
+    assert isinstance(made.standing.verdict, decision.Blocked)
+    assert (step, object_reasons.PodReason.NODE_DOWN) == (made.standing.name, made.standing.verdict.reason)
+    assert "node n1 is silent" in made.standing.verdict.message
+    assert "taint it" == made.standing.verdict.fix
+
+
+def test_a_wait_for_another_is_none_of_the_stuck_ones() -> None:
+    """Who is missing beside it comes by itself, and then the rest is looked at."""
+    seen = cache().off(0).pod(2, **STUCK).seen
+    made = decision.decide(seen, steps=member_trouble.told(control.STEPS))
+
+    assert isinstance(made.standing.verdict, decision.Wait)  # type: ignore[union-attr]
+    assert "c-0" in made.standing.verdict.message  # type: ignore[union-attr]
 
 
 def test_a_wait_without_trouble_says_its_own() -> None:

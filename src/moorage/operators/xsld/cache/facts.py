@@ -10,6 +10,7 @@ import msgspec
 
 from moorage.api import conditions
 from moorage.children import ordinals, volumes
+from moorage.children import reasons as object_reasons
 from moorage.children.parts import PodSeen
 from moorage.operators.xsld.group import answers
 from moorage.operators.xsld.reasons import Reason
@@ -343,8 +344,11 @@ def phase(seen: Seen, standing: decision.StepTaken | None) -> str:
     """One word for people; `standing` is where the steps stopped."""
     if seen.meta.deleting:
         return "Deleting"
-    if standing is not None and isinstance(standing.verdict, decision.Blocked):
-        return "Failed"
+    match standing:
+        case decision.StepTaken(verdict=decision.Blocked(reason=object_reasons.PodReason.NODE_DOWN)):
+            pass  # the others serve on
+        case decision.StepTaken(verdict=decision.Blocked()):
+            return "Failed"
     if freshness.value_of(seen.objects) is None or seen.there.workload is None:
         return "Pending"
     if standing is not None and not any(m.state for m in seen.status.member_statuses):

@@ -40,7 +40,8 @@ def candidate(seen: Seen, *, without: str = "") -> str:
 def primary_leads(seen: Seen) -> Verdict:
     """The primary answers; where it stays away and there is a copy, the copy takes over.
 
-    One that answers and is alone in its own eyes has lost what it had: that does not come back by waiting.
+    Not while its node does not answer: it may run there, cut off, and there would be two. One that answers and is
+    alone in its own eyes has lost what it had: that does not come back by waiting.
     """
     if seen.group is None or seen.primary is not None:
         return DONE
@@ -63,6 +64,9 @@ def primary_leads(seen: Seen) -> Verdict:
             return Blocked(Reason.PRIMARY_LOST, said, "restore its volume from a backup, or make the cache anew")
         return Wait(Reason.PRIMARY_UNAVAILABLE, said, on="group", within=900.0, again=seen.busy)
     waited = seen.waited_at(primary_leads.__name__)
+    if (pod := seen.there.pod(name)) and pod.cut_off:
+        said = f"{said}; as it may still run there, {slave.name} does not take over before that is known"
+        return Wait(Reason.PRIMARY_UNAVAILABLE, said, on="group", within=900.0, again=seen.busy)
     if waited < patience and not blank:
         return Wait(
             Reason.PRIMARY_UNAVAILABLE,
