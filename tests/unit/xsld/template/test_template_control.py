@@ -11,7 +11,7 @@ from moorage.api import meta
 from moorage.operators.xsld import names
 from moorage.operators.xsld.group import answers
 from moorage.operators.xsld.template import control, types
-from moorage.operators.xsld.within_cache import common_steps
+from moorage.operators.xsld.within_cache import common_steps, common_types
 from moorage.runtime import decision, freshness
 from tests.unit import verdicts
 from tests.unit.verdicts import SETTLED, Blocks, Row, Waits, acts
@@ -39,7 +39,7 @@ class It(msgspec.Struct, frozen=True):
     elsewhere: str = ""
     older: str = ""
     tasks: tuple[answers.Task, ...] = ()
-    cache_ref: common_steps.CacheRef | None = None
+    cache_ref: common_types.CacheRef | None = None
 
     def but(self, **changes: Any) -> It:
         return msgspec.structs.replace(self, **changes)
@@ -123,7 +123,7 @@ ROWS: dict[str, Row] = {
         "no XsldCache in this namespace",
     ),
     "the named one is not there": row(
-        NEW.but(caches=freshness.Fresh(()), cache_ref=common_steps.CacheRef("x")),
+        NEW.but(caches=freshness.Fresh(()), cache_ref=common_types.CacheRef("x")),
         "cache_is_clear",
         Waits("CacheNotFound", "cache", 60.0),
         "there is no XsldCache x",
@@ -331,7 +331,7 @@ def test_the_report(it: It, expected: dict[str, Any]) -> None:
 
 def test_a_mistyped_cache_is_told_with_those_that_there_are() -> None:
     """Only a person can correct a name, so that it is theirs once what is made together has had its time."""
-    seen = NEW.but(caches=freshness.Fresh(()), cache_ref=common_steps.CacheRef("x")).seen
+    seen = NEW.but(caches=freshness.Fresh(()), cache_ref=common_types.CacheRef("x")).seen
 
     wait = control.cache_is_clear(msgspec.structs.replace(seen, others=("a", "b")))
 

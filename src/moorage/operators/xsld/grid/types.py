@@ -8,7 +8,7 @@ import msgspec
 
 from moorage.api import common_status, crd, meta
 from moorage.operators.xsld import names
-from moorage.operators.xsld.within_cache import common_steps
+from moorage.operators.xsld.within_cache import common_types
 
 Int32 = {"format": "int32"}
 INT32_MAX = 2**31 - 1
@@ -65,7 +65,7 @@ class DataGridSpec(msgspec.Struct, frozen=True, rename="camel"):
     use_authorization: bool = False
     use_cap_lru_evictor: bool = msgspec.field(name="useCapLRUEvictor", default=False)
     cache_ref: Annotated[
-        common_steps.CacheRef | None, msgspec.Meta(description="Which cache; needed where the namespace has several.")
+        common_types.CacheRef | None, msgspec.Meta(description="Which cache; needed where the namespace has several.")
     ] = None
     grid_name: Annotated[
         str, msgspec.Meta(max_length=253, description="The name on the server; empty: metadata.name.")
@@ -139,7 +139,7 @@ def definition() -> dict[str, object]:
         spec=DataGridSpec,
         status=DataGridStatus,
         rules=(
-            common_steps.stays_in_its_cache(
+            common_types.stays_in_its_cache(
                 "(has(self.status.made) && self.status.made) || (has(self.status.asked) && self.status.asked != '')"
             ),
         ),

@@ -8,7 +8,7 @@ import msgspec
 
 from moorage.api import common_status, crd, meta
 from moorage.operators.xsld import names
-from moorage.operators.xsld.within_cache import common_steps
+from moorage.operators.xsld.within_cache import common_types
 
 _XML = msgspec.Meta(min_length=1, max_length=262_144)
 
@@ -54,7 +54,7 @@ class GridTemplateSpec(msgspec.Struct, frozen=True, rename="camel"):
         str, msgspec.Meta(max_length=253, description="The name on the server; empty: metadata.name.")
     ] = ""
     cache_ref: Annotated[
-        common_steps.CacheRef | None, msgspec.Meta(description="Which cache; needed where the namespace has several.")
+        common_types.CacheRef | None, msgspec.Meta(description="Which cache; needed where the namespace has several.")
     ] = None
 
     __cel__ = crd.immutable("templateName")
@@ -99,7 +99,7 @@ def definition() -> dict[str, object]:
         plural=names.TEMPLATE.plural,
         spec=GridTemplateSpec,
         status=GridTemplateStatus,
-        rules=(common_steps.stays_in_its_cache("has(self.status.asked) && self.status.asked"),),
+        rules=(common_types.stays_in_its_cache("has(self.status.asked) && self.status.asked"),),
         columns=(
             crd.Column("Cache", ".status.cache"),
             crd.Column("State", ".status.state"),

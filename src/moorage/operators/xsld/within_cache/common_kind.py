@@ -14,12 +14,12 @@ from moorage.operators.xsld.cache import types as cache_types
 from moorage.operators.xsld.group import answers
 from moorage.runtime import decision, freshness, kind
 
-from . import common_steps
+from . import common_steps, common_types
 
 
 class _Spec(Protocol):
     @property
-    def cache_ref(self) -> common_steps.CacheRef | None:
+    def cache_ref(self) -> common_types.CacheRef | None:
         """Which cache; None: the only one of the namespace."""
 
 
@@ -89,7 +89,7 @@ class DependentKind(kind.Kind[O, S]):
 
     def _meant(self, obj: O) -> list[cache_types.XsldCache]:
         """Those that may be meant; what is deleted means the one that it was made in, whatever its spec names."""
-        held = common_steps.CacheRef(obj.holder) if obj.metadata.deleting and obj.holder else None
+        held = common_types.CacheRef(obj.holder) if obj.metadata.deleting and obj.holder else None
         return self._caches.meant(obj.metadata.namespace, held or obj.spec.cache_ref)
 
     def _others(self, obj: O) -> tuple[str, ...]:
@@ -98,7 +98,7 @@ class DependentKind(kind.Kind[O, S]):
 
     def _held(self, obj: O) -> str:
         """The cache that it was made in, if that is still there."""
-        found = self._caches.meant(obj.metadata.namespace, common_steps.CacheRef(obj.holder)) if obj.holder else []
+        found = self._caches.meant(obj.metadata.namespace, common_types.CacheRef(obj.holder)) if obj.holder else []
         return obj.holder if found else ""
 
     def _elsewhere(self, obj: O) -> str:

@@ -2,39 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import msgspec
 
-from moorage.api import common_status, crd, meta
+from moorage.api import common_status, meta
 from moorage.operators.xsld.group import answers
 from moorage.operators.xsld.reasons import Reason
 from moorage.runtime import decision, freshness
 from moorage.runtime.decision import DONE, Blocked, Verdict, Wait
 
+from . import common_types
+
 MADE_TOGETHER = 60.0
 """Seconds within which what is applied together is all there."""
-
-
-class CacheRef(msgspec.Struct, frozen=True):
-    """An XsldCache of the same namespace."""
-
-    name: Annotated[str, msgspec.Meta(min_length=1, max_length=253)]
-
-
-def stays_in_its_cache(made: str) -> crd.Rule:
-    """For the whole object: its cache can't be changed once it is `made` there, by that rule over its status.
-
-    A name that is none of the cache that holds it was a mistake, and may be taken back or corrected at any time.
-    """
-    return crd.Rule(
-        "!has(oldSelf.spec.cacheRef) || (has(self.spec.cacheRef) && self.spec.cacheRef == oldSelf.spec.cacheRef) || "
-        f"!has(self.status) || !({made}) || (has(self.status.cache) && "
-        "oldSelf.spec.cacheRef.name != self.status.cache && "
-        "(!has(self.spec.cacheRef) || self.spec.cacheRef.name == self.status.cache))",
-        "cacheRef can't be changed once it is made in that cache: delete it, and make it anew in the other one",
-        field_path=".spec.cacheRef",
-    )
 
 
 class CacheSeen(msgspec.Struct, frozen=True):
@@ -69,7 +48,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
         return freshness.value_of(self.polled) or answers.Polled()
 
 
-def cache_is_clear(seen: Seen, ref: CacheRef | None) -> Verdict:
+def cache_is_clear(seen: Seen, ref: common_types.CacheRef | None) -> Verdict:
     """The named cache, or the only one in the namespace."""
     if isinstance(seen.caches, freshness.Failed):
         return decision.unknown(Reason.CACHE_NOT_FOUND, seen.caches, "cache")
