@@ -17,10 +17,10 @@ from typing import Any
 from . import proxy, tenant
 
 PORT = 9445
-LARGE = 20 * 2**20
-"""Bytes of what is too much."""
+LARGE = 6 * 2**20
+"""Bytes of what is too much. The members run in the operator's process, which must not wait for them."""
 
-FLOOD = 64 * 2**20
+HIDDEN = zlib.compress(bytes(32 * 2**20))
 DRIP = 0.3
 """Seconds between two bytes of a slow answer."""
 
@@ -82,8 +82,8 @@ class Member:
         elif pace == "silent":
             await reader.read()
         elif pace == "flood":
-            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n[" % FLOOD)
-            for _ in range(FLOOD // 2**16):
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n[" % LARGE**2)
+            for _ in range(LARGE // 2**16):
                 writer.write(b"0," * 2**15)
                 await writer.drain()
         if pace in ("whole", "cut"):
@@ -101,7 +101,7 @@ class Member:
         if path.endswith("/cacheMemberGroup"):
             return self._group()
         if path.endswith("/task"):
-            return [self._task() for _ in range(draw.choice([0, 0, 1, 2, 9, 3000]))]
+            return [self._task() for _ in range(draw.choice([0, 0, 1, 2, 9, 300]))]
         if path.endswith("/status"):
             return self._task()
         if path.endswith("/grid"):
@@ -139,7 +139,7 @@ class Member:
             "description": draw.choice(["", "moorage x: Leave another-0", self._word()]),
             "status": draw.choice(["Running", "Pending", "Success", "Failed", "Cancelled", "error", self._word()]),
             "progress": draw.choice([0, 45, 100, -7, 1e300, "NaN", "inf", self._word()]),
-            "message": draw.choice(["", "x" * 10**5, "\x1b[2J\r\n{{ . }}", self._word()]),
+            "message": draw.choice(["", "x" * 5000, "\x1b[2J\r\n{{ . }}", self._word()]),
         }
 
     def _grid(self) -> Any:
@@ -168,8 +168,8 @@ class Member:
     def _large(self) -> bytes:
         draw = self._draw
         if draw.random() < 0.5:
-            body = zlib.compress(b"[" + b"0," * (10 * LARGE))
-            return b"HTTP/1.1 200 OK\r\nContent-Encoding: deflate\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+            head = b"HTTP/1.1 200 OK\r\nContent-Encoding: deflate\r\nContent-Length: %d\r\n\r\n"
+            return head % len(HIDDEN) + HIDDEN
         item = draw.choice([{"memberName": "x" * 1000}, {"memberName": "cache-0"}, {"taskId": 1, "status": "Running"}])
         return _answer({"members": [item] * (LARGE // 1000)})
 

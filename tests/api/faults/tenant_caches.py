@@ -48,6 +48,11 @@ class CacheTenant(tenant.Tenant):
         self._liar = hostile_members.Member(NAME, here, elsewhere, self._draw)
         for each in (self._next_door, self._liar):
             await stack.enter_async_context(each.serving(certificate))
+        account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}}
+        with contextlib.suppress(
+            errors.AlreadyExists
+        ):  # without it there are no pods; a controller makes it, if it runs
+            await self._client.create(tenant.ACCOUNT, self.namespace, account, field_manager="tenant")
         await self._answering()
 
     @property
