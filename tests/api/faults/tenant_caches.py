@@ -48,6 +48,11 @@ class CacheTenant(tenant.Tenant):
         self._liar = hostile_members.Member(NAME, here, elsewhere, self._draw)
         for each in (self._next_door, self._liar):
             await stack.enter_async_context(each.serving(certificate))
+        account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}}
+        with contextlib.suppress(
+            errors.AlreadyExists
+        ):  # without it there are no pods; a controller makes it, if it runs
+            await self._client.create(tenant.ACCOUNT, self.namespace, account, field_manager="tenant")
         await self._answering()
 
     @property
@@ -87,7 +92,8 @@ class CacheTenant(tenant.Tenant):
         draw = self._draw
         template: Body = {"metadata": {"labels": draw.choice([{names.APP: NAME, "x": "y"}, {names.APP: NAME}])}}
         changes: list[Body] = [
-            {"spec": {"replicas": draw.choice([0, 1, 7, 2**31 - 1])}},
+            # 2**31 - 1 would cost the controller-manager 16 GiB, as it makes room for a pod pointer each
+            {"spec": {"replicas": draw.choice([0, 1, 7, 60])}},
             {"spec": {"template": template}},
             {"spec": {"template": {"spec": {"serviceAccountName": draw.choice(["default", "x"])}}}},
             {"spec": {"template": {"spec": {"hostNetwork": True, "nodeName": "x"}}}},

@@ -187,7 +187,8 @@ class Group:
     async def close(self) -> None:
         """End everything."""
         for process in self._processes.values():
-            process.kill()
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
             await process.wait()
         await self._http.close()
         self._network.close()
