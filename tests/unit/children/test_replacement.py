@@ -192,6 +192,11 @@ BACK: dict[str, tuple[Verdict, verdicts.Shape, str]] = {
         Waits("Rolling", "pod", LATE, again=6.0),
         "",
     ),
+    "it has half a second": (
+        back(pod(2, ready=False, since=NOW - LATE + 0.5)),
+        Waits("Rolling", "pod", LATE, again=1.5),
+        "",
+    ),
     "its time is over right now": (
         back(pod(2, ready=False, since=NOW - LATE)),
         Waits("Rolling", "pod", LATE, again=PACE),
