@@ -9,6 +9,7 @@ import msgspec
 from moorage.api import common_status, crd, meta
 from moorage.operators.xsld import names
 from moorage.operators.xsld.within_cache import common_steps
+from moorage.operators.xsld.within_cache import rules as cache_rules
 
 Int32 = {"format": "int32"}
 INT32_MAX = 2**31 - 1
@@ -139,7 +140,7 @@ def definition() -> dict[str, object]:
         spec=DataGridSpec,
         status=DataGridStatus,
         rules=(
-            common_steps.stays_in_its_cache(
+            cache_rules.stays_in_its_cache(
                 "(has(self.status.made) && self.status.made) || (has(self.status.asked) && self.status.asked != '')"
             ),
         ),

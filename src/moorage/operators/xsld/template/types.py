@@ -9,6 +9,7 @@ import msgspec
 from moorage.api import common_status, crd, meta
 from moorage.operators.xsld import names
 from moorage.operators.xsld.within_cache import common_steps
+from moorage.operators.xsld.within_cache import rules as cache_rules
 
 _XML = msgspec.Meta(min_length=1, max_length=262_144)
 
@@ -99,7 +100,7 @@ def definition() -> dict[str, object]:
         plural=names.TEMPLATE.plural,
         spec=GridTemplateSpec,
         status=GridTemplateStatus,
-        rules=(common_steps.stays_in_its_cache("has(self.status.asked) && self.status.asked"),),
+        rules=(cache_rules.stays_in_its_cache("has(self.status.asked) && self.status.asked"),),
         columns=(
             crd.Column("Cache", ".status.cache"),
             crd.Column("State", ".status.state"),
