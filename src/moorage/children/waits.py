@@ -54,7 +54,7 @@ def _told(
         verdict = step(seen)
         match verdict:
             case decision.Wait() if stuck := _stuck(pods(seen), verdict):
-                return decision.Blocked(stuck.cause, verdict.message, stuck.fix)
+                return decision.Blocked(object_reasons.PodReason.of(stuck.cause), verdict.message, stuck.fix)
             case decision.Wait(reason=reason) if reason in about_pods:
                 return msgspec.structs.replace(verdict, cause=cause(pods(seen)))
             case decision.Wait(reason=reason, fix="") if reason in ending:

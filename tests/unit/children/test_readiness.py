@@ -22,6 +22,7 @@ class Front(msgspec.Struct, frozen=True):
     ready: bool = False
     reason: str = "PodsNotReady"
     message: str = "0 of 1 replicas are ready"
+    fix: str = ""
 
     @property
     def ref(self) -> meta.ObjectRef:
@@ -33,6 +34,7 @@ PLAIN = Front("b")
 BROKEN = Front("c", reason="ImagePull", message="no such image")
 PAUSED = Front("d", reason="RolloutPaused", message="its rollout is paused")
 RUNNING = Front("e", reason="JobRunning", message="1 pods run")
+LOST = Front("g", reason="NodeDown", message="node n1 does not answer", fix="bring node n1 back")
 OWN = Front("f", reason="WordOfItsOwn", message="not yet")
 
 WEAKEST: dict[str, tuple[tuple[Front, ...], Front | None]] = {
@@ -62,6 +64,9 @@ def test_which_is_spoken_of(there: tuple[Front, ...], expected: Front | None) ->
         ),
         pytest.param((OWN,), Waits("WordOfItsOwn", "children", 300.0, again=5.0), "not yet", id="by words of its own"),
         pytest.param((PAUSED,), Blocks("RolloutPaused"), "Deployment d: its rollout is paused", id="it is paused"),
+        pytest.param(
+            (LOST,), Blocks("NodeDown"), "Deployment g: node n1 does not answer", id="only a person gets it on"
+        ),
     ],
 )
 def test_they_are_awaited(there: tuple[Front, ...], shape: verdicts.Shape, says: str) -> None:
@@ -80,3 +85,10 @@ def test_who_paused_a_rollout_is_told_how_to_resume_it() -> None:
 
     assert isinstance(verdict, Blocked)
     assert "kubectl rollout resume deployment d" == verdict.fix
+
+
+def test_what_a_person_must_do_is_said_in_the_objects_own_words() -> None:
+    verdict = readiness.are_ready([LOST], within=300.0)
+
+    assert isinstance(verdict, Blocked)
+    assert "bring node n1 back" == verdict.fix

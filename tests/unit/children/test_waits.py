@@ -55,6 +55,20 @@ def test_what_does_not_end_is_a_persons_business_after_its_time() -> None:
     assert (waits.LET_GO, "ask the owner") == (verdict.fix, own.fix)
 
 
+@pytest.mark.parametrize("reason", [R.ROLLING, R.ENDING, R.HELD])
+def test_a_pod_that_only_a_person_gets_on_is_not_waited_for(reason: decision.Reason) -> None:
+    """Whatever is waited for, if it is this pod; of another's trouble nothing is said."""
+    stuck = pod(1, cause="NodeDown", trouble="node n1 is silent", fix="taint it")
+    about = Wait(reason, "d-1 (node n1 is silent) is awaited", on="pod", within=1.0)
+
+    verdict = one(about, pod(0), stuck)
+
+    assert isinstance(verdict, decision.Blocked)
+    assert object_reasons.PodReason.NODE_DOWN is verdict.reason
+    assert (about.message, "taint it") == (verdict.message, verdict.fix)
+    assert isinstance(one(wait(reason), stuck), Wait)
+
+
 @pytest.mark.parametrize(
     "verdict",
     [DONE, wait(R.HELD), decision.Blocked(R.STALLED, "m", "f"), decision.Act(R.ROLLING, "m", ())],
