@@ -208,9 +208,10 @@ def test_a_drained_collector_moves(cluster_of_nodes: tools.Cluster, collector: c
 
 
 def stalled(one: tools.Collector) -> str | None:
-    ready = one.condition("Ready")
-    there = (ready.get("reason"), one.condition("Stalled").get("status")) == ("NodeDown", "True")
-    return str(ready["message"]) if there else None
+    """The words with which it stands still for a node, once it does; by one look, as both may change between two."""
+    conditions = {each["type"]: each for each in one.object()["status"]["conditions"]}
+    ready, held = conditions["Ready"], conditions["Stalled"]
+    return str(ready["message"]) if (ready["reason"], held["status"]) == ("NodeDown", "True") else None
 
 
 def named() -> dict[str, Any]:
