@@ -1,8 +1,7 @@
 """What tests stand on: binaries, images, and a testbed for each worker. Each part is there as soon as it can be.
 
-    binaries of level api ─┬─ testbeds of level control
-                           ├─ binaries of level node ── testbeds of level node ─┬─ the images in them
-                           └─ images ───────────────────────────────────────────┘
+    binaries of level api ─┬─ binaries of level node ── testbeds ─┬─ the images in them
+                           └─ images ─────────────────────────────┘
 
 Workers share no cluster, so that a test may restart the operator, drain the node or count what is written while others
 run. $MOORAGE_TEST_KUBECONFIG names one cluster for all, with the images loaded; then nothing is made here.

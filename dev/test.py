@@ -54,7 +54,7 @@ class Tier:
 
 TIERS = (
     Tier("unit", "tests/unit"),
-    Tier("api", "tests/api", "control", workers=2),
+    Tier("api", "tests/api", "node", workers=2),
     Tier("testbed", "testbed/tests"),
     Tier("e2e", "tests/e2e", "node", workers=3),
 )

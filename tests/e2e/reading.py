@@ -83,7 +83,7 @@ class Reader:
         return _good(path, *self._ask(path))
 
     def _kinds(self, names: str) -> list[Served]:
-        wanted = names.split(",")
+        wanted = names.lower().split(",")  # as kubectl does it
         if any(name not in self._served for name in wanted):
             self._served = self._discovered()
         if missing := [name for name in wanted if name not in self._served]:

@@ -149,19 +149,23 @@ def test_two_releases_share_a_namespace(cluster: Cluster, tmp_path: Path, place:
         assert ("sessions", release) == (grid["gridName"], grid["cacheRef"]["name"])
 
 
-@pytest.mark.parametrize(("kind", "spec"), [("DataGrid", {}), ("GridTemplate", {"source": XML})])
-def test_a_cache_can_be_named_later_and_then_not_changed(
-    cluster: Cluster, place: str, kind: str, spec: dict[str, Any]
+@pytest.mark.parametrize(
+    ("kind", "spec", "there"),
+    [("DataGrid", {}, {"made": True}), ("GridTemplate", {"source": XML}, {"asked": True})],
+)
+def test_a_cache_can_be_named_later_and_is_not_changed_once_it_is_made_there(
+    cluster: Cluster, place: str, kind: str, spec: dict[str, Any], there: dict[str, Any]
 ) -> None:
-    """As the advice of AmbiguousCache has it."""
+    """As the advice of AmbiguousCache has it; a name that was mistyped can be corrected."""
     metadata = {"name": "late", "namespace": place}
     made = {"apiVersion": "xsld.ibm.com/v1alpha1", "kind": kind, "metadata": metadata, "spec": spec}
     cluster.must(cluster.kubectl("create", body=made))
 
-    def patch(ref: dict[str, str] | None) -> subprocess.CompletedProcess[str]:
-        change = json.dumps({"spec": {"cacheRef": ref}})
-        return cluster.kubectl("-n", place, "patch", kind, "late", "--type=merge", "-p", change)
+    def patch(change: dict[str, Any], *more: str) -> subprocess.CompletedProcess[str]:
+        return cluster.kubectl("-n", place, "patch", kind, "late", "--type=merge", "-p", json.dumps(change), *more)
 
-    cluster.must(patch({"name": "c"}))
+    for name in ("typo", "c"):
+        cluster.must(patch({"spec": {"cacheRef": {"name": name}}}))
+    cluster.must(patch({"status": {"cache": "c", **there}}, "--subresource=status"))
     for other in ({"name": "d"}, None):
-        assert "cacheRef can't be changed once it is set" in patch(other).stderr
+        assert "cacheRef can't be changed once it is made in that cache" in patch({"spec": {"cacheRef": other}}).stderr
