@@ -54,9 +54,9 @@ class Tier:
 
 TIERS = (
     Tier("unit", "tests/unit"),
-    Tier("api", "tests/api", "node", workers=2),
+    Tier("api", "tests/api", "node"),
     Tier("testbed", "testbed/tests"),
-    Tier("e2e", "tests/e2e", "node", workers=3),
+    Tier("e2e", "tests/e2e", "node", workers=2),
 )
 LANES = (("unit", "testbed"), ("api",), ("e2e",))
 """Side by side; within a lane one tier after another."""
