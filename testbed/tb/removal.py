@@ -36,7 +36,7 @@ def claim(settings: Settings) -> None:
     for leftover in (*settings.logs.glob("*.log"), settings.audit_log):
         leftover.unlink(missing_ok=True)
     settings.owner_file.parent.mkdir(parents=True, exist_ok=True)
-    kernel.note(settings)
+    kernel.prepare(settings)
     settings.owner_file.write_text(f"{settings.state}\n")
 
 

@@ -233,7 +233,11 @@ class Place:
         found = await self.find(name)
         leaves = found is not None and "deletionTimestamp" in found["metadata"]
         if not leaves:
-            await self.order(name)
+            try:
+                await self.order(name)
+            except errors.Invalid:  # what was changed for good is made anew
+                await self.client.delete(sort.resource, name, sort.name, propagation="Background")
+                leaves = True
         for resource in (*sort.dependents, *sort.tenant.owned):
             for it in (await self.client.list(resource, name, as_=meta.Partial, metadata_only=True)).items:
                 if it.metadata.name not in FOREIGN:

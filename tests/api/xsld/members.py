@@ -28,6 +28,7 @@ ENTRIES = 200
 
 PACE = 0.02
 FOUND_WITHIN = 60.0
+SLOW = 3 * bench.WITHIN  # what a group needs on a machine that does much else
 TROUBLES = (OSError, TimeoutError, AssertionError, KeyError, aiohttp.ClientError)
 """What a client meets while members fail: refused, silent, an answer other than 2xx, a pod that is not there."""
 
@@ -151,7 +152,7 @@ class Group:
             self._processes[name] = await asyncio.create_subprocess_exec(
                 str(self._binary), "member", env=environment, stdout=log, stderr=log
             )
-        await waiting.until(lambda: self._serves(name), within=bench.WITHIN)
+        await waiting.until(lambda: self._serves(name), within=SLOW)
         if len(self._addresses) > 1:
             given = {
                 "secretKey": bench.SECRET,
@@ -169,7 +170,7 @@ class Group:
 
     async def whole(self) -> None:
         """Return when all members see all others online, and all copies are complete."""
-        await waiting.until(self._is_whole, within=bench.WITHIN)
+        await waiting.until(self._is_whole, within=SLOW)
 
     async def _is_whole(self) -> bool:
         try:
@@ -229,7 +230,7 @@ class Group:
             said: dict[str, Any] = await self._ask(name, "GET", f"/task/{task}/status")
             return said if said["status"] not in ("Pending", "Running") else None
 
-        said = await waiting.until(over, within=bench.WITHIN)
+        said = await waiting.until(over, within=SLOW)
         assert "Success" == said["status"], said
 
 

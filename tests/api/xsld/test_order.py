@@ -82,10 +82,7 @@ async def test_rolled_and_deleted(site: bench.Site) -> None:
     begun = time.time()
     await site.delete(names.CACHE, "cache")
     await site.gone(names.CACHE, "cache")
-    assert [
-        "DELETE statefulsets cache",
-        "DELETE persistentvolumeclaims vol-cache-0",
-        "DELETE persistentvolumeclaims vol-cache-1",
-        "DELETE persistentvolumeclaims vol-cache-2",
-        "DELETE rolebindings moorage-xsld",
-    ] == await site.history(operator, since=begun)
+    first, *volumes, last = await site.history(operator, since=begun)
+    assert ("DELETE statefulsets cache", "DELETE rolebindings moorage-xsld") == (first, last)
+    # each goes with its own pod, and which pod ends first is the machine's to say
+    assert [f"DELETE persistentvolumeclaims vol-cache-{number}" for number in range(3)] == sorted(volumes)
