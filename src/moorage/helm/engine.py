@@ -70,7 +70,7 @@ class Engine:
         for each in self._lookups.all:
             each.forget(key)
         self._watches.leave(key)
-        self._objects.remember(key, ())
+        self._objects.forget(key)
 
     # --- observing -------------------------------------------------------------------------------
 

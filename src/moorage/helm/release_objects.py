@@ -35,6 +35,7 @@ class Objects:
         self._world, self._sources, self._operations = world, sources, runs
         self._compared: dict[meta.ObjectRef, tuple[str, str, tuple[str, ...]]] = {}
         self._named: dict[Hashable, frozenset[meta.ObjectRef]] = {}  # of which objects each has something remembered
+        self._hooks: dict[Hashable, list[meta.ObjectRef]] = {}  # of the run that is at work, by its record so far
 
     def seen(
         self,
@@ -82,6 +83,11 @@ class Objects:
         if missing is None and not view.pods.synced:
             missing = freshness.unsynced(view.pods.error, "pods")
         return informers if missing is None else missing
+
+    def forget(self, key: Hashable) -> None:
+        """Nothing of that release is kept."""
+        self.remember(key, ())
+        self._hooks.pop(key, None)
 
     def remember(self, key: Hashable, refs: Iterable[meta.ObjectRef]) -> None:
         """These objects alone: what is kept of others goes."""
@@ -177,12 +183,14 @@ class Objects:
         around: live_looks.Around,
     ) -> tuple[observation.HookSeen, ...]:
         """The hooks that a run of helm stands at, by their pods, and what is wrong there."""
-        record = freshness.value_of(loaded)
-        running = isinstance(self._world.tasks.state(request.target.lane), tasks.Running)
-        if not running or view is None or record is None or not view.pods.synced:
+        if not isinstance(self._world.tasks.state(request.target.lane), tasks.Running):
+            self._hooks.pop(request.key, None)
             return ()
-        hooks = [item.ref for item in record.seen.inventory if item.hook and item.ref.kind in ("Job", "Pod")]
-        if not hooks:
+        if (record := freshness.value_of(loaded)) is not None:
+            named = [item.ref for item in record.seen.inventory if item.hook and item.ref.kind in ("Job", "Pod")]
+            self._hooks[request.key] = named
+        hooks = self._hooks.get(request.key)  # helm writes the record at its end, which is then to be read anew
+        if not hooks or view is None or not view.pods.synced:
             return ()
         started, there = request.status.attempt.started, around.look()
         run = around.speak(pod for pod in view.pods.items(request.target.namespace) if _created(pod) >= started)

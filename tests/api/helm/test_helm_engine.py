@@ -238,7 +238,7 @@ async def test_a_cause_two_objects_away_is_named(stage, make_chart):
 
 
 async def test_while_helm_runs_its_hook_is_looked_at(stage, make_chart):
-    """Helm itself says nothing before its time is over."""
+    """Helm itself says nothing before its time is over; nor is it forgotten while a record that changed is read anew."""
     chart = make_chart({"templates/a.yaml": HOOKED})
 
     async def work() -> decision.Outcome:
@@ -257,3 +257,16 @@ async def test_while_helm_runs_its_hook_is_looked_at(stage, make_chart):
     (hook,) = await stage.until(lambda: [it for it in stage.look().hooks if "being started" not in str(it)])
 
     assert "hook Job migrate: pod migrate-x, container c: ImagePullBackOff of reg/none:1: no such image" == str(hook)
+
+    record = f"/api/v1/namespaces/{stage.namespace}/secrets/sh.helm.release.v1.r.v1"
+    await stage.api.merge(record, {"metadata": {"annotations": {"touched": "x"}}}, "test")
+    looks: list[observation.ReleaseSeen] = []
+
+    def was_read_anew() -> bool:
+        looks.append(stage.look())
+        unread = [isinstance(look.record, freshness.Failed) for look in looks]
+        return any(unread) and not unread[-1]
+
+    await stage.until(was_read_anew)
+    assert {hook} == {it for look in looks for it in look.hooks}
+    assert all(look.hooks for look in looks)
