@@ -238,7 +238,7 @@ async def test_a_cause_two_objects_away_is_named(stage, make_chart):
 
 
 async def test_while_helm_runs_its_hook_is_looked_at(stage, make_chart):
-    """Helm itself says nothing before its time is over; nor is it forgotten while a record that changed is read anew."""
+    """Helm itself says nothing before its time is over; it is told as well while a record that changed is read."""
     chart = make_chart({"templates/a.yaml": HOOKED})
 
     async def work() -> decision.Outcome:
