@@ -155,17 +155,21 @@ def _ready(api: FakeApi) -> bool:
     return all(api.one("gadgets", name).get("status") for name in NAMES)
 
 
+async def _is_quiet(api: FakeApi, it: Fleet, count: int) -> bool:
+    """Even, and for some rounds nobody asks for another's lease."""
+    begun = len(api.writes("leases"))
+    await until(lambda: len(api.writes("leases")) > begun + 5 * count)
+    return it.is_even() and not [w for w in api.writes("leases")[begun:] if election.ASKED_BY in str(w.body)]
+
+
 @pytest.mark.parametrize(("count", "processes"), [(2, 1), (2, 2), (4, 3), (2, 3), (5, 2)])
 async def test_leases_are_shared_evenly_whoever_comes(api: FakeApi, count: int, processes: int) -> None:
-    async with fleet(api, count) as it:
+    async with asyncio.timeout(10), fleet(api, count) as it:
         for _ in range(processes):
             it.start()
-        await until(it.is_even)
         await until(lambda: _ready(api))
-        leases = len(api.writes("leases"))
-        await until(lambda: len(api.writes("leases")) > leases + 5 * count)
-        asked = [w for w in api.writes("leases")[leases:] if election.ASKED_BY in str(w.body)]
-        assert (True, []) == (it.is_even(), asked), "and then it is quiet"
+        while not await _is_quiet(api, it, count):  # even for a moment, it may be between two handovers
+            await until(it.is_even)
 
 
 async def test_each_looks_after_its_own_and_takes_over_what_it_gets(api: FakeApi) -> None:
