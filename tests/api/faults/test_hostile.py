@@ -154,12 +154,13 @@ class Place:
         }
         await self.client.create(builtin.ROLE_BINDING, name, body, field_manager="test")
 
+    def _spec(self, name: str) -> dict[str, Any]:
+        tenant_of = {"tenant": {"reference": name, "instance": "main"}} if self._sort is RELEASES else {}
+        return {**self._sort.spec, **tenant_of}
+
     async def order(self, name: str) -> None:
         """Its object as it should be."""
-        sort = self._sort
-        spec = dict(sort.spec)
-        if sort is RELEASES:
-            spec["tenant"] = {"reference": name, "instance": "main"}
+        sort, spec = self._sort, self._spec(name)
         body = {"apiVersion": sort.resource.api_version, "kind": sort.resource.kind, "metadata": {"name": sort.name}}
         await self.client.apply(sort.resource, name, sort.name, {**body, "spec": spec}, field_manager="people")
 
@@ -208,7 +209,12 @@ class Place:
 
     async def scene(self) -> everything.Scene:
         """All that is not the hostile tenants'."""
-        return await everything.scene(self.client, lambda _, namespace: namespace not in self.hostile)
+        found = await everything.scene(self.client, lambda _, namespace: namespace not in self.hostile)
+        sort, its = self._sort, await self.find(self.bob)
+        if its is not None and not sort.ready:  # its status repeats what the cluster says, which takes its time
+            there = its["metadata"]
+            found[f"{sort.resource.group_kind} {self.bob}/{sort.name}"] = (there["uid"], str(there["generation"]))
+        return found
 
     def written_elsewhere(self) -> list[str]:
         """What the operator and its helm have written outside the hostile tenants' places."""
@@ -234,6 +240,9 @@ class Place:
         leaves = found is not None and "deletionTimestamp" in found["metadata"]
         if not leaves:
             try:
+                if found is not None:  # what somebody else has set, an apply leaves where it is
+                    whole = {"op": "replace", "path": "/spec", "value": self._spec(name)}
+                    await self.client.patch_json(sort.resource, name, sort.name, [whole], field_manager="people")
                 await self.order(name)
             except errors.Invalid:  # what was changed for good is made anew
                 await self.client.delete(sort.resource, name, sort.name, propagation="Background")
