@@ -6,10 +6,9 @@ import functools
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from moorage.api import conditions
 from moorage.children import readiness
 from moorage.children import reasons as object_reasons
-from moorage.runtime import freshness
+from moorage.runtime import decision, freshness
 from moorage.runtime.decision import Fact
 
 from . import release_status
@@ -114,14 +113,12 @@ def _as_it_was(fact: FactOf, of: Callable[[ReleaseSeen], freshness.Observed[Any]
 
     @functools.wraps(fact)
     def told(it: HasRelease) -> Fact:
-        found, seen, status = fact(it), of(it.release), it.release.status
-        unseen = isinstance(seen, freshness.Failed) and seen.reason == freshness.NOT_YET
-        before = conditions.find(status.conditions, found.type) if unseen else None
-        if before is None or before.status == "Unknown":
+        found = fact(it)
+        if not freshness.is_unseen(of(it.release)):
             return found
-        if found.type == "Released" and before.status == "True" and not it.release.released_before:
-            return found  # what was said of an earlier spec
-        return Fact(found.type, before.status == "True", before.reason, before.message)
+        last = decision.as_it_stood(found, it.release.status.conditions)
+        of_an_earlier_spec = last.type == "Released" and last.status and not it.release.released_before
+        return found if of_an_earlier_spec else last
 
     return told
 

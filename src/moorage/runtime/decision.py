@@ -20,7 +20,7 @@ from typing import Any, Literal, Self, TypeAlias, TypeVar
 
 import msgspec
 
-from moorage.api import meta
+from moorage.api import conditions, meta
 
 from . import freshness
 
@@ -334,9 +334,17 @@ def stops(verdict: Verdict) -> bool:
             return True
 
 
+def as_it_stood(found: Fact, before: Iterable[conditions.Condition]) -> Fact:
+    """What the last look said of this fact; `found` where that said nothing."""
+    last = conditions.find(before, found.type)
+    if last is None or last.status == "Unknown":
+        return found
+    return Fact(found.type, last.status == "True", last.reason, last.message)
+
+
 def unknown(reason: str, failed: freshness.Failed, on: str, *, within: float = 120.0) -> Wait:
     """Wait for a fact that can't be decided on; of one that was only not looked at so far, nothing is said."""
-    unseen = failed.reason == freshness.NOT_YET
+    unseen = freshness.is_unseen(failed)
     return Wait(reason, failed.message, on=on, within=within, again=0.0 if unseen else 5.0, unseen=unseen)
 
 

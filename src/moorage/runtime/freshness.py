@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import msgspec
 
@@ -41,6 +41,11 @@ Observed: TypeAlias = Fresh[T] | Stale[T] | Failed
 def not_yet(what: str) -> Failed:
     """The fact `what` is being fetched; its arrival enqueues the key."""
     return Failed(NOT_YET, f"{what} not looked at yet")
+
+
+def is_unseen(fact: Observed[Any]) -> bool:
+    """Whether nobody has looked so far, as after a restart: other than that looking failed."""
+    return isinstance(fact, Failed) and fact.reason == NOT_YET
 
 
 def unsynced(error: str, what: str) -> Failed:

@@ -223,11 +223,8 @@ def _as_it_was(fact: FactOf) -> FactOf:
     @functools.wraps(fact)
     def told(seen: Seen) -> Fact:
         found = fact(seen)
-        unseen = isinstance(seen.polled, freshness.Failed) and seen.polled.reason == freshness.NOT_YET
-        before = conditions.find(seen.status.conditions, found.type) if unseen and found.status is None else None
-        if before is None or before.status == "Unknown":
-            return found
-        return Fact(found.type, before.status == "True", before.reason, before.message)
+        unseen = found.status is None and freshness.is_unseen(seen.polled)
+        return decision.as_it_stood(found, seen.status.conditions) if unseen else found
 
     return told
 
