@@ -36,17 +36,16 @@ class Ground:
         self._claims = threading.Lock()
         self._beds: dict[str, list[futures.Future[places.Place]]] = {}
 
-    def begin(self, wanted: Mapping[str, tuple[str, int]]) -> None:
-        """Begin to make what these need: name of a tier -> level and number of its testbeds."""
+    def begin(self, wanted: Mapping[str, int]) -> None:
+        """Begin to make what these need: name of a tier -> number of its testbeds."""
         if self.given:
             return
         self._tools = self._pool.submit(self._binaries, "api")
         self._rest = self._pool.submit(self._binaries, "node")
-        if "node" in {level for level, _ in wanted.values()}:
+        if wanted:
             self._images = self._pool.submit(self._built)
-        for tier, (level, number) in wanted.items():
-            names = [f"{tier}-{n}" for n in range(number)]
-            self._beds[tier] = [self._pool.submit(self._bed, name, level) for name in names]
+        for tier, number in wanted.items():
+            self._beds[tier] = [self._pool.submit(self._bed, f"{tier}-{n}") for n in range(number)]
 
     def helm(self) -> None:
         """Return when helm and kubectl are there."""
@@ -78,14 +77,12 @@ class Ground:
         self._tools.result()  # helm is part of an image
         return deploy.build(deploy.INPUTS)
 
-    def _bed(self, name: str, level: str) -> places.Place:
+    def _bed(self, name: str) -> places.Place:
         place = places.Place(str(self._states / name / "kubeconfig"), state=self._states / name, name=f"testbed {name}")
         self._tools.result()
         with self._claims:  # an index is seen to be taken when something runs there
             places.bring_up(place, "api", indexes=INDEXES)
-        if level == "node":
-            self._rest.result()
-        places.bring_up(place, level)
-        if level == "node":
-            deploy.load(place, self._images.result())
+        self._rest.result()
+        places.bring_up(place, "node")
+        deploy.load(place, self._images.result())
         return place

@@ -44,19 +44,18 @@ STARTED = re.compile(r"(tests/\S+::.* )?\n")
 
 @dataclasses.dataclass(frozen=True)
 class Tier:
-    """Tests that need the same. `level` is that of its testbeds, of which each worker has one."""
+    """Tests that need the same. Each of its `workers` has a testbed of its own; 0: one worker, and no testbed."""
 
     name: str
     folder: str
-    level: str = ""
-    workers: int = 1
+    workers: int = 0
 
 
 TIERS = (
     Tier("unit", "tests/unit"),
-    Tier("api", "tests/api", "node"),
+    Tier("api", "tests/api", workers=1),
     Tier("testbed", "testbed/tests"),
-    Tier("e2e", "tests/e2e", "node"),
+    Tier("e2e", "tests/e2e", workers=1),
 )
 LANES = (("unit", "testbed", "api"), ("e2e",))
 """Side by side, as far as two cores bear it; within a lane one tier after another."""
@@ -85,7 +84,7 @@ class Run:
     def begin(self) -> None:
         """Have made what the tiers need."""
         if any(tier.name != "unit" for tier in self.tiers):
-            needs = {tier.name: (tier.level, self._workers(tier)) for tier in self.tiers if tier.level}
+            needs = {tier.name: self._workers(tier) for tier in self.tiers if tier.workers}
             self.late = () if self.ground.given or (places.BIN / "helm").exists() else NEED_HELM
             self.ground.begin(needs)
 
@@ -95,7 +94,7 @@ class Run:
 
     def _tier(self, tier: Tier) -> Iterator[outcome.Tally]:
         try:
-            if tier.level:
+            if tier.workers:
                 beds = self.ground.beds(tier.name)
                 yield (tally := self._pytest(tier, self._paths(tier), beds))
                 if not tally.ok:
