@@ -126,6 +126,28 @@ def under_way(reason: str) -> Waits:
     return Waits(reason, "group", 300.0, again=2.0)
 
 
+CHANGING = {
+    "it was changed, and is to be otherwise by now": row(
+        It().wants(lockTimeout=8).server(lockTimeout="9").object(generation=2).asked("Update").runs(DONE),
+        SHOWS,
+        acts("TaskDone", "remember no-asked no-attempts made"),
+    ),
+    "it is being changed, and is to be otherwise by now": row(
+        It().wants(lockTimeout=8).server(lockTimeout="9").object(generation=2).asked("Update").runs(),
+        SHOWS,
+        under_way("GridUpdating"),
+    ),
+    "the change to what is no longer wanted failed": row(
+        It().wants(lockTimeout=8).server(lockTimeout="9").object(generation=2).asked("Update").runs(FAILED),
+        SHOWS,
+        acts("GridFailed", FAILURE),
+    ),
+    "its task is done, and it does not show what is wanted": row(
+        It().wants(lockTimeout=9).server(lockTimeout="15").asked("Update").runs(DONE), SHOWS, under_way("GridUpdating")
+    ),
+}
+"""A grid that is being changed, whether it is to stay or to go."""
+
 UNAVAILABLE = Waits("CacheNotAvailable", "cache", 1800.0)
 LOST = {"task": 7, "age": 21.0}
 
@@ -220,24 +242,7 @@ ROWS: dict[str, Row] = {
     "it was changed": row(
         It().wants(lockTimeout=9).server(lockTimeout="9").asked("Update").runs(DONE), SHOWS, acts("TaskDone", ENDED)
     ),
-    "it was changed, and is to be otherwise by now": row(
-        It().wants(lockTimeout=8).server(lockTimeout="9").object(generation=2).asked("Update").runs(DONE),
-        SHOWS,
-        acts("TaskDone", "remember no-asked no-attempts made"),
-    ),
-    "it is being changed, and is to be otherwise by now": row(
-        It().wants(lockTimeout=8).server(lockTimeout="9").object(generation=2).asked("Update").runs(),
-        SHOWS,
-        under_way("GridUpdating"),
-    ),
-    "the change to what is no longer wanted failed": row(
-        It().wants(lockTimeout=8).server(lockTimeout="9").object(generation=2).asked("Update").runs(FAILED),
-        SHOWS,
-        acts("GridFailed", FAILURE),
-    ),
-    "its task is done, and it does not show what is wanted": row(
-        It().wants(lockTimeout=9).server(lockTimeout="15").asked("Update").runs(DONE), SHOWS, under_way("GridUpdating")
-    ),
+    **CHANGING,
     "it is being deleted": row(It().asked("Delete").runs(), SHOWS, under_way("GridDeleting")),
     "it was deleted, to be made anew": row(
         It().missing().asked("Delete"), SHOWS, acts("TaskDone", "remember no-asked"), "Delete of grid g: done"
@@ -458,24 +463,7 @@ DELETION_ROWS: dict[str, Row] = {
         It().cache(task="Join c-2"), "grid_is_gone", Waits("TaskRunning", "group", 1800.0, again=BUSY)
     ),
     "it is deleted": row(It(), "grid_is_gone", asks("GridDeleting", "Delete"), "grid g is deleted"),
-    "it was changed, and is to be otherwise by now": row(
-        It().wants(lockTimeout=8).server(lockTimeout="9").object(generation=2).asked("Update").runs(DONE),
-        SHOWS,
-        acts("TaskDone", "remember no-asked no-attempts made"),
-    ),
-    "it is being changed, and is to be otherwise by now": row(
-        It().wants(lockTimeout=8).server(lockTimeout="9").object(generation=2).asked("Update").runs(),
-        SHOWS,
-        under_way("GridUpdating"),
-    ),
-    "the change to what is no longer wanted failed": row(
-        It().wants(lockTimeout=8).server(lockTimeout="9").object(generation=2).asked("Update").runs(FAILED),
-        SHOWS,
-        acts("GridFailed", FAILURE),
-    ),
-    "its task is done, and it does not show what is wanted": row(
-        It().wants(lockTimeout=9).server(lockTimeout="15").asked("Update").runs(DONE), SHOWS, under_way("GridUpdating")
-    ),
+    **CHANGING,
     "it is being deleted": row(It().asked("Delete").runs(), SHOWS, under_way("GridDeleting")),
     "it was deleted": row(
         It().missing().asked("Delete").object(deletion_timestamp=ago(9)),
