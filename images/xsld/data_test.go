@@ -188,8 +188,8 @@ func TestNoReplicaLoses(t *testing.T) {
 	s := newSite(t)
 	all := s.group(2)
 	s.grid(all[0], "g", `{"numPartition":"7","numAsyncReplicas":"0"}`)
-	s.current(all[0], 1)
 	s.eventually("both lead some", func() bool { return leads(all[0].placed(), "m0") && leads(all[0].placed(), "m1") })
+	s.current(all[0], 1) // who led some before them keeps a copy for a moment
 	w := startWriter(all[0], "g")
 	s.eventually("some are written", func() bool { return w.count.Load() >= 30 })
 	acked := w.end()

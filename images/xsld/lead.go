@@ -2,6 +2,8 @@ package main
 
 import (
 	"cmp"
+	"errors"
+	"net/http"
 	"reflect"
 	"sync"
 	"time"
@@ -57,7 +59,11 @@ func (m *member) lead() {
 	m.leading.Lock()
 	defer m.leading.Unlock()
 	m.mu.Lock()
-	idle := !m.leadsLocked() || len(m.db.Grids) == 0 && len(m.placement.Grids) == 0
+	leads := m.leadsLocked()
+	if !leads {
+		m.reign = reign{} // else it would refuse its vote to the one who should lead
+	}
+	idle := !leads || len(m.db.Grids) == 0 && len(m.placement.Grids) == 0
 	reigns := m.reign.epoch > 0
 	m.mu.Unlock()
 	if idle {
@@ -123,7 +129,14 @@ func (m *member) publish(next *placement, db *database) bool {
 		m.say("cannot offer the placement: %v", err)
 		return false
 	}
-	if !m.canvass(db, func(r record) bool { return m.call(r.target(), m.lease(), "offer", next, &struct{}{}) == nil }) {
+	agrees := func(r record) bool {
+		err := m.call(r.target(), m.lease(), "offer", next, &struct{}{})
+		if refused := (*refusal)(nil); errors.As(err, &refused) && refused.code == http.StatusConflict {
+			m.resign(next.Epoch) // it has promised to follow a later leader, and takes none of these offers any more
+		}
+		return err == nil
+	}
+	if !m.canvass(db, agrees) {
 		m.say("most of the group do not agree to placement %d.%d", next.Epoch, next.Version)
 		return false
 	}
@@ -151,6 +164,15 @@ func (m *member) publish(next *placement, db *database) bool {
 	case <-time.After(m.period()):
 	}
 	return true
+}
+
+// resign ends the reign of an epoch; who should still lead asks for votes anew.
+func (m *member) resign(epoch int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.reign.epoch == epoch {
+		m.reign = reign{}
+	}
 }
 
 // copied is a primary's report that a replica has everything.

@@ -146,3 +146,37 @@ func TestTornGroupTakesNoWrites(t *testing.T) {
 		t.Error(gone)
 	}
 }
+
+// Elections that come to nothing leave traces, none of which may keep the group from a leader for ever.
+func TestElectionsThatCameToNothing(t *testing.T) {
+	for what, left := range map[string]func(m *member, i int){
+		// Each that was elected refuses all votes as long as it believes that it leads, though another should.
+		"elected, and does not lead": func(m *member, i int) {
+			if m.reign = (reign{}); i > 0 {
+				m.reign = reign{epoch: 100 + i, base: m.placement, since: time.Now()}
+			}
+		},
+		// All but the leader promised to follow a later one, of which nothing was heard any more.
+		"promised, and nobody came": func(m *member, i int) {
+			if i > 0 {
+				m.oath.Epoch = 100 + i
+			}
+		},
+	} {
+		for _, size := range []int{2, 3} {
+			t.Run(fmt.Sprint(what, " of ", size), func(t *testing.T) {
+				s := newSite(t)
+				all := s.group(size)
+				s.grid(all[0], "g", `{"numPartition":"3","numSyncReplicas":"1","numAsyncReplicas":"0"}`)
+				s.current(all[0], 2)
+				for i, m := range all {
+					m.mu.Lock()
+					left(m, i)
+					m.mu.Unlock()
+				}
+				s.grid(all[0], "later", `{"numPartition":"3","numSyncReplicas":"1","numAsyncReplicas":"0"}`)
+				s.eventually("it is served", func() bool { return put(all[0], "later", "key", "value of key") })
+			})
+		}
+	}
+}

@@ -120,6 +120,7 @@ class Group:
         self._network = kubelet.Network()
         self._addresses: dict[str, str] = {}
         self._processes: dict[str, asyncio.subprocess.Process] = {}
+        self._found: dict[str, Any] = {}
         context = ssl.create_default_context()
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         self._http = aiohttp.ClientSession(
@@ -169,17 +170,29 @@ class Group:
         await self._succeeds(first, await self._ask(first, "POST", f"/grid/{name}", fields))
 
     async def whole(self) -> None:
-        """Return when all members see all others online, and all copies are complete."""
-        await waiting.until(self._is_whole, within=SLOW)
+        """Return when all members see all others online, and all copies are complete.
+
+        Raises AssertionError with what was found last.
+        """
+        try:
+            await waiting.until(self._is_whole, within=SLOW)
+        except TimeoutError:
+            raise AssertionError(f"not whole after {SLOW:g} s: {self._found}") from None
 
     async def _is_whole(self) -> bool:
+        self._found = {}
         try:
-            told = [await self._ask(name, "GET", "/cacheMemberGroup") for name in self._addresses]
-            placed = [await self._control(name, "placement") for name in self._addresses]
-        except TROUBLES:
+            for name in self._addresses:
+                told = await self._ask(name, "GET", "/cacheMemberGroup")
+                seen = {it["memberName"]: it["status"] for it in told["members"]}
+                self._found[name] = (seen, await self._control(name, "placement"))
+        except TROUBLES as trouble:
+            self._found[name] = trouble
             return False
-        seen = [it["status"] for each in told for it in each["members"]]
-        return ["Online"] * len(self._addresses) ** 2 == seen and all(map(complete, placed))
+        return all(
+            set(self._addresses) == set(seen) and {"Online"} == set(seen.values()) and complete(placed)
+            for seen, placed in self._found.values()
+        )
 
     def signal(self, name: str, number: signal.Signals) -> None:
         """To a member's process."""
