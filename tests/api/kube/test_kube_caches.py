@@ -96,7 +96,8 @@ async def test_own_writes_are_read_back_and_cause_no_work(
     await until(lambda: cache.get(namespace, "theirs") is not None)
 
     names = [change.new and change.new.metadata.name for change in told]
-    assert [name for name in names if name != "kube-root-ca.crt"] == ["theirs"]  # that one the cluster writes, at any time
+    names = [name for name in names if name != "kube-root-ca.crt"]  # which the cluster writes, at any time
+    assert names == ["theirs"]
 
 
 async def test_rights_withdrawn_and_given_back(
