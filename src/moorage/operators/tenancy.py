@@ -9,28 +9,28 @@ from moorage.api import builtin
 from moorage.kube.informers import informer
 from moorage.runtime import freshness, kind
 
-from . import access
+from . import accounts
 
 
 class Bindings:
     """A system's RoleBindings, everywhere. `wake` is told of the namespace whose binding changed."""
 
-    def __init__(self, world: kind.World, rights: access.Rights, wake: Callable[[str], None]) -> None:
+    def __init__(self, world: kind.World, rights: accounts.Rights, wake: Callable[[str], None]) -> None:
         self._rights, self._wake = rights, wake
-        self._cache = world.informers.watch(builtin.ROLE_BINDING, access.RoleBinding, name=rights.binding)
+        self._cache = world.informers.watch(builtin.ROLE_BINDING, accounts.RoleBinding, name=rights.binding)
         self._cache.subscribe(self._on_change)
 
-    def of(self, namespace: str) -> freshness.Observed[access.BindingSeen | None]:
+    def of(self, namespace: str) -> freshness.Observed[accounts.BindingSeen | None]:
         """The binding in that namespace."""
         if not self._cache.synced:
             return freshness.unsynced(self._cache.error, "rights")
-        return freshness.Fresh(access.look(self._cache.get(namespace, self._rights.binding), self._rights))
+        return freshness.Fresh(accounts.look(self._cache.get(namespace, self._rights.binding), self._rights))
 
     async def wait_synced(self) -> None:
         """Return once all are known."""
         await self._cache.wait_synced(timeout=None)
 
-    def _on_change(self, change: informer.Change[access.RoleBinding]) -> None:
+    def _on_change(self, change: informer.Change[accounts.RoleBinding]) -> None:
         if (found := change.new or change.old) is not None:
             self._wake(found.metadata.namespace)
 

@@ -20,14 +20,14 @@ from moorage.helm.runs import binary
 from moorage.kube import client as kube_client
 from moorage.kube import errors
 from moorage.kube.http import transport
-from moorage.operators import access, collector, system
+from moorage.operators import accounts, collector, system
 from moorage.operators.collector import config, types
 from moorage.runtime import kind
 from tests.api.faults import faulty
 from tests.api.runtime import operate
 
 ROOT = Path(__file__).parents[3]
-RIGHTS = access.Rights("collector", "moorage-system", "test-moorage-accounts", "test-moorage-collector-tenant")
+RIGHTS = accounts.Rights("collector", "moorage-system", "test-moorage-accounts", "test-moorage-collector-tenant")
 
 
 def helm_path() -> Path:

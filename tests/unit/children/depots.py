@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from moorage.api import builtin, meta
-from moorage.children import apply, bodies, ordinals, parts, workload
+from moorage.children import apply, bodies, ordinals, parts, stateful_set
 from moorage.runtime import decision
 
 NOW = 1_800_000_000.0
@@ -40,7 +40,7 @@ class Reason(decision.Reason):
     LEAVING = "Leaving", "It goes.", "nothing"
 
 
-REASONS = workload.Reasons(Reason.CREATING, Reason.RESIZING, Reason.REMAKING, Reason.ENDING)
+REASONS = stateful_set.Reasons(Reason.CREATING, Reason.RESIZING, Reason.REMAKING, Reason.ENDING)
 
 
 def desired(resource: meta.Resource, name: str, *, fill: str = "", **rest: Any) -> parts.Desired:

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from moorage.api import builtin, meta
-from moorage.children import apply, objects, parts, readiness, replacement, volumes, workload
+from moorage.children import apply, objects, parts, readiness, replacement, stateful_set, volumes
 from moorage.runtime import decision
 from moorage.runtime.decision import DONE, Verdict, Wait
 from tests.unit import verdicts
@@ -62,7 +62,7 @@ def set_children(it: Set) -> Verdict:
 
 
 def set_workload(it: Set) -> Verdict:
-    return workload.is_right(
+    return stateful_set.is_right(
         it.workload,
         KEY,
         3,

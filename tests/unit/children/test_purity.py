@@ -12,10 +12,10 @@ from types import ModuleType
 import pytest
 
 from moorage import children
-from moorage.children import objects, removal, replacement, volumes, workload
+from moorage.children import objects, removal, replacement, stateful_set, volumes
 
 MODULES = [__import__(it.name, fromlist=["_"]) for it in pkgutil.walk_packages(children.__path__, "moorage.children.")]
-STEPS = (objects, removal, replacement, volumes, workload)
+STEPS = (objects, removal, replacement, volumes, stateful_set)
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)

@@ -6,7 +6,7 @@ import pytest
 
 from moorage.api import meta
 from moorage.helm.charts import chart_archive, values
-from moorage.operators import access
+from moorage.operators import accounts
 from moorage.operators.collector import build, reasons, types
 from moorage.runtime import decision, freshness
 
@@ -93,28 +93,36 @@ def test_release_and_namespace_follow_from_the_spec() -> None:
     assert ("collector-main", "acme") == (spec().release, spec().namespace)
 
 
-RIGHTS = access.Rights("s", "moorage-system", "a", "tenant")
-MINE = access.Subject("ServiceAccount", "s.acme", "a")
+RIGHTS = accounts.Rights("s", "moorage-system", "a", "tenant")
+MINE = accounts.Subject("ServiceAccount", "s.acme", "a")
 
 
 @pytest.mark.parametrize(
     ("role", "subjects", "right"),
     [
-        (access.RoleRef("tenant", "ClusterRole"), (MINE,), (True, True)),
-        (access.RoleRef("admin", "ClusterRole"), (MINE,), (False, True)),
-        (access.RoleRef("tenant", "Role"), (MINE,), (False, True)),
-        (access.RoleRef("tenant", "ClusterRole"), (), (True, False)),
-        (access.RoleRef("tenant", "ClusterRole"), (MINE, access.Subject("User", "eve")), (True, False)),
-        (access.RoleRef("tenant", "ClusterRole"), (access.Subject("ServiceAccount", "s.other", "a"),), (True, False)),
-        (access.RoleRef("tenant", "ClusterRole"), (access.Subject("ServiceAccount", "s.acme", "acme"),), (True, False)),
+        (accounts.RoleRef("tenant", "ClusterRole"), (MINE,), (True, True)),
+        (accounts.RoleRef("admin", "ClusterRole"), (MINE,), (False, True)),
+        (accounts.RoleRef("tenant", "Role"), (MINE,), (False, True)),
+        (accounts.RoleRef("tenant", "ClusterRole"), (), (True, False)),
+        (accounts.RoleRef("tenant", "ClusterRole"), (MINE, accounts.Subject("User", "eve")), (True, False)),
+        (
+            accounts.RoleRef("tenant", "ClusterRole"),
+            (accounts.Subject("ServiceAccount", "s.other", "a"),),
+            (True, False),
+        ),
+        (
+            accounts.RoleRef("tenant", "ClusterRole"),
+            (accounts.Subject("ServiceAccount", "s.acme", "acme"),),
+            (True, False),
+        ),
     ],
 )
 def test_only_the_exact_binding_is_right(
-    role: access.RoleRef, subjects: tuple[access.Subject, ...], right: tuple[bool, bool]
+    role: accounts.RoleRef, subjects: tuple[accounts.Subject, ...], right: tuple[bool, bool]
 ) -> None:
     """To the one role, and for the account of that very namespace, in the namespace that nobody else has."""
-    found = access.RoleBinding(meta.ObjectMeta(name="moorage-s", namespace="acme"), role, subjects)
-    seen = access.look(found, RIGHTS)
+    found = accounts.RoleBinding(meta.ObjectMeta(name="moorage-s", namespace="acme"), role, subjects)
+    seen = accounts.look(found, RIGHTS)
 
     assert seen is not None
     assert right == (seen.role, seen.subject)
@@ -124,16 +132,16 @@ def test_only_the_exact_binding_is_right(
 def test_a_binding_to_another_role_is_made_anew() -> None:
     """A roleRef can't be changed; one for somebody else is written over."""
 
-    def acts(found: access.BindingSeen) -> list[str]:
-        verdict = access.is_bound(freshness.Fresh(found), "acme", RIGHTS, reasons.Reason.BINDING, "why")
+    def acts(found: accounts.BindingSeen) -> list[str]:
+        verdict = accounts.is_bound(freshness.Fresh(found), "acme", RIGHTS, reasons.Reason.BINDING, "why")
         assert isinstance(verdict, decision.Act)
         assert all(action.as_operator for action in verdict.actions)
         return [type(action).__name__ for action in verdict.actions]
 
-    assert ["Delete", "Apply"] == acts(access.BindingSeen("u", "1", role=False, subject=True))
-    assert ["Apply"] == acts(access.BindingSeen("u", "1", role=True, subject=False))
+    assert ["Delete", "Apply"] == acts(accounts.BindingSeen("u", "1", role=False, subject=True))
+    assert ["Apply"] == acts(accounts.BindingSeen("u", "1", role=True, subject=False))
 
 
 @pytest.mark.parametrize("name", ["kube-system", "moorage-system", "moorage-accounts"])
 def test_places_that_are_no_tenants(name: str) -> None:
-    assert access.Rights("s", "moorage-system", "moorage-accounts", "tenant").is_moorages_own(name)
+    assert accounts.Rights("s", "moorage-system", "moorage-accounts", "tenant").is_moorages_own(name)

@@ -10,14 +10,14 @@ import pytest
 from moorage.api import meta
 from moorage.helm import observation as helm_observation
 from moorage.helm import release_status
-from moorage.operators import access
+from moorage.operators import accounts
 from moorage.operators.collector import build, control, types
 from moorage.runtime import decision, freshness, tasks
 from tests.unit.helm import release_states as states
 
-RIGHTS = access.Rights("collector", "moorage-system", "moorage-accounts", "moorage-collector-tenant")
+RIGHTS = accounts.Rights("collector", "moorage-system", "moorage-accounts", "moorage-collector-tenant")
 TENANT = control.TenantSeen("ns-uid", False, ("default",))
-BINDING = access.BindingSeen("rb-uid", "5", role=True, subject=True)
+BINDING = accounts.BindingSeen("rb-uid", "5", role=True, subject=True)
 FACTS = ("tenant", "binding")
 
 
@@ -128,8 +128,8 @@ def test_nothing_is_made_in_a_namespace_that_is_ending() -> None:
     assert ("tenant_admits", "NamespaceEnding", []) == (step, reason, actions)
 
 
-@pytest.mark.parametrize("binding", [None, access.BindingSeen("rb-uid", "5", role=True, subject=False)])
-def test_missing_or_altered_rights_are_bound(binding: access.BindingSeen | None) -> None:
+@pytest.mark.parametrize("binding", [None, accounts.BindingSeen("rb-uid", "5", role=True, subject=False)])
+def test_missing_or_altered_rights_are_bound(binding: accounts.BindingSeen | None) -> None:
     step, _, (apply,) = outcome(seen(binding=binding))
 
     assert "rights_are_bound" == step

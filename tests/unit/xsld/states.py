@@ -8,7 +8,7 @@ import msgspec
 
 from moorage.api import conditions, meta
 from moorage.children import apply, ordinals, parts
-from moorage.operators import access
+from moorage.operators import accounts
 from moorage.operators.xsld import config, names
 from moorage.operators.xsld.cache import build, observation, types
 from moorage.operators.xsld.group import answers, dialect
@@ -18,8 +18,8 @@ from tests.unit import verdicts
 NOW = 1_800_000_000.0
 BUSY = 10.0
 LIMITS = config.Retry()
-RIGHTS = access.Rights("xsld", "moorage-system", "moorage-accounts", "moorage-xsld-tenant")
-BOUND = access.BindingSeen("rb-uid", "5", role=True, subject=True)
+RIGHTS = accounts.Rights("xsld", "moorage-system", "moorage-accounts", "moorage-xsld-tenant")
+BOUND = accounts.BindingSeen("rb-uid", "5", role=True, subject=True)
 CAP = 2 * LIMITS.cap_seconds
 RUNNING, DONE, FAILED = answers.Phase.RUNNING, answers.Phase.DONE, answers.Phase.FAILED
 

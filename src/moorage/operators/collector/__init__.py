@@ -10,7 +10,7 @@ from typing import Any
 
 from moorage.helm import reasons as helm_reasons
 from moorage.helm import screen
-from moorage.operators import access, system
+from moorage.operators import accounts, system
 from moorage.runtime import kind as runtime_kind
 
 from . import build, config, control, kind, reasons, types
@@ -20,7 +20,7 @@ def _kinds(settings: config.Config, environment: system.Environment) -> Sequence
     return (
         kind.CollectorKind(
             kind.Settings(
-                rights=access.Rights(
+                rights=accounts.Rights(
                     build.SYSTEM, environment.namespace, settings.accounts, settings.tenant_cluster_role
                 ),
                 charts=settings.charts,

@@ -15,7 +15,7 @@ from moorage.helm import deletion as helm_deletion
 from moorage.helm import facts as helm_facts
 from moorage.helm import observation as helm_observation
 from moorage.helm import steps as helm_steps
-from moorage.operators import access, steps
+from moorage.operators import accounts, steps
 from moorage.runtime import decision, freshness
 from moorage.runtime.decision import DONE, Act, Blocked, Fact, Verdict, Wait
 
@@ -39,11 +39,11 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
 
     meta: meta.ObjectMeta
     spec: types.CollectorSpec
-    rights: access.Rights
+    rights: accounts.Rights
     namespace_labels: dict[str, str]
     configuration: freshness.Observed[str]  # what is wrong with it, or nothing
     tenant: freshness.Observed[TenantSeen | None]
-    binding: freshness.Observed[access.BindingSeen | None]
+    binding: freshness.Observed[accounts.BindingSeen | None]
     neighbours: int  # other Collectors in the same tenant's namespace
     release: helm_observation.ReleaseSeen
 
@@ -108,7 +108,7 @@ def _ending(name: str, tenant: TenantSeen) -> Verdict:
 def rights_are_bound(seen: Seen) -> Verdict:
     """The account of the tenant's namespace is bound to its one role there."""
     why = "all that is done in the namespace is done with these rights"
-    return access.is_bound(seen.binding, seen.spec.namespace, seen.rights, Reason.BINDING, why)
+    return accounts.is_bound(seen.binding, seen.spec.namespace, seen.rights, Reason.BINDING, why)
 
 
 # --- steps of a Collector that is being deleted -------------------------------------------------
@@ -185,7 +185,7 @@ def _rights_returned(seen: Seen) -> helm_deletion.Last:
         if seen.neighbours:
             return (msgspec.structs.replace(edit, require=(*edit.require, decision.Guard("others_stay"))),)
         why = f"no Collector is left in {seen.spec.namespace}"
-        unbind = access.unbind(binding, seen.spec.namespace, seen.rights, why, edit.require)
+        unbind = accounts.unbind(binding, seen.spec.namespace, seen.rights, why, edit.require)
         return unbind, msgspec.structs.replace(edit, require=())
 
     return last

@@ -20,7 +20,7 @@ from moorage.helm.parsing import aside
 from moorage.helm.runs import binary
 from moorage.kube import errors
 from moorage.kube.informers import informer
-from moorage.operators import access, system, tenancy
+from moorage.operators import accounts, system, tenancy
 from moorage.runtime import decision, freshness, kind
 
 from . import build, chart_sources, config, control, parsed_configuration, types
@@ -53,7 +53,7 @@ class Namespace(msgspec.Struct, frozen=True):
 class Settings:
     """What the operator's configuration says about Collectors."""
 
-    rights: access.Rights
+    rights: accounts.Rights
     charts: config.Charts
     namespace_labels: dict[str, str]
     image_repository: str

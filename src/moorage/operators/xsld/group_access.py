@@ -20,7 +20,7 @@ from moorage.children import ordinals
 from moorage.children.live import surroundings, views
 from moorage.kube import client as kube_client
 from moorage.kube import errors
-from moorage.operators import access
+from moorage.operators import accounts
 from moorage.runtime import decision, freshness, kind, namespace_watches, reasons, source
 
 from . import config
@@ -76,7 +76,7 @@ def _address(pod: dict[str, Any]) -> str:
 class Groups:
     """Everything that is known of the groups, and done to them."""
 
-    def __init__(self, world: kind.World, settings: config.Config, rights: access.Rights, find: Find) -> None:
+    def __init__(self, world: kind.World, settings: config.Config, rights: accounts.Rights, find: Find) -> None:
         self.world, self.settings, self._rights, self.find = world, settings, rights, find
         self.watches = namespace_watches.Watches(
             lambda namespace: views.View(world, namespace, rights.user(namespace), label=build.LABEL, resources=WATCHED)

@@ -12,7 +12,7 @@ import pytest
 from moorage.api import conditions
 from moorage.kube import client as kube_client
 from moorage.kube.informers import informer
-from moorage.operators import access
+from moorage.operators import accounts
 from moorage.operators.xsld import config, group_access, names
 from moorage.operators.xsld.cache import build, control, kind, types
 from moorage.operators.xsld.cache import observation as observation_
@@ -32,7 +32,7 @@ NAMED = {"credentialsSecretRef": {"name": "given"}}
 @contextlib.asynccontextmanager
 async def started(api: fake_api.FakeApi, spec: dict[str, Any]) -> AsyncIterator[kind.CacheKind]:
     """The kind on a server that has one cache, with all rights bound."""
-    await api.put("rolebindings", states.RIGHTS.binding, access.binding("ns", states.RIGHTS))
+    await api.put("rolebindings", states.RIGHTS.binding, accounts.binding("ns", states.RIGHTS))
     content = {"metadata": {"finalizers": [names.CACHE_FINALIZER]}, "spec": {"license": "accept", "size": 1, **spec}}
     await api.put("xsldcaches", "c", content)
     client = kube_client.Client(api)

@@ -7,7 +7,7 @@ import pytest
 
 from moorage.api import builtin, meta
 from moorage.children import apply, parts
-from moorage.operators import access
+from moorage.operators import accounts
 from moorage.operators.xsld.cache import control, objects
 from moorage.runtime import decision, freshness
 from tests.unit import verdicts
@@ -70,7 +70,7 @@ ROWS: dict[str, Row] = {
         acts("Binding", "apply RoleBinding/moorage-xsld new"),
     ),
     "altered rights": row(
-        cache().fact(binding=freshness.Fresh(access.BindingSeen("u", "1", role=True, subject=False))),
+        cache().fact(binding=freshness.Fresh(accounts.BindingSeen("u", "1", role=True, subject=False))),
         "rights_are_bound",
         acts("Binding", "apply RoleBinding/moorage-xsld new"),
     ),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from moorage.children import ordinals, removal
-from moorage.operators import access, steps
+from moorage.operators import accounts, steps
 from moorage.operators.xsld import names
 from moorage.operators.xsld.reasons import Reason
 from moorage.runtime import decision, freshness
@@ -79,7 +79,7 @@ def cache_may_go(seen: Seen) -> Verdict:
     if binding is None:
         raise ValueError("rights are bound before anything is removed")
     namespace = seen.meta.namespace
-    unbind = access.unbind(binding, namespace, seen.rights, f"no cache is left in {namespace}")
+    unbind = accounts.unbind(binding, namespace, seen.rights, f"no cache is left in {namespace}")
     return Act(Reason.LEAVING, why, (unbind, decision.EditFinalizer(why=why, present=False)))
 
 

@@ -17,7 +17,7 @@ from moorage.api import builtin, conditions, meta
 from moorage.children import apply, ordinals, parts, reading, replacement, volumes
 from moorage.children.live import guards, views
 from moorage.kube.informers import informer
-from moorage.operators import access, tenancy
+from moorage.operators import accounts, tenancy
 from moorage.operators.xsld import config, group_access, names
 from moorage.operators.xsld.group import answers
 from moorage.operators.xsld.within_cache import common_steps
@@ -45,7 +45,7 @@ class CacheKind(kind.Kind[types.XsldCache, observation.Seen]):
     def __init__(self, settings: config.Config, namespace: str) -> None:
         """`namespace` is the operator's own."""
         self._settings, self.resync = settings, settings.resync_seconds
-        self.rights = access.Rights(names.SYSTEM, namespace, settings.accounts, settings.cluster_role)
+        self.rights = accounts.Rights(names.SYSTEM, namespace, settings.accounts, settings.cluster_role)
         self._secrets: dict[group_access.Place, str] = {}  # resourceVersion of the Secret that is ours, as last seen
         self._neighbours = tenancy.Neighbours(self.items, lambda obj: obj.metadata.namespace, "namespace")
 

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 import msgspec
 
 from moorage.api import builtin
-from moorage.children import objects, ordinals, replacement, volumes, workload
+from moorage.children import objects, ordinals, replacement, stateful_set, volumes
 from moorage.children.parts import PodSeen, VolumeSeen
-from moorage.operators import access, steps
+from moorage.operators import accounts, steps
 from moorage.operators.xsld import names
 from moorage.operators.xsld.reasons import Reason
 from moorage.runtime import decision, freshness
@@ -21,7 +21,7 @@ from moorage.runtime.decision import DONE, Act, Blocked, Verdict
 from . import build, member_trouble
 from .observation import Seen
 
-WORKLOAD = workload.Reasons(Reason.CREATING, Reason.RESIZING, Reason.REPLACING_WORKLOAD, Reason.CHILD_ENDING)
+WORKLOAD = stateful_set.Reasons(Reason.CREATING, Reason.RESIZING, Reason.REPLACING_WORKLOAD, Reason.CHILD_ENDING)
 
 
 def namespace_is_allowed(seen: Seen) -> Verdict:
@@ -44,7 +44,7 @@ def finalizer_is_set(seen: Seen) -> Verdict:
 def rights_are_bound(seen: Seen) -> Verdict:
     """The account of the cache's namespace is bound to its one role there."""
     why = "all that is done in the namespace is done with these rights"
-    return access.is_bound(seen.binding, seen.meta.namespace, seen.rights, Reason.BINDING, why)
+    return accounts.is_bound(seen.binding, seen.meta.namespace, seen.rights, Reason.BINDING, why)
 
 
 def credentials_are_given(seen: Seen) -> Verdict:
@@ -105,7 +105,7 @@ def surplus_is_gone(seen: Seen) -> Verdict:
 
 def workload_is_right(seen: Seen) -> Verdict:
     """The StatefulSet, its template and its number of pods. Fewer only by live proof that no member loses its pod."""
-    verdict = workload.is_right(
+    verdict = stateful_set.is_right(
         seen.there.workload,
         seen.meta.key,
         seen.replicas,

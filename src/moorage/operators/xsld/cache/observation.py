@@ -8,7 +8,7 @@ import msgspec
 
 from moorage.api import conditions, meta
 from moorage.children import ordinals, parts
-from moorage.operators import access
+from moorage.operators import accounts
 from moorage.operators.xsld import config, names
 from moorage.operators.xsld.group import answers
 from moorage.runtime import freshness
@@ -28,11 +28,11 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     now: float
     limits: config.Retry
     busy: float  # seconds between polls while something is under way
-    rights: access.Rights
+    rights: accounts.Rights
     refused_image: str = ""  # what the user asks for, where `spec` has the image that is run instead
     allowed: bool  # the namespace may hold caches
     namespace_ending: bool = False
-    binding: freshness.Observed[access.BindingSeen | None]
+    binding: freshness.Observed[accounts.BindingSeen | None]
     neighbours: int = 0  # other caches of the namespace
     credentials: freshness.Observed[str]  # what is wrong with them
     credentials_since: float = 0.0  # epoch seconds; a container that is older may have others

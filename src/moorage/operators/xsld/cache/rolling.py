@@ -6,7 +6,7 @@ Highest ordinal first and the primary last. As catalog servers sit on the lowest
 from __future__ import annotations
 
 from moorage.api import conditions
-from moorage.children import ordinals, replacement, workload
+from moorage.children import ordinals, replacement, stateful_set
 from moorage.children.parts import PodSeen
 from moorage.operators.xsld.group import answers
 from moorage.operators.xsld.reasons import Reason
@@ -186,7 +186,7 @@ def _back_since(seen: Seen, pod: PodSeen) -> float:
 
 def template_is_known(seen: Seen) -> Verdict:
     """Until the StatefulSet's controller has looked at a change, nobody knows whether the pods are up to date."""
-    return workload.template_is_known(seen.there.workload, Reason.UPDATING)
+    return stateful_set.template_is_known(seen.there.workload, Reason.UPDATING)
 
 
 def _heir(seen: Seen) -> str:

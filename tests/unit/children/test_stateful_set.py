@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from moorage.children import parts, workload
+from moorage.children import parts, stateful_set
 from moorage.runtime import decision
 from tests.unit import verdicts
 from tests.unit.children import depots
@@ -18,7 +18,7 @@ ADDED = (("spec", "template", "metadata", "labels", "x/y"), ("spec", "template",
 
 
 def decided(there: parts.WorkloadSeen | None, replicas: int = 3) -> decision.Verdict:
-    return workload.is_right(
+    return stateful_set.is_right(
         there,
         KEY,
         replicas,
@@ -116,7 +116,7 @@ def test_its_body_is_made_only_where_it_is_written() -> None:
         raise AssertionError("nobody needs it")
 
     guard = depots.guard(depots.pod(0))
-    verdict = workload.is_right(live(), KEY, 3, never, REASONS, owner="the depot", may_go=lambda _: guard)
+    verdict = stateful_set.is_right(live(), KEY, 3, never, REASONS, owner="the depot", may_go=lambda _: guard)
 
     assert decision.DONE == verdict
 
@@ -130,4 +130,4 @@ def test_its_body_is_made_only_where_it_is_written() -> None:
     ],
 )
 def test_whether_its_template_is_known(there: parts.WorkloadSeen | None, shape: verdicts.Shape) -> None:
-    verdicts.same(workload.template_is_known(there, R.ROLLING), shape)
+    verdicts.same(stateful_set.template_is_known(there, R.ROLLING), shape)
