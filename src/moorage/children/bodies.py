@@ -55,7 +55,7 @@ def statefulset(
     labels: Mapping[str, str],
     claims: Sequence[Mapping[str, Any]] = (),
 ) -> Desired:
-    """A StatefulSet of its owner's name, as `stateful_set`, `replacement` and `volumes` look after it.
+    """A StatefulSet of its owner's name, as `stateful_set`, `pod_replacement` and `volumes` look after it.
 
     Its pods start together, as after a full outage they must; their replacement and their claims are ours to order.
     """

@@ -12,7 +12,7 @@ from moorage.api import builtin, common_status, meta
 from moorage.runtime import decision
 from moorage.runtime.decision import DONE, Act, Verdict, Wait
 
-from . import objects, replacement, volumes, waits
+from . import objects, pod_replacement, volumes, waits
 from .parts import Key, Pair, PodSeen, VolumeSeen, WorkloadSeen
 
 PODS_GONE = 900.0
@@ -54,7 +54,7 @@ def workload_is_gone(
             propagation="Background",
         )
         return Act(reason, f"StatefulSet {name} is deleted with its pods", (remove,))
-    said = f"StatefulSet {name} is ending" + (f", with {them}" if (them := replacement.names(pods)) else "")
+    said = f"StatefulSet {name} is ending" + (f", with {them}" if (them := pod_replacement.names(pods)) else "")
     return Wait(reason, said, on="pod", within=PODS_GONE)
 
 

@@ -1,7 +1,7 @@
 """Steps for a StatefulSet whose pods are replaced by us: it is there, as it should be, and nobody's but ours. Pure.
 
 Its update strategy is OnDelete, and its claims are retained: what becomes of pods and volumes is decided by
-`replacement` and `volumes`. Fewer pods only by live proof, pod by pod.
+`pod_replacement` and `volumes`. Fewer pods only by live proof, pod by pod.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ import msgspec
 from moorage.api import builtin, conditions
 from moorage.children import readiness
 from moorage.children import reasons as object_reasons
-from moorage.runtime import decision, freshness, tasks
+from moorage.runtime import backoff, decision, freshness, tasks
 from moorage.runtime.decision import DONE, Act, Blocked, Verdict, Wait
 
 from . import observation, release_status
@@ -116,7 +116,7 @@ def last_run_is_noted(it: HasRelease) -> Verdict:
         return DONE
     word, message = failure
     lasting = attempts.is_lasting(word, last.tries)
-    delay = RETRY_CAP if lasting else min(RETRY_CAP, RETRY_BASE * 2 ** max(0, last.tries - 1))
+    delay = RETRY_CAP if lasting else backoff.seconds(last.tries, base=RETRY_BASE, cap=RETRY_CAP)
     again = not lasting or last.action == "uninstall"
     noted = msgspec.structs.replace(
         last, reason=word, message=message, retry_at=conditions.timestamp(r.now + delay) if again else ""

@@ -17,6 +17,7 @@ from typing import Generic, TypeVar
 
 from moorage.api import conditions
 
+from . import backoff as backoffs
 from . import cancellation, error_text, freshness
 
 K = TypeVar("K", bound=Hashable)
@@ -236,7 +237,7 @@ class Source(Generic[K, V]):
     def _again_in(self, key: K, entry: _Entry[V]) -> float | None:
         jitter = random.uniform(0.8, 1.2)  # noqa: S311 - spreads load, protects nothing
         if entry.failures:
-            return float(min(self._cap, self._base * 2 ** min(entry.failures - 1, 20))) * jitter
+            return backoffs.seconds(entry.failures, base=self._base, cap=self._cap) * jitter
         every = self._every(key) if callable(self._every) else self._every
         return None if every is None else every * jitter
 

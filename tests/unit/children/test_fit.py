@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from moorage.api import builtin, meta
-from moorage.children import apply, objects, parts, readiness, replacement, stateful_set, volumes
+from moorage.children import apply, objects, parts, pod_replacement, readiness, stateful_set, volumes
 from moorage.runtime import decision
 from moorage.runtime.decision import DONE, Verdict, Wait
 from tests.unit import verdicts
@@ -24,11 +24,11 @@ R = depots.Reason
 def others_are_up(there: tuple[parts.PodSeen, ...], it: parts.PodSeen) -> Verdict:
     """The gate of all three: nobody goes while another is not ready."""
     away = [each for each in there if each.name != it.name and not each.ready]
-    return Wait(R.HELD, f"{replacement.names(away)} is not ready", on="pod", within=60.0) if away else DONE
+    return Wait(R.HELD, f"{pod_replacement.names(away)} is not ready", on="pod", within=60.0) if away else DONE
 
 
 def rolls(there: tuple[parts.PodSeen, ...], old: list[parts.PodSeen]) -> Verdict:
-    return replacement.next_is_replaced(
+    return pod_replacement.next_is_replaced(
         old,
         "ns",
         R.ROLLING,
@@ -74,7 +74,7 @@ def set_workload(it: Set) -> Verdict:
 
 
 def set_rolls(it: Set) -> Verdict:
-    return rolls(it.pods, sorted(replacement.outdated(it.pods, it.workload), key=lambda each: -each.ordinal))
+    return rolls(it.pods, sorted(pod_replacement.outdated(it.pods, it.workload), key=lambda each: -each.ordinal))
 
 
 def set_volumes(it: Set) -> Verdict:
@@ -186,7 +186,7 @@ def pod_exists(it: Lone) -> Verdict:
 
 def pod_is_alive(it: Lone) -> Verdict:
     there = (it.one,) if it.one else ()
-    return replacement.dead_are_replaced(there, CURRENT, "ns", R.REVIVING, spared=lambda _: False)
+    return pod_replacement.dead_are_replaced(there, CURRENT, "ns", R.REVIVING, spared=lambda _: False)
 
 
 def pod_is_current(it: Lone) -> Verdict:

@@ -12,10 +12,10 @@ from types import ModuleType
 import pytest
 
 from moorage import children
-from moorage.children import objects, removal, replacement, stateful_set, volumes
+from moorage.children import objects, pod_replacement, removal, stateful_set, volumes
 
 MODULES = [__import__(it.name, fromlist=["_"]) for it in pkgutil.walk_packages(children.__path__, "moorage.children.")]
-STEPS = (objects, removal, replacement, volumes, stateful_set)
+STEPS = (objects, removal, pod_replacement, volumes, stateful_set)
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)

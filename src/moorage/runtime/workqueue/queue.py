@@ -37,6 +37,8 @@ import time
 from collections.abc import Callable, Hashable, Mapping
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
+from moorage.runtime import backoff
+
 from . import fair_turns, token_bucket
 from . import pressure as pressures
 
@@ -226,9 +228,8 @@ class WorkQueue(Generic[K]):
             heapq.heapify(self._delayed)
 
     def _back_off(self, key: K) -> float:
-        failures = self._failures.get(key, 0)
-        self._failures[key] = failures + 1
-        return float(min(self._cap, self._base * 2 ** min(failures, 20))) * self._rng.uniform(0.8, 1.2)
+        self._failures[key] = failures = self._failures.get(key, 0) + 1
+        return backoff.seconds(failures, base=self._base, cap=self._cap) * self._rng.uniform(0.8, 1.2)
 
     def _wish(self, key: K, wish: _Wish) -> None:
         if self._closed:

@@ -14,7 +14,7 @@ import msgspec
 import prometheus_client as prometheus
 
 from moorage.api import builtin, conditions, meta
-from moorage.children import apply, ordinals, parts, reading, replacement, volumes
+from moorage.children import apply, ordinals, parts, pod_replacement, reading, volumes
 from moorage.children.live import guards, views
 from moorage.kube.informers import informer
 from moorage.operators import accounts, tenancy
@@ -214,7 +214,7 @@ class CacheKind(kind.Kind[types.XsldCache, observation.Seen]):
             children.append((child, there))
         given = f"{builtin.SECRET.kind}/{seen.wanted.credentials[0]}"  # named by the user, where it is none of ours
         others = {resource: view.of(resource, name) for resource in group_access.OTHERS}
-        needed = not replacement.all_are_current(pods, workload)  # by a pod of an old template, it may be
+        needed = not pod_replacement.all_are_current(pods, workload)  # by a pod of an old template, it may be
         surplus = () if needed else reading.surplus(others, seen.meta.uid, {given, *(child.id for child in wanted)})
         return freshness.Fresh(
             parts.Objects(

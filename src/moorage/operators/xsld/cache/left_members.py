@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from moorage.api import conditions
-from moorage.children import ordinals, replacement, volumes
+from moorage.children import ordinals, pod_replacement, volumes
 from moorage.operators.xsld.group import answers
 from moorage.operators.xsld.reasons import Reason
 from moorage.runtime import decision
@@ -108,7 +108,7 @@ def _renewed(seen: Seen, left: types.Left) -> Verdict:
         actions.append(volumes.delete(volume, seen.meta.namespace, why, guard))
     if pod is not None and not pod.deleting:
         why = f"{left.member} has left the group, and its pod holds the old volume"
-        actions.append(replacement.delete(pod, seen.meta.namespace, why, guard))
+        actions.append(pod_replacement.delete(pod, seen.meta.namespace, why, guard))
     if actions:
         return Act(Reason.CLEARING_VOLUME, f"{left.member} gets a new volume, to join anew", tuple(actions))
     said = f"the old volume of {member_trouble.of_all(seen, [left.member])} is going"
@@ -139,7 +139,7 @@ def pods_have_the_credentials(seen: Seen) -> Verdict:
     why = "what failed with other credentials says nothing of these"
     forget = [decision.Remember(why=why, fields={"troubles": kept})] if len(kept) < len(seen.status.troubles) else []
     actions = [
-        replacement.delete(
+        pod_replacement.delete(
             pod,
             seen.meta.namespace,
             "it began with other credentials than those of now, and is off",

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import msgspec
 
 from moorage.api import builtin
-from moorage.children import objects, ordinals, replacement, stateful_set, volumes
+from moorage.children import objects, ordinals, pod_replacement, stateful_set, volumes
 from moorage.children.parts import PodSeen, VolumeSeen
 from moorage.operators import accounts, steps
 from moorage.operators.xsld import names
@@ -199,7 +199,7 @@ def failing_pods_are_replaced(seen: Seen) -> Verdict:
     probe says nothing good of it.
     """
     live, pods = seen.there.workload, seen.there.pods
-    return replacement.dead_are_replaced(
+    return pod_replacement.dead_are_replaced(
         pods,
         live.revision if live else "",
         seen.meta.namespace,

@@ -6,7 +6,7 @@ Highest ordinal first and the primary last. As catalog servers sit on the lowest
 from __future__ import annotations
 
 from moorage.api import conditions
-from moorage.children import ordinals, replacement, stateful_set
+from moorage.children import ordinals, pod_replacement, stateful_set
 from moorage.children.parts import PodSeen
 from moorage.operators.xsld.group import answers
 from moorage.operators.xsld.reasons import Reason
@@ -21,7 +21,7 @@ def outdated(seen: Seen) -> list[PodSeen]:
     """Pods that are not of the current template, in the order in which they are replaced."""
     group = seen.group
     chief = group.primary.name if group and group.primary else ordinals.pod(seen.name, 0)
-    old = replacement.outdated(seen.there.pods, seen.there.workload)
+    old = pod_replacement.outdated(seen.there.pods, seen.there.workload)
     return sorted(old, key=lambda pod: (_works(seen, pod), pod.name == chief, -pod.ordinal))
 
 
@@ -48,7 +48,7 @@ def new_members_are_back(seen: Seen) -> Verdict:
         if live and pod.revision == live.revision and pod.ordinal < live.replicas
         if pod.name in seen.known  # who was no member is nobody that is to come back
     )
-    return replacement.replaced_are_back(
+    return pod_replacement.replaced_are_back(
         new,
         outdated(seen),
         Reason.UPDATING,
@@ -98,7 +98,7 @@ def template_rolls(seen: Seen) -> Verdict:
     group = seen.group
     if group is None or seen.spec.update_strategy.type == "OnDelete":
         return DONE
-    return replacement.next_is_replaced(
+    return pod_replacement.next_is_replaced(
         [pod for pod in outdated(seen) if not pod.overdue or pod.name in group.names],
         seen.meta.namespace,
         Reason.UPDATING,
@@ -115,10 +115,10 @@ def _may_go(seen: Seen, group: answers.Group, pod: PodSeen) -> Verdict:
     weak = [m.name for m in group.members if not m.online and m.name != pod.name]
     if away := sorted({*weak, *coming(seen)} - {pod.name}):
         said = f"{member_trouble.of_all(seen, away)} not online; {pod.name} is not replaced meanwhile"
-        return Wait(Reason.UPDATE_WAITS, said, on="group", within=replacement.GATED_FOR, again=seen.busy)
+        return Wait(Reason.UPDATE_WAITS, said, on="group", within=pod_replacement.GATED_FOR, again=seen.busy)
     if bad := grids_that_are_off(seen):
         said = f"{pod.name} is replaced once {bad}"
-        return Wait(Reason.UPDATE_WAITS, said, on="group", within=replacement.GATED_FOR, again=seen.busy)
+        return Wait(Reason.UPDATE_WAITS, said, on="group", within=pod_replacement.GATED_FOR, again=seen.busy)
     if _works(seen, pod) and (held := _held_back(seen, pod)) != DONE:
         return held
     member = group.member(pod.name)
@@ -163,7 +163,7 @@ def _held_back(seen: Seen, pod: PodSeen) -> Verdict:
     Nobody tells whether grid data is copied to others that came back a moment ago, so they get time for it.
     """
     settle, others = seen.spec.update_strategy.settle, seen.known - {pod.name}
-    settled = replacement.have_settled(
+    settled = pod_replacement.have_settled(
         pod,
         [other for other in seen.there.pods if other.name in others],
         Reason.UPDATING,
@@ -175,7 +175,7 @@ def _held_back(seen: Seen, pod: PodSeen) -> Verdict:
     )
     if settled != DONE:
         return settled
-    return replacement.budget_allows(pod, seen.there.disruptions, Reason.UPDATE_WAITS, again=seen.busy)
+    return pod_replacement.budget_allows(pod, seen.there.disruptions, Reason.UPDATE_WAITS, again=seen.busy)
 
 
 def _back_since(seen: Seen, pod: PodSeen) -> float:

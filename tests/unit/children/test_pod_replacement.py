@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from moorage.children import parts, replacement
+from moorage.children import parts, pod_replacement
 from moorage.runtime import decision
 from moorage.runtime.decision import DONE, Blocked, Verdict, Wait
 from tests.unit import verdicts
@@ -29,7 +29,7 @@ PACE, LATE, SETTLE = 10.0, 900.0, 30.0
     ],
 )
 def test_which_pods_are_of_an_old_template(workload: parts.WorkloadSeen | None, expected: list[int]) -> None:
-    old = replacement.outdated([pod(0), pod(1, revision="old"), pod(3, revision="old")], workload)
+    old = pod_replacement.outdated([pod(0), pod(1, revision="old"), pod(3, revision="old")], workload)
 
     assert expected == [each.ordinal for each in old]
 
@@ -46,7 +46,7 @@ def test_which_pods_are_of_an_old_template(workload: parts.WorkloadSeen | None, 
 def test_whether_all_are_of_the_current_one(
     pods: list[parts.PodSeen], workload: parts.WorkloadSeen | None, expected: bool
 ) -> None:
-    assert expected is replacement.all_are_current(pods, workload)
+    assert expected is pod_replacement.all_are_current(pods, workload)
 
 
 # --- dead ones ----------------------------------------------------------------------------------------------------
@@ -71,14 +71,14 @@ DEAD_ONES: dict[str, tuple[parts.PodSeen, str, verdicts.Shape]] = {
 
 @pytest.mark.parametrize(("it", "revision", "shape"), DEAD_ONES.values(), ids=DEAD_ONES)
 def test_a_dead_pod_of_an_old_template_is_made_anew(it: parts.PodSeen, revision: str, shape: verdicts.Shape) -> None:
-    verdict = replacement.dead_are_replaced([it], revision, "ns", R.REVIVING, spared=lambda each: each.ordinal == 0)
+    verdict = pod_replacement.dead_are_replaced([it], revision, "ns", R.REVIVING, spared=lambda each: each.ordinal == 0)
 
     verdicts.same(verdict, shape)
 
 
 def test_all_dead_ones_at_once() -> None:
     pods = [pod(0, **DEAD), pod(1, **DEAD), pod(2, **DEAD)]
-    verdict = replacement.dead_are_replaced(pods, "new", "ns", R.REVIVING, spared=lambda each: each.ordinal == 0)
+    verdict = pod_replacement.dead_are_replaced(pods, "new", "ns", R.REVIVING, spared=lambda each: each.ordinal == 0)
 
     verdicts.same(verdict, revives(1, 2), "d-1, d-2 does not come up and is made anew from the current template")
 
@@ -87,7 +87,7 @@ def test_all_dead_ones_at_once() -> None:
 
 
 def rolled(*old: parts.PodSeen, held: Verdict = DONE) -> Verdict:
-    return replacement.next_is_replaced(
+    return pod_replacement.next_is_replaced(
         old,
         "ns",
         R.ROLLING,
@@ -132,7 +132,7 @@ def test_the_gate_is_asked_of_the_pod_that_would_go() -> None:
         asked.append(it.name)
         return DONE
 
-    replacement.next_is_replaced(
+    pod_replacement.next_is_replaced(
         [pod(2), pod(1)],
         "ns",
         R.ROLLING,
@@ -156,7 +156,7 @@ def back(
     blocked: decision.Reason | None = R.STALLED,
     words: str = "",
 ) -> Verdict:
-    return replacement.replaced_are_back(
+    return pod_replacement.replaced_are_back(
         new,
         old,
         R.ROLLING,
@@ -232,7 +232,7 @@ def test_for_one_that_did_not_come_back_the_system_may_do_something() -> None:
 
     assert other == back(LONG, instead=other)
     verdicts.same(back(AWAY, instead=other), Waits("Rolling", "pod", LATE, again=PACE))
-    replacement.replaced_are_back(
+    pod_replacement.replaced_are_back(
         [LONG],
         [pod(1)],
         R.ROLLING,
@@ -252,7 +252,7 @@ def test_for_one_that_did_not_come_back_the_system_may_do_something() -> None:
 
 
 def settled(*others: parts.PodSeen) -> Verdict:
-    return replacement.have_settled(
+    return pod_replacement.have_settled(
         pod(0),
         others,
         R.ROLLING,
@@ -276,9 +276,9 @@ def test_who_came_back_a_moment_ago_gets_time() -> None:
 
 def test_the_budget_is_asked_where_there_is_one() -> None:
     for lets in (None, 1):
-        verdicts.same(replacement.budget_allows(pod(0), lets, R.HELD, again=PACE), SETTLED)
+        verdicts.same(pod_replacement.budget_allows(pod(0), lets, R.HELD, again=PACE), SETTLED)
     verdicts.same(
-        replacement.budget_allows(pod(0), 0, R.HELD, again=PACE),
+        pod_replacement.budget_allows(pod(0), 0, R.HELD, again=PACE),
         Waits("Held", "budget", 1800.0, again=PACE),
         "lets nobody go at the moment; d-0 is not replaced meanwhile",
     )
