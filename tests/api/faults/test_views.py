@@ -62,7 +62,7 @@ class Album(past.Listener):
     async def wrote(self, it: faulty.Write) -> None:
         """See `faulty.Plan`."""
         if "/events" not in it.path and "/leases" not in it.path:
-            self.moments.append(await past.moment(self._stage.client, self.asked.values()))
+            self.moments.append(await past.moment(self._stage.client, tuple(self.asked.values())))
 
 
 async def _stale(
