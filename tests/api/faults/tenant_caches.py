@@ -176,7 +176,8 @@ class CacheTenant(tenant.Tenant):
             "conditions": [{"type": "Ready", "status": "True"}],
             "containerStatuses": [{**container, "started": True}],
         }
-        await self._patch(builtin.POD, name, {"status": status}, subresource="status")
+        with contextlib.suppress(errors.NotFound):  # one too many, which the StatefulSet's controller has removed
+            await self._patch(builtin.POD, name, {"status": status}, subresource="status")
         return f"pod {name} answers"
 
     async def _cache_spec(self) -> str:

@@ -8,8 +8,10 @@ the one nor finds the other late; where it may not watch, it does as often as it
 
 It alone writes the Lease. What can go wrong: answers get lost (the lease is then recognised by this process's own
 identity), others edit the Lease (only a change of its spec counts as a renewal), somebody deletes it (the holder stops
-at its next renewal, and a missing lease is watched for a full duration too). An installation that brings an empty Lease
-along spares its first leader that wait. A clock step changes nothing: times in the Lease are for people.
+at its next renewal). Who finds none makes one that is held by `UNKNOWN`, whom nobody renews: all wait for as long as
+whoever held the missing one may still work, and however often it is deleted, that time begins anew. An installation
+that brings an empty Lease along spares its first leader that wait. A clock step changes nothing: times in the Lease are
+for people.
 
 Where there are several leases (`shard_balancer`), a candidate may `ask` the holder of one for it, by an annotation that
 the holder finds in the answer to its next renewal, and the holder may hand it over to the one who asked.
@@ -43,6 +45,9 @@ log = structlog.get_logger(__name__)
 
 RELEASE = 4.0
 """Seconds that giving the lease back may take."""
+
+UNKNOWN = "unknown"
+"""Who holds a lease that was missing, until its time is over."""
 
 ASKED_BY = "moorage.dev/asked-by"
 """The annotation by which a candidate asks for a lease; see `Ask`."""
@@ -127,7 +132,6 @@ class Election:
         self._news = news or asyncio.Event()
         self._seen: LeaseSpec | None = None
         self._seen_at = 0.0
-        self._missing_at: float | None = None
         self._version = ""
         self._lease_watch: lease_watch.LeaseWatch[Lease] | None = None
         self.asked: Ask | None = None
@@ -140,17 +144,14 @@ class Election:
         seen = self._seen
         if self._gate.is_open:
             return self.identity
-        if seen is None or not seen.holder_identity or self._clock() - self._seen_at >= self._promised():
+        if seen is None or seen.holder_identity == UNKNOWN or self._clock() - self._seen_at >= self._promised():
             return ""
-        return seen.holder_identity
+        return seen.holder_identity or ""
 
     @property
     def due(self) -> float:
-        """Seconds until the lease runs out, if it is another's or missing and nothing happens; else infinite."""
-        holder = self._seen.holder_identity if self._seen else None
-        since = self._seen_at if holder not in (None, "", self.identity) else None
-        since = since if self._missing_at is None else self._missing_at
-        left = 0.0 if since is None else since + self._promised() - self._clock()
+        """Seconds until the lease runs out, if it is another's and nothing happens; else infinite."""
+        left = 0.0 if self._is_given() else self._seen_at + self._promised() - self._clock()
         return left if left > 0 else math.inf
 
     async def acquire(self) -> None:
@@ -259,11 +260,12 @@ class Election:
     # --- becoming the leader -------------------------------------------------------------------------------------
 
     async def _is_free(self) -> bool:
+        within = self._timing.renew / 2
         try:
-            lease = await self._read(self._timing.renew / 2)
+            lease = await self._read(within)
         except errors.NotFound:
-            return self._is_missed_for_long()
-        self._missing_at = None
+            lease = await self._create(within)
+            log.info("no lease, waiting lest its holder still works", lease=self._name, seconds=self._promised())
         self._see(lease.spec)
         return self._is_given() or self._clock() - self._seen_at >= self._promised()
 
@@ -272,25 +274,12 @@ class Election:
         if spec != self._seen:
             self._seen, self._seen_at = spec, self._clock()
 
-    def _is_missed_for_long(self) -> bool:
-        """A missing lease may have been deleted under its holder: it is watched as long as another's is."""
-        self._version = ""
-        now = self._clock()
-        if self._missing_at is None:
-            self._missing_at = now
-            log.info("no lease, waiting lest its holder still works", lease=self._name, seconds=self._promised())
-        return now - self._missing_at >= self._promised()
-
     async def _take(self) -> bool:
         begun = self._clock()
         within = self._timing.renew / 2
-        given = bool(self._version) and self._is_given()
-        if self._version:
-            seen = self._seen or LeaseSpec()
-            transitions = (seen.lease_transitions or 0) + (seen.holder_identity != self.identity)
-            await self._write(self._spec() | {"acquireTime": _now(), "leaseTransitions": transitions}, within)
-        else:
-            await self._create(within)
+        given, seen = self._is_given(), self._seen or LeaseSpec()
+        transitions = (seen.lease_transitions or 0) + (seen.holder_identity != self.identity)
+        await self._write(self._spec() | {"acquireTime": _now(), "leaseTransitions": transitions}, within)
         if not given:
             self._gate.inherit(self._clock() + self._timing.duration)
         self._open(begun)
@@ -300,7 +289,8 @@ class Election:
         """Whether the lease, as last seen, is nobody's or ours: its holder has given it back, if it had one."""
         return self._seen is None or self._seen.holder_identity in (None, "", self.identity)
 
-    async def _create(self, within: float) -> None:
+    async def _create(self, within: float) -> Lease:
+        promised = math.ceil(self._promised())
         body = {
             "apiVersion": builtin.LEASE.api_version,
             "kind": builtin.LEASE.kind,
@@ -309,12 +299,13 @@ class Election:
                 "namespace": self._namespace,
                 "labels": {"app.kubernetes.io/name": "moorage"},  # by which people's tools find it
             },
-            "spec": self._spec() | {"acquireTime": _now(), "leaseTransitions": 0},
+            "spec": {"holderIdentity": UNKNOWN, "leaseDurationSeconds": promised, "renewTime": _now()},
         }
         made = await self._client.create(
             builtin.LEASE, self._namespace, body, field_manager="moorage", as_=Lease, timeout=within
         )
         self._note(made)
+        return made
 
     def _promised(self) -> float:
         """Seconds for which the holder that was seen may count on its lease."""

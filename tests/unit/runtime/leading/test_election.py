@@ -234,6 +234,23 @@ async def test_a_deleted_lease_is_lost_and_nobody_takes_over_at_once(api: FakeAp
     await second.stop()
 
 
+async def test_of_one_that_came_and_lost_its_lease_unseen_nobody_takes_over_at_once(api: FakeApi, clock: Clock) -> None:
+    """Between two looks of a candidate that finds no lease, another may have led, and lead still for a while."""
+    it = Candidate(api, clock, "a")
+    await clock.run(TIMING.duration - 1)
+    await it.stop()
+    await api.put(
+        "leases", "lease", {"spec": {"holderIdentity": "unseen", "leaseDurationSeconds": 15, "renewTime": "x"}}
+    )
+    await api.drop("leases", "lease")
+    clock.now += 2
+    assert not await it.election.attempt()
+    clock.now += TIMING.duration - 1
+    assert not await it.election.attempt(), "it may have been renewed until the moment of the deletion"
+    clock.now += 1.1
+    assert await it.election.attempt()
+
+
 async def test_a_lost_answer_to_the_taking_write_is_recognised(api: FakeApi, clock: Clock) -> None:
     await api.put("leases", "lease", {"spec": {}})
     it = Candidate(api, clock, "a")
