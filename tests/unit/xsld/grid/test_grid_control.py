@@ -361,7 +361,7 @@ ROWS: dict[str, Row] = {
         NEW.wants(gridType="Custom", templateName="t").but(templates=("u",)),
         "template_is_there",
         Waits("TemplateMissing", "group", 300.0, again=BUSY),
-        "template t is not uploaded",
+        "template t (spec.templateName) is not uploaded",
     ),
     "its template is there": row(
         NEW.wants(gridType="Custom", templateName="t").but(templates=("t",)), WANTED, asks("GridCreating", "Create")

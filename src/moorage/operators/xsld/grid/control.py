@@ -200,7 +200,7 @@ def template_is_there(seen: Seen) -> Verdict:
     there = seen.told.templates
     if seen.spec.grid_type != "Custom" or there is None or seen.spec.template_name in there:
         return DONE
-    said = f"template {seen.spec.template_name} is not uploaded"
+    said = f"template {seen.spec.template_name} (spec.templateName) is not uploaded"
     then = f"the upload of template {seen.spec.template_name} is awaited, as by a GridTemplate of that name"
     return Wait(
         Reason.TEMPLATE_MISSING,
