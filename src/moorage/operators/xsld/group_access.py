@@ -248,7 +248,7 @@ class Groups:
         remembered = [member.name for member in obj.status.member_statuses]
         current = obj.status.current_task
         follow = (current.endpoint, current.id) if current is not None and current.id else None
-        primary = obj.status.primary or ordinals.pod(place[1], 0)
+        primary = obj.status.primary_of(place[1])
         polled = await asker.polled(targets, follow=follow, remembered=remembered, primary=primary)
         if polled.rejected:
             self.credentials.refresh(given(obj))
@@ -367,7 +367,7 @@ class Groups:
         keys = said.parameters
         match current.command:
             case "Join":
-                chief = self.target(place, obj.status.primary or ordinals.pod(obj.metadata.name, 0))
+                chief = self.target(place, obj.status.primary_of(obj.metadata.name))
                 host = said.join_host.format(
                     pod=chief.pod, service=obj.metadata.name, namespace=obj.metadata.namespace, address=chief.address
                 )

@@ -55,3 +55,19 @@ def test_a_line_break_at_the_end_is_told_with_what_to_do(end: str) -> None:
 @pytest.mark.parametrize(("text", "expected"), [("0s", 0.0), ("90s", 90.0), ("15m", 900.0), ("2h", 7200.0)])
 def test_durations_in_seconds(text: str, expected: float) -> None:
     assert expected == types.seconds(text)
+
+
+@pytest.mark.parametrize(
+    ("written", "primary"),
+    [
+        ("", "c-0"),
+        ("c-2", "c-2"),
+        ("-1", "c-0"),
+        ("c", "c-0"),
+        ("c-00", "c-0"),
+        ("other-1", "c-0"),
+        ("c-0/../x", "c-0"),
+    ],
+)
+def test_whom_the_status_calls_primary_is_a_pod_of_the_cache(written: str, primary: str) -> None:
+    assert primary == types.XsldCacheStatus(primary=written).primary_of("c")

@@ -202,7 +202,7 @@ class CacheKind(kind.Kind[types.XsldCache, observation.Seen]):
         known = msgspec.structs.replace(seen, objects=freshness.Fresh(parts.Objects((), workload, pods, volumes)))
         if live and workload:
             workload = reading.beside(workload, live, build.workload(seen.wanted, known.replicas).body, self._children)
-        chief = known.primary.name if known.primary else seen.status.primary or ordinals.pod(name, 0)
+        chief = known.primary.name if known.primary else seen.status.primary_of(name)
         scripts = view.mine(builtin.CONFIG_MAP, f"{name}-scripts", seen.meta) or {}
         alone = known.alone((scripts.get("data") or {}).get(build.ALONE))
         wanted = build.children(seen.wanted, primary=chief, pods=known.replicas, alone=alone)

@@ -232,7 +232,7 @@ def group_of(
     if told is None:
         return None
     remembered = [member.name for member in status.member_statuses]
-    return answers.group(told, remembered=remembered, primary=status.primary or ordinals.pod(cache, 0))
+    return answers.group(told, remembered=remembered, primary=status.primary_of(cache))
 
 
 def replicas(

@@ -48,7 +48,7 @@ def primary_leads(seen: Seen) -> Verdict:
     if (current := seen.task) is not None and current.command == tasks.FAILOVER:
         return DONE  # it is followed
     chief = seen.group.primary
-    name = chief.name if chief else seen.status.primary or ordinals.pod(seen.name, 0)
+    name = chief.name if chief else seen.status.primary_of(seen.name)
     slave, answer, fault = slave_of(seen), seen.answer(name), seen.fault(name)
     patience = float(seen.spec.derby_replication.failover_seconds)
     if fault is not None and fault.fault in ANSWERED and chief is not None and chief.online:

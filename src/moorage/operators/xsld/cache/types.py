@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from moorage.api import common_status, crd, meta
+from moorage.children import ordinals
 from moorage.operators.xsld import names
 
 Int32 = {"format": "int32"}
@@ -413,6 +414,10 @@ class XsldCacheStatus(common_status.Status, frozen=True, kw_only=True, rename="c
         ),
     ] = ""
     selector: Annotated[str, msgspec.Meta(description="Of the pods, for the scale subresource.")] = ""
+
+    def primary_of(self, cache: str) -> str:
+        """Who was the primary when last seen, else who forms the group. A name of no pod of the cache says nothing."""
+        return self.primary if ordinals.of(cache, self.primary) >= 0 else ordinals.pod(cache, 0)
 
 
 _NO_SMALLER = crd.Rule(
