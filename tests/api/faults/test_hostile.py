@@ -252,11 +252,10 @@ class Place:
                 if it.metadata.name not in FOREIGN:
                     await self._remove(resource, name, it.metadata.name)
         await self._remove(builtin.ROLE_BINDING, name, sort.tenant.binding)
-        with contextlib.suppress(
-            errors.NotFound
-        ):  # what no pod proves to be safe is a person's to do, as to take pods away
-            whole = {"spec": sort.whole.get("spec", {})}
-            await self.client.patch_merge(sort.product, name, sort.product_name, whole, field_manager="people")
+        if spec := sort.whole.get("spec"):  # pods are not taken away without an answer of theirs, but by a person
+            with contextlib.suppress(errors.NotFound):
+                where = (sort.product, name, sort.product_name)
+                await self.client.patch_merge(*where, {"spec": spec}, field_manager="people")
         if leaves:
             await self._left(name)
             await self.order(name)

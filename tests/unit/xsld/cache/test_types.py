@@ -66,7 +66,7 @@ def test_durations_in_seconds(text: str, expected: float) -> None:
         ("c", "c-0"),
         ("c-00", "c-0"),
         ("other-1", "c-0"),
-        ("c-0/../x", "c-0"),
+        ("c-0/x", "c-0"),
     ],
 )
 def test_whom_the_status_calls_primary_is_a_pod_of_the_cache(written: str, primary: str) -> None:
