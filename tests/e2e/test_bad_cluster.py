@@ -17,15 +17,16 @@ def test_without_its_helm_binary_moorage_says_so(collector: Make, moorage: tools
     """It is its administrator's to mend, and passes with it; what runs is still looked after."""
     running = collector(trouble.pod(), chart="tricky", cluster="registry")
     running.wait_ready()
-    missing = "can't be run: No such file or directory"
-    with outside.instead(moorage, tmp_path, charts=tools.ROOT / "charts", helm="/nonexistent/helm"):
+    missing = str(tmp_path / "no-helm")
+    said = f"{missing} can't be run: No such file or directory"
+    with outside.instead(moorage, tmp_path, charts=tools.ROOT / "charts", helm=missing):
         one = collector({"replicas": 0})
-        assert f"/nonexistent/helm {missing}" in one.wait_reason("BinaryMissing")
+        assert said in one.wait_reason("BinaryMissing")
         assert one.condition("Stalled")["status"] == "True"
         assert "moorage's administrator" in one.object()["status"]["progress"]["next"]
         another = collector({}, chart="tricky", cluster="registry")
         message = another.wait_reason("ChartUnreachable")
-        assert f"/nonexistent/helm {missing}" in message
+        assert said in message
         assert "is the registry up?" not in message
 
         moorage.kubectl("delete", "deployment", running.release, "-n", running.tenant)
