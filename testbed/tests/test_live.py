@@ -19,23 +19,28 @@ pytestmark = pytest.mark.skipif(
 HERE = Path(__file__).resolve().parent
 TOOL = HERE.parent / "testbed"
 INDEX = 7
-IN_THE_POD = """
+ASK = """
 import time, urllib.request
-# A pod is Ready a moment before its service knows.
-for attempt in range(50):
-    try:
-        print(urllib.request.urlopen("http://web.default.svc.cluster.local", timeout=5).status)
-        break
-    except OSError:
-        time.sleep(0.2)
+# A pod is Ready a moment before its service and the cluster's DNS know.
+def ask(url):
+    until = time.monotonic() + 30
+    while True:
+        try:
+            return urllib.request.urlopen(url, timeout=5).status
+        except OSError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.2)
+"""
+IN_THE_POD = f"""{ASK}
+print(ask("http://web.default.svc.cluster.local"))
 """
 
 
 NAMES = ["node-0", "node-1", "node-2"]
-FROM_POD_TO_POD = """
-import urllib.request
+FROM_POD_TO_POD = f"""{ASK}
 for name in ("spread-0", "spread-1", "spread-2"):
-    print(urllib.request.urlopen(f"http://{name}.spread.default.svc.cluster.local:8080", timeout=5).status)
+    print(ask("http://" + name + ".spread.default.svc.cluster.local:8080"))
 """
 OUT_OF_SERVICE = "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"
 POLICY = """

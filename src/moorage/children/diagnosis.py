@@ -7,6 +7,7 @@ server after an hour, so conditions are preferred where there are both.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -118,13 +119,34 @@ def _refused(obj: Object, pods: list[Object], events: list[Object]) -> Trouble |
         for each in (conditions if isinstance(conditions, list) else ())
         if isinstance(each, Mapping) and (each.get("type"), each.get("status")) == ("ReplicaFailure", "True")
     ]
-    newest = max((str((pod.get("metadata") or {}).get("creationTimestamp") or "") for pod in pods), default="")
-    # an event stays for an hour: one that is older than a pod has been overtaken
-    said = [event for event in object_events.about(obj, events, "FailedCreate") if object_events.when(event) >= newest]
+    said = [event for event in object_events.about(obj, events, "FailedCreate") if not _overtaken(event, obj, pods)]
     text = next((words for words in (*failures, *map(object_events.words, said)) if words), "")
     if not text:
         return None
     return Trouble("Quota" if "exceeded quota" in text else "Denied", f"its pods can't be created: {text}")
+
+
+def _overtaken(event: Object, obj: Object, pods: list[Object]) -> bool:
+    """Whether the pod that could not be created has come since: an event stays for an hour.
+
+    Times are in whole seconds, and a controller tries again within one, so they order only what is further apart.
+    """
+    newest = max((str((pod.get("metadata") or {}).get("creationTimestamp") or "") for pod in pods), default="")
+    if object_events.when(event) < newest:
+        return True
+    spec, status = obj.get("spec") or {}, obj.get("status") or {}
+    match obj.get("kind"):
+        case "ReplicaSet":
+            wanted = spec.get("replicas", 1)
+        case "DaemonSet":
+            wanted = status.get("desiredNumberScheduled")
+        case "Job":
+            wanted = spec.get("parallelism", 1)
+        case _:  # its pods have names of their own, by which the event speaks of them
+            said = set(re.findall(r"[\w.-]+", object_events.words(event)))
+            return any(_name(pod) in said for pod in pods)
+    there = [pod for pod in pods if not _deleting(pod) and not _ended(pod)]
+    return wanted is not None and len(there) >= int(wanted)
 
 
 def _name(obj: Object) -> str:

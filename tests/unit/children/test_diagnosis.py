@@ -193,6 +193,37 @@ def test_what_is_being_deleted_says_what_holds_it():
     assert (health.State.TERMINATING, "Terminating") == (plain.state, plain.reason)
 
 
+@pytest.mark.parametrize(
+    "it",
+    [
+        obj("StatefulSet", "web", spec={"replicas": 3}),
+        obj("ReplicaSet", "web", spec={"replicas": 1}),
+        obj("DaemonSet", "web", status={"desiredNumberScheduled": 1}),
+        obj("Job", "web", spec={"parallelism": 1}),
+    ],
+    ids=lambda it: it["kind"],
+)
+def test_a_pod_that_came_within_the_second_has_overtaken_its_refusal(it):
+    """Times are in whole seconds, and a controller tries again after some milliseconds."""
+    at = "2026-01-01T00:00:05Z"
+    refused = [event(it, "FailedCreate", QUOTA, at)]
+
+    assert "Starting" == diagnosis.cause(it, events=refused, pods=[pod("web-2", creationTimestamp=at)]).reason
+    assert "Quota" == diagnosis.cause(it, events=refused, pods=[]).reason
+
+
+@pytest.mark.parametrize("kind", ["StatefulSet", "ReplicaSet", "DaemonSet", "Job"])
+def test_a_refusal_within_the_second_of_another_pod_is_told(kind):
+    at = "2026-01-01T00:00:05Z"
+    it = obj(
+        kind, "web", spec={"replicas": 2, "parallelism": 2}, status={"desiredNumberScheduled": 2}, creationTimestamp=at
+    )
+    refused = [event(it, "FailedCreate", QUOTA, at)]
+    leaving = pod("web-3", creationTimestamp=at, deletionTimestamp=at)
+
+    assert "Quota" == diagnosis.cause(it, events=refused, pods=[pod("web-1", creationTimestamp=at), leaving]).reason
+
+
 def test_events_of_others_and_of_earlier_incarnations_are_not_heard():
     other = {**SET, "metadata": {**SET["metadata"], "uid": "old"}}
     alike = {**SET, "kind": "Job"}
