@@ -1,0 +1,36 @@
+"""OpenCGA: REST servers and one MASTER on a catalog in MongoDB, configured by an agent in each pod.
+
+The operator reaches into no container. It publishes one configuration document with a version, which the agents apply,
+and asks them how far they are; what it decides on beside that are objects of the cluster. One direction each:
+
+    spec -> document in a Secret (`automation`) -> agent -> the server's files, the server, the catalog
+    agent's health, server's own word -> `members` -> steps
+
+The steps of an installation (`control`), in order, with what each comes to:
+
+| step | acts | waits | blocks |
+|---|---|---|---|
+| its place: allowed, finalizer, rights, a fresh try | TakingCare, Binding, Retrying | Binding | NamespaceNotAllowed |
+| what is given: spec, database, version, Secrets | | SecretsUnknown | SpecUnsound, DatabaseMissing, Downgrade, SecretInvalid |
+| its objects: Services, budget, the document | Applying, Publishing | ClusterUnknown | |
+| the MASTER's StatefulSet, then that of REST | Creating, Resizing, ReplacingWorkload | ChildEnding | |
+| pods that never came up; volumes | ReplacingDeadPod, GrowingVolumes, ClearingVolume | | VolumeCannotGrow |
+| the MASTER's pod is current | ReplacingMaster | ReplacingMaster | |
+| agents answer | | MembersUnknown, MemberSilent | |
+| the catalog is installed, then migrated | Migrated | InstallingCatalog, Migrating | CatalogFailed, MigrationFailed |
+| REST members are replaced, one after another | Updating | Updating, UpdateWaits | UpdateStalled |
+| all have applied the document | | ApplyingConfiguration | MemberFailed, StepOverdue |
+| servers tell the version, and that all is well | VersionReached | VersionDiffers, DependencyDown | |
+| surplus goes; what somebody deletes comes back | SurplusObject | SurplusStays, ChildEnding | |
+
+An upgrade follows from data, not from a mode: the MASTER is always of `spec.version`, REST members are of the version
+that the catalog was migrated to. So they roll when it was, and a kill anywhere changes nothing. Back to the old version
+is possible until then.
+
+Going up or down is by one member at a time, but for the first. A member that comes gets its pod and then its place in
+the document; one that goes loses its place first, and its pod when the document without it is really there.
+
+`names` what all is called; `types` spec and status; `dialect` what the product and the agents are guessed to say;
+`overrides` and `build` spec to objects; `automation` spec to document; `answers` and `members` who is asked; `secrets`
+what is checked of Secrets; `observation`, `control`, `deletion`, `facts` what is decided; `kind` what is watched.
+"""

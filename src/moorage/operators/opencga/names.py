@@ -1,0 +1,64 @@
+"""What an installation of OpenCGA and its objects are called. Pure."""
+
+from __future__ import annotations
+
+from moorage.api import meta
+
+SYSTEM = "opencga"
+"""The system's name, as in the operator's configuration."""
+
+GROUP, VERSION = "opencga.zetta.com", "v1"
+COMMUNITY = meta.Resource(GROUP, VERSION, "OpenCGACommunity", "opencgacommunity")
+"""Plural and singular are one word, as the original has it."""
+
+FINALIZER = f"{GROUP}/community"
+
+LABEL = f"{GROUP}/community"
+"""On every object of an installation, with its name."""
+
+ROLE = f"{GROUP}/role"
+REST, MASTER = "rest", "master"
+
+CONFIGURATION = f"{GROUP}/configuration"
+"""On the Secret with the agents' configuration alone, which is the one Secret that is watched with what it holds."""
+
+APP = "app"
+"""Label of pods with the name of their headless Service, as the original has it."""
+
+CLAIM = "data-volume"
+MOST_MEMBERS = 100
+
+
+def rest(name: str) -> str:
+    """The StatefulSet of the REST members."""
+    return name
+
+
+def master(name: str) -> str:
+    """The StatefulSet of the MASTER."""
+    return f"{name}-client"
+
+
+def headless(name: str) -> str:
+    """The Service by which pods are called before they are ready."""
+    return f"{name}-svc"
+
+
+def endpoint(name: str) -> str:
+    """The Service that clients use: members that are ready."""
+    return f"{name}-rest"
+
+
+def configuration(name: str) -> str:
+    """The Secret that the agents read."""
+    return f"{name}-config"
+
+
+def admin_password(name: str) -> str:
+    """The Secret with the administrator's password, where the spec names none."""
+    return f"{name}-admin-password"
+
+
+def placement(namespace: str) -> str:
+    """All of a namespace is one process's: its watches and its binding."""
+    return f"opencga:{namespace}"
