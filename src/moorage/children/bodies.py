@@ -54,14 +54,17 @@ def statefulset(
     selector: Mapping[str, str],
     labels: Mapping[str, str],
     claims: Sequence[Mapping[str, Any]] = (),
+    name: str = "",
+    service: str = "",
 ) -> Desired:
-    """A StatefulSet of its owner's name, as `stateful_set`, `pod_replacement` and `volumes` look after it.
+    """A StatefulSet, as `stateful_set`, `pod_replacement` and `volumes` look after it.
 
-    Its pods start together, as after a full outage they must; their replacement and their claims are ours to order.
+    It and its headless Service are called as its owner, where no other `name` and `service` are given. Its pods start
+    together, as after a full outage they must; their replacement and their claims are ours to order.
     """
     spec: dict[str, Any] = {
         "replicas": replicas,
-        "serviceName": owner.name,
+        "serviceName": service or owner.name,
         "podManagementPolicy": "Parallel",
         "updateStrategy": {"type": "OnDelete"},
         "selector": {"matchLabels": dict(selector)},
@@ -70,7 +73,7 @@ def statefulset(
     }
     if claims:
         spec["volumeClaimTemplates"] = [dict(each) for each in claims]
-    body = owned(builtin.STATEFUL_SET, owner.name, owner, {"spec": spec}, labels=labels)
+    body = owned(builtin.STATEFUL_SET, name or owner.name, owner, {"spec": spec}, labels=labels)
     return Desired(builtin.STATEFUL_SET, body)
 
 

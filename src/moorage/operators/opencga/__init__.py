@@ -11,16 +11,18 @@ The steps of an installation (`control`), in order, with what each comes to:
 | step | acts | waits | blocks |
 |---|---|---|---|
 | its place: allowed, finalizer, rights, a fresh try | TakingCare, Binding, Retrying | Binding | NamespaceNotAllowed |
-| what is given: spec, database, version, Secrets | | SecretsUnknown | SpecUnsound, DatabaseMissing, Downgrade, SecretInvalid |
+| what is given: spec, database, version | | | SpecUnsound, DatabaseMissing, Downgrade |
+| what is given: Secrets | | SecretsUnknown | SecretInvalid |
 | its objects: Services, budget, the document | Applying, Publishing | ClusterUnknown | |
 | the MASTER's StatefulSet, then that of REST | Creating, Resizing, ReplacingWorkload | ChildEnding | |
 | pods that never came up; volumes | ReplacingDeadPod, GrowingVolumes, ClearingVolume | | VolumeCannotGrow |
-| the MASTER's pod is current | ReplacingMaster | ReplacingMaster | |
-| agents answer | | MembersUnknown, MemberSilent | |
+| the MASTER's pod is current | ReplacingMaster | ReplacingMaster, UpdateWaits | |
+| agents were asked | | MembersUnknown | |
 | the catalog is installed, then migrated | Migrated | InstallingCatalog, Migrating | CatalogFailed, MigrationFailed |
 | REST members are replaced, one after another | Updating | Updating, UpdateWaits | UpdateStalled |
-| all have applied the document | | ApplyingConfiguration | MemberFailed, StepOverdue |
-| servers tell the version, and that all is well | VersionReached | VersionDiffers, DependencyDown | |
+| all have applied the document | | ApplyingConfiguration, MemberSilent | MemberFailed |
+| servers tell the version | VersionReached | VersionDiffers | |
+| all is well | | DependencyDown, MembersNotReady, MasterNotReady | |
 | surplus goes; what somebody deletes comes back | SurplusObject | SurplusStays, ChildEnding | |
 
 An upgrade follows from data, not from a mode: the MASTER is always of `spec.version`, REST members are of the version
@@ -34,3 +36,37 @@ the document; one that goes loses its place first, and its pod when the document
 `overrides` and `build` spec to objects; `automation` spec to document; `answers` and `members` who is asked; `secrets`
 what is checked of Secrets; `observation`, `control`, `deletion`, `facts` what is decided; `kind` what is watched.
 """
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from moorage.operators import system
+from moorage.runtime import kind as runtime_kind
+
+from . import config, control, kind, names, reasons, screen, types
+
+
+def _kinds(settings: config.Config, environment: system.Environment) -> Sequence[runtime_kind.Kind[Any, Any]]:
+    return (kind.CommunityKind(settings, environment.namespace),)
+
+
+SYSTEM = system.System(
+    name=names.SYSTEM,
+    title="OpenCGA",
+    config=config.Config,
+    definitions=lambda: (types.definition(),),
+    described=(
+        system.Described(
+            names.COMMUNITY,
+            types.CommunityStatus,
+            control.STEPS,
+            control.DELETION_STEPS,
+            screen.rows,
+            screen.pods,
+        ),
+    ),
+    reasons=(reasons.Reason,),
+    kinds=_kinds,
+)

@@ -70,10 +70,7 @@ class Container(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fiel
 
 
 class Health(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """Fields of an agent's answer, beside those of the health file, which stand: statuses, mmsStatus and what is in them.
-
-    `catalog` and what is in it is told by the MASTER's agent.
-    """
+    """Fields of an agent's answer beside those of the health file, which stand. The MASTER's agent tells `catalog`."""
 
     catalog: str = "catalog"  # guess
     installed: str = "installed"  # guess

@@ -125,12 +125,6 @@ class Reason(decision.Reason):
         "Members have not applied the last configuration yet.",
         _AGENT,
     )
-    STEP_OVERDUE = (
-        "StepOverdue",
-        "An agent has been at one step for longer than it may take; the message names the member and the step.",
-        "read the log of that member's containers, and correct what keeps the step",
-        WARNS,
-    )
 
     # --- the catalog ---
     INSTALLING_CATALOG = (

@@ -1,0 +1,115 @@
+"""The steps of an installation that is being deleted. Pure.
+
+It ends although pods never started or nobody answers: all that it needs is the API server. The database is not
+touched: what is in it is the user's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from moorage.children import parts, removal
+from moorage.operators import accounts, steps
+from moorage.runtime import decision, freshness
+from moorage.runtime.decision import DONE, Act, Verdict
+
+from . import names, objects
+from .observation import Seen
+from .reasons import Reason
+
+
+def namespace_ends(seen: Seen) -> Verdict:
+    """With the namespace everything goes, and rights with it."""
+    if seen.namespace_ending:
+        return steps.leave(Reason.LEAVING, "the namespace is being deleted with everything in it")
+    return DONE
+
+
+def nothing_was_made(seen: Seen) -> Verdict:
+    """Where no rights were ever bound there is nothing to remove."""
+    if isinstance(seen.binding, freshness.Failed):
+        return decision.unknown(Reason.BINDING, seen.binding, "binding")
+    if seen.binding.value is None and not seen.allowed:
+        return steps.leave(Reason.LEAVING, "nothing was made")
+    return DONE
+
+
+def orphaning_is_honoured(seen: Seen) -> Verdict:
+    """moorage.dev/on-delete=Orphan leaves everything where it is; what is owned must be let go of first."""
+    return removal.orphaning_is_honoured(seen.meta, objects.kept(seen), seen.there.rest.workload, Reason.LEAVING)
+
+
+def workloads_are_gone(seen: Seen) -> Verdict:
+    """REST members first, then the MASTER, which may still end their jobs; pods end with them."""
+    for name, there in _both(seen):
+        key = (seen.meta.namespace, name)
+        verdict = removal.workload_is_gone(there.workload, key, there.pods, Reason.REMOVING, owner=objects.OWNER)
+        if verdict != DONE:
+            return verdict
+    return DONE
+
+
+def volumes_go(seen: Seen) -> Verdict:
+    """By the policy of the spec, each once its own pod is gone."""
+    if seen.spec.volumes.data.reclaim_on_delete == "Retain":
+        return DONE
+    for name, there in _both(seen):
+        left = {pod.ordinal for pod in there.pods}
+
+        def in_use(volume: parts.VolumeSeen, left: set[int] = left) -> bool:
+            return volume.ordinal in left
+
+        verdict = removal.volumes_go(
+            there.volumes,
+            seen.meta.namespace,
+            Reason.CLEARING_VOLUME,
+            in_use=in_use,
+            why=f"the installation of {name} is deleted, and spec.volumes.data.reclaimOnDelete is Delete",
+        )
+        if verdict != DONE:
+            return verdict
+    return DONE
+
+
+def pods_are_gone(seen: Seen) -> Verdict:
+    """They end with their StatefulSets, each in its time."""
+    return removal.pods_are_gone(seen.there.pods, Reason.REMOVING, seen.troubles)
+
+
+def volumes_are_gone(seen: Seen) -> Verdict:
+    """Whatever holds one of them is told of by the claim itself."""
+    if seen.spec.volumes.data.reclaim_on_delete == "Retain":
+        return DONE
+    left = [volume for _, there in _both(seen) for volume in there.volumes]
+    return removal.volumes_are_gone(left, Reason.CLEARING_VOLUME)
+
+
+def installation_may_go(seen: Seen) -> Verdict:
+    """Services and the document go by their owner; the last installation gives the operator's rights back."""
+    why = f"nothing of it is left but what {names.COMMUNITY.kind} owns"
+    if seen.neighbours:
+        return steps.leave(Reason.LEAVING, why, decision.Guard("others_stay"))
+    binding = freshness.value_of(seen.binding)
+    if binding is None:
+        raise ValueError("rights are bound before anything is removed")
+    namespace = seen.meta.namespace
+    unbind = accounts.unbind(binding, namespace, seen.rights, f"no OpenCGA is left in {namespace}")
+    return Act(Reason.LEAVING, why, (unbind, decision.EditFinalizer(why=why, present=False)))
+
+
+def _both(seen: Seen) -> tuple[tuple[str, parts.Objects], ...]:
+    return (names.rest(seen.name), seen.there.rest), (names.master(seen.name), seen.there.master)
+
+
+DELETION_STEPS: tuple[Callable[[Seen], Verdict], ...] = (
+    namespace_ends,
+    nothing_was_made,
+    objects.rights_are_bound,
+    objects.cluster_is_known,
+    orphaning_is_honoured,
+    workloads_are_gone,
+    volumes_go,
+    pods_are_gone,
+    volumes_are_gone,
+    installation_may_go,
+)

@@ -1,0 +1,138 @@
+"""The Secrets and the authority that a spec names: read by the clock, as they are the user's own. No value leaves here.
+
+What comes out is what is wrong with them, and by what it is known that one has changed.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from moorage.api import builtin, meta
+from moorage.kube import client as kube_client
+from moorage.kube import errors
+from moorage.runtime import freshness, kind, source
+
+from . import automation, types
+from .observation import SecretsSeen
+
+EVERY = 30.0
+"""Seconds between two looks."""
+
+_LEFT_OUT = "spec.admin.passwordSecretRef, left out,"
+
+Object = dict[str, Any]
+Place = tuple[str, str]
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """One object that a field of the spec names, with the keys that it should have."""
+
+    resource: meta.Resource
+    name: str
+    keys: tuple[str, ...]
+    field: str
+    administrator: bool = False  # it is OpenCGA's own password, which has a rule
+
+
+class Given(msgspec.Struct, frozen=True):
+    """All that a spec names. Another spec is another: nothing that was read for it holds here."""
+
+    place: Place
+    asked: tuple[Asked, ...]
+
+
+def given(obj: types.Community) -> Given:
+    """What `Secrets` are asked by."""
+    spec, admin = obj.spec, automation.admin_secret(obj.metadata.name, obj.spec)
+    field = "spec.admin.passwordSecretRef" if spec.admin.password_secret_ref else _LEFT_OUT
+    asked = [Asked(builtin.SECRET, admin.name, (admin.key,), field, administrator=True)]
+    if ref := spec.database.credentials_secret_ref:
+        keys = (ref.user_key, ref.password_key)
+        asked.append(Asked(builtin.SECRET, ref.name, keys, "spec.database.credentialsSecretRef"))
+    if spec.security.tls.enabled and (authority := spec.security.tls.ca_config_map_ref):
+        asked.append(Asked(builtin.CONFIG_MAP, authority.name, ("ca.crt",), "spec.security.tls.caConfigMapRef"))
+    return Given(obj.metadata.key, tuple(asked))
+
+
+class Secrets:
+    """Those of all installations. `within` gives what acts in a namespace and nowhere else."""
+
+    def __init__(self, world: kind.World, within: Callable[[str], kube_client.Client]) -> None:
+        self._within = within
+        self.source: source.Source[Given, SecretsSeen] = source.Source(
+            "secrets", self._look, world.enqueue, every=EVERY, concurrency=32
+        )
+
+    def seen(self, asked: Given, reader: kind.Key) -> freshness.Observed[SecretsSeen]:
+        """What there is to be known of them."""
+        return self.source.follow(asked, reader)
+
+    def forget(self, reader: kind.Key) -> None:
+        """The installation is gone."""
+        self.source.forget(reader)
+
+    async def stop(self) -> None:
+        """End all looking."""
+        await self.source.stop()
+
+    async def _look(self, asked: Given) -> SecretsSeen:
+        revisions = {}
+        for each in asked.asked:
+            found = await self._read(asked.place[0], each)
+            kind_ = each.resource.kind
+            if found is None:
+                said = f"there is no {kind_} {each.name}, which {each.field} names"
+                return SecretsSeen(said, f"make it with the key {' and '.join(each.keys)}, or correct {each.field}")
+            if fault := _fault(each, found):
+                return SecretsSeen(f"{kind_} {each.name} of {each.field}: {fault}", f"correct the {kind_}")
+            revisions[each.name] = revision(found)
+        return SecretsSeen(revisions=revisions)
+
+    async def _read(self, namespace: str, each: Asked) -> Object | None:
+        try:
+            return await self._within(namespace).get(each.resource, namespace, each.name)
+        except errors.NotFound:
+            return None
+
+
+def revision(found: Mapping[str, Any]) -> str:
+    """By what it is known that what it holds has changed: the time of that, by the API server's own notes.
+
+    Labels and annotations may change all day, and are nobody's configuration.
+    """
+    metadata = found["metadata"]
+    noted = [
+        str(entry.get("time") or "")
+        for entry in metadata.get("managedFields") or ()
+        if "f:data" in (entry.get("fieldsV1") or {})
+    ]
+    return f"{metadata['uid']}/{max(noted, default='') or metadata['resourceVersion']}"
+
+
+def _fault(each: Asked, found: Object) -> str:
+    for key in each.keys:
+        text = _text(found, each.resource, key)
+        if text is None:
+            return f"it has no key {key}"
+        if not text.strip():
+            return f"its key {key} is empty"
+        if each.administrator and (fault := types.password_fault(text)):
+            return f"{key}: {fault}"
+        if each.resource == builtin.SECRET and text != text.strip("\r\n"):
+            return f"{key} ends with a line break, which would be taken for a part of it"
+    return ""
+
+
+def _text(found: Object, resource: meta.Resource, key: str) -> str | None:
+    value = (found.get("data") or {}).get(key)
+    if value is None or resource != builtin.SECRET:
+        return value
+    try:
+        return base64.b64decode(value).decode()
+    except (binascii.Error, UnicodeDecodeError):
+        return ""

@@ -1,0 +1,68 @@
+"""One question to a server of a system by plain HTTP, without credentials. It decides nothing and retries nothing.
+
+Who answers is whatever image the namespace's users run: an answer is believed for that namespace alone, and is bounded
+in time and size.
+"""
+
+from __future__ import annotations
+
+import aiohttp
+
+REQUEST_LIMIT = 5.0
+"""Seconds that one question may take."""
+
+ANSWER_LIMIT = 2**20
+"""Bytes of one answer."""
+
+
+class AskError(Exception):
+    """There is no answer, or none that can be read; the message says which."""
+
+
+class Http:
+    """Questions by HTTP. Every one has a connection of its own, as an address may be another pod's the next time."""
+
+    def __init__(self) -> None:
+        self._session: aiohttp.ClientSession | None = None
+
+    async def get(self, address: str, port: int, path: str) -> tuple[int, bytes]:
+        """(status, answer). Raises AskError."""
+        host = f"[{address}]" if ":" in address else address
+        try:
+            async with self._opened().get(f"http://{host}:{port}{path}", allow_redirects=False) as answer:
+                return answer.status, await _bounded(answer.content)
+        except TimeoutError as error:
+            raise AskError(f"no answer within {REQUEST_LIMIT:g} s") from error
+        except (aiohttp.ClientError, OSError) as error:
+            raise AskError(first_line(error)) from error
+
+    def _opened(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=0, force_close=True),
+                headers={"Accept-Encoding": "identity"},
+                cookie_jar=aiohttp.DummyCookieJar(),
+                auto_decompress=False,  # nobody asks for it, and a little can hide much
+                trust_env=False,
+                timeout=aiohttp.ClientTimeout(total=REQUEST_LIMIT),
+            )
+        return self._session
+
+    async def close(self) -> None:
+        """Close all connections."""
+        if self._session is not None:
+            await self._session.close()
+
+
+async def _bounded(content: aiohttp.StreamReader) -> bytes:
+    text = bytearray()
+    async for part in content.iter_any():
+        text += part
+        if len(text) > ANSWER_LIMIT:
+            raise AskError(f"an answer of more than {ANSWER_LIMIT >> 20} MiB")
+    return bytes(text)
+
+
+def first_line(error: Exception) -> str:
+    """An error's own words, the first line of them."""
+    return str(error).splitlines()[0][:300] if str(error) else type(error).__name__
