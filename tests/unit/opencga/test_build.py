@@ -1,0 +1,270 @@
+"""From a spec to objects: under restricted Pod Security, without a password, and with what a user lays over."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from moorage.children import apply
+from moorage.operators.opencga import automation, build, dialect, names, types
+
+PLAIN: dict[str, Any] = {"version": "5.0.0", "database": {"hosts": ["mongo-0"]}}
+WHOLE: dict[str, Any] = {
+    **PLAIN,
+    "database": {"hosts": ["mongo-0"], "replicaSet": "rs0", "credentialsSecretRef": {"name": "db", "userKey": "u"}},
+    "security": {"tls": {"enabled": True, "caConfigMapRef": {"name": "authority"}}},
+    "volumes": {"shared": {"claimName": "many"}},
+}
+
+
+def wanted(spec: dict[str, Any] | None = None, **fields: Any) -> build.Wanted:
+    made = msgspec.convert({**(spec or PLAIN), **fields}, types.CommunitySpec)
+    return build.Wanted("ns", "demo", "u-1", made, dialect.Dialect())
+
+
+def pods(spec: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The pod specs by role."""
+    it = wanted(spec)
+    made = {names.REST: build.members(it, 3, "5.0.0"), names.MASTER: build.master(it, "5.0.0")}
+    return {role: each.body["spec"]["template"]["spec"] for role, each in made.items()}
+
+
+def by_name(items: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    return {each["name"]: each for each in items}
+
+
+@pytest.mark.parametrize("role", [names.REST, names.MASTER])
+@pytest.mark.parametrize("spec", [PLAIN, WHOLE])
+def test_pods_are_what_restricted_pod_security_takes(spec: dict[str, Any], role: str) -> None:
+    """Every container: no root, no escalation, no capability, a read-only root, and a limit of memory."""
+    pod = pods(spec)[role]
+
+    assert {"runAsUser": 1001, "runAsNonRoot": True} == {
+        key: pod["securityContext"][key] for key in ("runAsUser", "runAsNonRoot")
+    }
+    assert {"type": "RuntimeDefault"} == pod["securityContext"]["seccompProfile"]
+    assert pod["automountServiceAccountToken"] is False
+    for container in (*pod["initContainers"], *pod["containers"]):
+        security = container["securityContext"]
+        assert (False, True, {"drop": ["ALL"]}) == (
+            security["allowPrivilegeEscalation"],
+            security["readOnlyRootFilesystem"],
+            security["capabilities"],
+        )
+        assert container["resources"]["limits"]["memory"]
+    kinds = {kind for volume in pod["volumes"] for kind in set(volume) - {"name"}}
+    assert kinds <= {"emptyDir", "secret", "projected", "persistentVolumeClaim"}
+
+
+@pytest.mark.parametrize("role", [names.REST, names.MASTER])
+def test_one_init_container_and_two_containers(role: str) -> None:
+    """As the seed has it; the hook is copied, and is the server's first process."""
+    pod, server = pods(PLAIN)[role], {names.REST: "opencga-rest", names.MASTER: "opencga-client"}[role]
+
+    assert [server, "opencga-agent"] == [each["name"] for each in pod["containers"]]
+    assert ["opencga-posthook"] == [each["name"] for each in pod["initContainers"]]
+    assert ["/hooks/version-upgrade"] == by_name(pod["containers"])[server]["command"]
+    assert "opencb/opencga-base:5.0.0" == by_name(pod["containers"])[server]["image"]
+
+
+def test_volumes_are_where_the_seed_has_them() -> None:
+    """data-volume, automation-config and healthstatus, each in both containers; the configuration read-only."""
+    containers = by_name(pods(WHOLE)[names.REST]["containers"])
+    mounts = {
+        name: {(it["name"], it["mountPath"], it.get("readOnly", False)) for it in each["volumeMounts"]}
+        for name, each in containers.items()
+    }
+    both = {
+        ("data-volume", "/data", False),
+        ("automation-config", "/var/lib/automation/config", True),
+        ("shared", "/data/sessions", False),
+        ("shared", "/data/variants", False),
+    }
+
+    assert both <= mounts["opencga-rest"] & mounts["opencga-agent"]
+    assert ("healthstatus", "/healthstatus", False) in mounts["opencga-rest"]
+    assert ("healthstatus", "/var/log/opencga-mms-automation/healthstatus", False) in mounts["opencga-agent"]
+    assert ("conf", "/opt/opencga/conf", True) in mounts["opencga-rest"]
+    assert ("conf", "/opt/opencga/conf", False) in mounts["opencga-agent"]
+
+
+def test_passwords_are_files_in_memory_and_for_the_agent_alone() -> None:
+    """No environment, no command line; the server's own files are in memory too."""
+    pod = pods(WHOLE)[names.MASTER]
+    containers, volumes = by_name(pod["containers"]), by_name(pod["volumes"])
+
+    assert ["opencga-agent"] == [
+        name for name, each in containers.items() if "credentials" in by_name(each["volumeMounts"])
+    ]
+    assert "Memory" == volumes["conf"]["emptyDir"]["medium"]
+    assert [
+        ("demo-admin-password", [{"key": "password", "path": "admin/password"}]),
+        ("db", [{"key": "u", "path": "database/u"}, {"key": "password", "path": "database/password"}]),
+        ("authority", [{"key": "ca.crt", "path": "ca/ca.crt"}]),
+    ] == [
+        (it["name"], it["items"]) for source in volumes["credentials"]["projected"]["sources"] for it in source.values()
+    ]
+    assert not [
+        entry
+        for each in containers.values()
+        for entry in each["env"]
+        if "valueFrom" in entry and "secretKeyRef" in entry["valueFrom"]
+    ]
+
+
+def test_probes_ask_the_hook_and_the_agent_and_never_the_database() -> None:
+    """A database that is gone makes pods unready and restarts none: the hook answers for the server's life."""
+    containers = by_name(pods(PLAIN)[names.REST]["containers"])
+    server, agent = containers["opencga-rest"], containers["opencga-agent"]
+
+    assert ["/hooks/version-upgrade", "alive"] == server["livenessProbe"]["exec"]["command"]
+    assert ["/hooks/version-upgrade", "started"] == server["startupProbe"]["exec"]["command"]
+    assert 180 == server["startupProbe"]["failureThreshold"]
+    assert "readinessProbe" not in server
+    assert ["/opt/scripts/readinessprobe"] == agent["readinessProbe"]["exec"]["command"]
+    assert not {"livenessProbe", "startupProbe"} & set(agent)
+
+
+def test_two_stateful_sets_share_one_headless_service() -> None:
+    """Each selects its own role; pods are called through the one that tells of those who are not ready too."""
+    it = wanted()
+    rest, master = build.members(it, 3, "5.0.0").body, build.master(it, "5.0.1").body
+    headless, endpoint, budget = (each.body for each in build.children(it))
+
+    assert ("demo", "demo-client") == (rest["metadata"]["name"], master["metadata"]["name"])
+    assert ("demo-svc", "demo-svc") == (rest["spec"]["serviceName"], master["spec"]["serviceName"])
+    assert (3, 1) == (rest["spec"]["replicas"], master["spec"]["replicas"])
+    assert {"opencga.zetta.com/role": "master"}.items() <= master["spec"]["selector"]["matchLabels"].items()
+    for body in (rest, master):
+        labels = body["spec"]["template"]["metadata"]["labels"]
+        assert body["spec"]["selector"]["matchLabels"].items() <= labels.items()
+        assert headless["spec"]["selector"].items() <= labels.items()
+    assert headless["spec"]["publishNotReadyAddresses"]
+    assert "demo-svc" == headless["metadata"]["name"] == headless["spec"]["selector"]["app"]
+    assert "rest" == endpoint["spec"]["selector"]["opencga.zetta.com/role"]
+    assert "rest" == budget["spec"]["selector"]["matchLabels"]["opencga.zetta.com/role"]
+
+
+def test_no_budget_for_one_member() -> None:
+    """It would keep a node from being drained for ever."""
+    assert ["Service", "Service"] == [each.resource.kind for each in build.children(wanted(members=1))]
+    off = wanted(podDisruptionBudget={"enabled": False})
+    assert ["Service", "Service"] == [each.resource.kind for each in build.children(off)]
+
+
+@pytest.mark.parametrize(
+    ("spec", "heap"),
+    [
+        ({}, "1433m"),  # 70 % of 2Gi
+        ({"resources": {"limits": {"memory": "8Gi"}}}, "5734m"),
+        (
+            {
+                "statefulSet": {
+                    "spec": {
+                        "template": {
+                            "spec": {
+                                "containers": [{"name": "opencga-rest", "resources": {"limits": {"memory": "4Gi"}}}]
+                            }
+                        }
+                    }
+                }
+            },
+            "2867m",
+        ),
+        (
+            {
+                "statefulSet": {
+                    "spec": {
+                        "template": {
+                            "spec": {
+                                "containers": [{"name": "opencga-rest", "env": [{"name": "JAVA_HEAP", "value": "1g"}]}]
+                            }
+                        }
+                    }
+                }
+            },
+            "1g",
+        ),
+    ],
+)
+def test_the_heap_follows_from_the_memory_limit(spec: dict[str, Any], heap: str) -> None:
+    """Of whoever says it last; a heap that the user gives is left as it is."""
+    template = build.members(wanted(**spec), 3, "5.0.0").body["spec"]["template"]
+    env = by_name(by_name(template["spec"]["containers"])["opencga-rest"]["env"])
+
+    assert heap == env["JAVA_HEAP"]["value"]
+
+
+def test_what_a_user_lays_over_is_merged_by_name_and_leaves_what_is_ours() -> None:
+    """Labels of ours stay, one more container comes, and the size of the data volume is what it says."""
+    over = {
+        "spec": {
+            "minReadySeconds": 5,
+            "template": {
+                "metadata": {"labels": {"team": "a", "app": "mine"}, "annotations": {"note": "x"}},
+                "spec": {
+                    "containers": [
+                        {"name": "opencga-agent", "imagePullPolicy": "Always"},
+                        {"name": "more", "image": "m"},
+                    ],
+                    "tolerations": [{"key": "k", "operator": "Exists"}],
+                    "volumes": [{"name": "tmp", "configMap": {"name": "c"}}],
+                },
+            },
+            "volumeClaimTemplates": [
+                {"metadata": {"name": "data-volume"}, "spec": {"resources": {"requests": {"storage": "50Gi"}}}},
+                {"metadata": {"name": "logs-volume"}, "spec": {"resources": {"requests": {"storage": "2G"}}}},
+            ],
+        },
+        "metadata": {"labels": {"team": "a"}, "annotations": {"note": "y"}},
+    }
+    it = wanted(statefulSet=over)
+    body = build.members(it, 3, "5.0.0").body
+    template = body["spec"]["template"]
+    containers, volumes = by_name(template["spec"]["containers"]), by_name(template["spec"]["volumes"])
+
+    assert "" == build.spec_fault(it)
+    assert ("demo-svc", "a") == (template["metadata"]["labels"]["app"], template["metadata"]["labels"]["team"])
+    assert ("x", "5.0.0") == (
+        template["metadata"]["annotations"]["note"],
+        template["metadata"]["annotations"][build.VERSION],
+    )
+    assert ["opencga-rest", "opencga-agent", "more"] == list(containers)
+    assert ("Always", "moorage.dev/opencga-agent:0.1.0") == (
+        containers["opencga-agent"]["imagePullPolicy"],
+        containers["opencga-agent"]["image"],
+    )
+    assert {"name": "tmp", "configMap": {"name": "c"}} == volumes["tmp"]
+    assert [{"key": "k", "operator": "Exists"}] == template["spec"]["tolerations"]
+    assert 5 == body["spec"]["minReadySeconds"]
+    assert "50Gi" == build.data_size(it.spec)
+    assert {"data-volume": "50Gi", "logs-volume": "2G"} == {
+        each["metadata"]["name"]: each["spec"]["resources"]["requests"]["storage"]
+        for each in body["spec"]["volumeClaimTemplates"]
+    }
+    assert ("a", "y") == (body["metadata"]["labels"]["team"], body["metadata"]["annotations"]["note"])
+    assert apply.stamped(body)["metadata"]["annotations"] == body["metadata"]["annotations"]
+
+
+def test_nobody_lays_anything_over_the_master() -> None:
+    """It would be told to run twice, or as nothing that a catalog can be migrated by."""
+    over = {"spec": {"template": {"spec": {"hostname": "x"}}}}
+
+    assert build.master(wanted(), "5.0.0") == build.master(wanted(statefulSet=over), "5.0.0")
+
+
+def test_the_document_is_in_a_secret_that_is_watched_by_itself() -> None:
+    """With its version, in a text that is the same for the same content."""
+    it = wanted()
+    made = automation.document("ns", "demo", it.spec, it.said, automation.Placed(1, "5.0.0", "5.0.0"), {})
+    one = build.configuration(it, made, 3)
+    text = base64.b64decode(one.body["data"]["cluster-config.json"])
+
+    assert ("demo-config", "Secret", "") == (one.name, one.resource.kind, one.fill)
+    assert "demo" == one.body["metadata"]["labels"][names.CONFIGURATION]
+    assert 3 == json.loads(text)["version"]
+    assert one == build.configuration(it, dict(reversed(made.items())), 3)
