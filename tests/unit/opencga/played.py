@@ -24,6 +24,7 @@ class Api(fake_api.FakeApi):
         super().__init__()
         self.after = self._play
         self.broken: set[str] = set()  # pods that are not ready
+        self.held: str = ""  # the version that the catalog stays at, while its migration takes its time
         self.failing: str = ""  # what servers report out of order
         self.versions: list[tuple[str, str]] = []  # of pods, as they were made
         self.wrong: list[str] = []
@@ -158,7 +159,7 @@ class Api(fake_api.FakeApi):
             "mmsStatus": {name: {"name": name, "lastGoalVersionAchieved": applied, "plans": []}},
         }
         if pod["metadata"]["labels"][names.ROLE] == names.MASTER:
-            health["catalog"] = {"installed": True, "version": version}
+            health["catalog"] = {"installed": True, "version": self.held or version}
         return 200, json.dumps(health).encode()
 
     async def close(self) -> None:

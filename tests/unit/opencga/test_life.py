@@ -215,6 +215,41 @@ async def test_an_upgrade_stops_at_the_member_that_does_not_come_back(monkeypatc
     assert [] == api.wrong
 
 
+async def test_a_member_that_is_lost_while_the_catalog_migrates_comes_back_of_the_old_version(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The new one may not touch a catalog that is half migrated; after that all follow."""
+    api = await applied()
+    async with operating(api, monkeypatch):
+        await fake_api.until(api.settled, within=WITHIN)
+        api.held = "5.0.0"
+        await edited(api, version="5.0.1")
+        await fake_api.until(lambda: "migrates the catalog to 5.0.1" in api.status()["message"], within=WITHIN)
+        await api.drop("pods", "demo-1")
+        await api.settle()
+
+        assert {"demo-client-0": "5.0.1", "demo-0": "5.0.0", "demo-1": "5.0.0", "demo-2": "5.0.0"} == api.running()
+        assert api.stands("Upgrading")
+        api.held = ""
+        await fake_api.until(lambda: set(api.running().values()) == {"5.0.1"} and api.settled(), within=WITHIN)
+    assert [] == api.wrong
+
+
+async def test_an_upgrade_is_taken_back_while_nothing_is_migrated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The MASTER goes back, and REST members were never touched."""
+    api = await applied()
+    async with operating(api, monkeypatch):
+        await fake_api.until(api.settled, within=WITHIN)
+        rest = {it["metadata"]["uid"] for it in api.pods() if "client" not in it["metadata"]["name"]}
+        api.held = "5.0.0"
+        await edited(api, version="5.0.1")
+        await fake_api.until(lambda: api.running().get("demo-client-0") == "5.0.1", within=WITHIN)
+        await edited(api, version="5.0.0")
+        await fake_api.until(lambda: set(api.running().values()) == {"5.0.0"} and api.settled(), within=WITHIN)
+
+    assert rest == {it["metadata"]["uid"] for it in api.pods() if "client" not in it["metadata"]["name"]}
+
+
 async def test_a_secret_that_is_missing_is_named_and_heals(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is made before: pods would hang."""
     api = await applied()

@@ -15,7 +15,7 @@ The steps of an installation (`control`), in order, with what each comes to:
 | what is given: Secrets | | SecretsUnknown | SecretInvalid |
 | its objects: Services, budget, the document | Applying, Publishing | ClusterUnknown | |
 | the MASTER's StatefulSet, then that of REST | Creating, Resizing, ReplacingWorkload | ChildEnding | |
-| pods that never came up; volumes | ReplacingDeadPod, GrowingVolumes, ClearingVolume | | VolumeCannotGrow |
+| pods that never came up; volumes | ReplacingDeadPod, GrowingVolumes, ClearingVolume | Creating | VolumeCannotGrow |
 | the MASTER's pod is current | ReplacingMaster | ReplacingMaster, UpdateWaits | |
 | agents were asked | | MembersUnknown | |
 | the catalog is installed, then migrated | Migrated | InstallingCatalog, Migrating | CatalogFailed, MigrationFailed |
