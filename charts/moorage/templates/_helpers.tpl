@@ -54,6 +54,11 @@ system:serviceaccount:{{ include "moorage.accounts" . }}:
 {{ include "moorage.fullname" . }}-collector-tenant
 {{- end -}}
 
+{{/* The role that a RoleBinding gives the account of a namespace that holds OpenCGA there. */}}
+{{- define "moorage.opencga.namespaceRole" -}}
+{{ include "moorage.fullname" . }}-opencga-namespace
+{{- end -}}
+
 {{/* The role that a RoleBinding gives the account of a namespace that holds caches there. */}}
 {{- define "moorage.xsld.namespaceRole" -}}
 {{ include "moorage.fullname" . }}-xsld-namespace
@@ -103,6 +108,12 @@ system:serviceaccount:{{ include "moorage.accounts" . }}:
 {{- end -}}
 {{- $charts := dict "default" (include "moorage.chartSource" .charts.default | fromJson) "clusters" $clusters -}}
 {{- $_ := set $systems "collector" (merge $own (dict "charts" $charts) (omit . "enabled" "extraTenantRules" "charts")) -}}
+{{- end -}}
+{{- end -}}
+{{- with .Values.systems.opencga -}}
+{{- if .enabled -}}
+{{- $own := dict "accounts" $accounts "clusterRole" (include "moorage.opencga.namespaceRole" $) -}}
+{{- $_ := set $systems "opencga" (merge $own (omit . "enabled")) -}}
 {{- end -}}
 {{- end -}}
 {{- with .Values.systems.xsld -}}

@@ -69,7 +69,7 @@ def _process(
     pod = ordinals.pod(names.rest(name) if role == names.REST else names.master(name), ordinal)
     return {
         "name": pod,
-        "hostname": f"{pod}.{names.headless(name)}.{namespace}.svc.{said.images.cluster_domain}",
+        "hostname": f"{pod}.{names.headless(name)}.{namespace}.svc.{said.cluster_domain}",
         "processType": role,
         "version": version,
         "disabled": any(each.name == pod and each.disabled for each in spec.automation_config.processes),
@@ -175,7 +175,7 @@ def _own(namespace: str, name: str, spec: types.CommunitySpec, said: dialects.Di
 
 def endpoint(namespace: str, name: str, said: dialects.Dialect) -> str:
     """Where clients reach the REST servers, inside the cluster."""
-    host = f"{names.endpoint(name)}.{namespace}.svc.{said.images.cluster_domain}"
+    host = f"{names.endpoint(name)}.{namespace}.svc.{said.cluster_domain}"
     return f"http://{host}:{said.ports.rest}{said.paths.context}"
 
 

@@ -23,7 +23,6 @@ class Images(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=
     server: str = "opencb/opencga-base"
     agent: str = "moorage.dev/opencga-agent:0.1.0"  # guess
     hook: str = "moorage.dev/opencga-hook:0.1.0"  # guess
-    cluster_domain: str = "cluster.local"
 
 
 class Ports(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -99,9 +98,10 @@ class Moves(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=T
     migrate: str = "Migrate"
 
 
-class Dialect(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Dialect(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """All of it."""
 
+    cluster_domain: str = "cluster.local"
     images: Images = Images()
     ports: Ports = Ports()
     paths: Paths = Paths()
