@@ -87,15 +87,15 @@ class About(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=T
 class Heap(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """How much of a container's memory limit the JVM gets."""
 
-    percent: int = 70
-    least_mebibytes: int = 512
+    percent: int = 70  # guess
+    least_mebibytes: int = 512  # guess
 
 
 class Moves(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """Moves of an agent's plan by which is told what it is doing; by these names an error is the catalog's."""
 
-    install: str = "CatalogInstall"
-    migrate: str = "Migrate"
+    install: str = "CatalogInstall"  # guess
+    migrate: str = "Migrate"  # guess
 
 
 class Dialect(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
