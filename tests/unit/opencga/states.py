@@ -129,7 +129,7 @@ class It(msgspec.Struct, frozen=True):
     def seen(self) -> observation.Seen:
         """The observation."""
         spec = msgspec.convert(self.spec, types.CommunitySpec)
-        wanted = build.Wanted("ns", "demo", self.meta.uid, spec, dialect.Dialect())
+        wanted = build.wanted("ns", "demo", self.meta.uid, spec, dialect.Dialect())
         base = observation.Seen(
             meta=self.meta,
             spec=spec,
@@ -145,7 +145,7 @@ class It(msgspec.Struct, frozen=True):
             told=freshness.not_yet("agents"),
         )
         base = msgspec.structs.replace(base, **{k: v for k, v in self.facts.items() if k not in ("objects", "told")})
-        if build.spec_fault(base.wanted):
+        if base.wanted.fault:
             there = observation.There(self._rest(), self._master())
             return self._with(base, there)
         return self._with(base, self._there(base))

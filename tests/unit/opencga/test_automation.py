@@ -27,8 +27,9 @@ def spec(**fields: Any) -> types.CommunitySpec:
 
 
 def made(members: int = 2, **fields: Any) -> dict[str, Any]:
-    placed = automation.Placed(members, "5.0.0", "5.0.1")
-    return automation.document("ns", "demo", spec(**fields), dialect.Dialect(), placed, REVISIONS)
+    placed, said, it = automation.Placed(members, "5.0.0", "5.0.1"), dialect.Dialect(), spec(**fields)
+    args = automation.arguments("ns", "demo", it, said)
+    return automation.document("ns", "demo", it, said, placed, REVISIONS, args)
 
 
 def test_every_member_has_a_process_and_the_master_is_first() -> None:
@@ -146,7 +147,7 @@ def test_either_spelling_and_either_name_say_the_same() -> None:
         ({"configuration": {"a..b": 1}}, "in which a name is empty"),
         ({"configuration": {"": 1}}, "in which a name is empty"),
         ({"configuration": {".".join("a" * 40): 1}}, "nested deeper than 24 levels"),
-        ({"storage": {"a": "x" * automation.MOST_BYTES}}, "bytes, and may have 262144"),
+        ({"storage": {"a": "x" * automation.MOST_BYTES}}, "bytes together, and may have 65536"),
     ],
 )
 def test_a_tree_that_is_refused(fields: dict[str, Any], words: str) -> None:

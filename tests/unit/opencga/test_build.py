@@ -23,7 +23,7 @@ WHOLE: dict[str, Any] = {
 
 def wanted(spec: dict[str, Any] | None = None, **fields: Any) -> build.Wanted:
     made = msgspec.convert({**(spec or PLAIN), **fields}, types.CommunitySpec)
-    return build.Wanted("ns", "demo", "u-1", made, dialect.Dialect())
+    return build.wanted("ns", "demo", "u-1", made, dialect.Dialect())
 
 
 def pods(spec: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -227,7 +227,7 @@ def test_what_a_user_lays_over_is_merged_by_name_and_leaves_what_is_ours() -> No
     template = body["spec"]["template"]
     containers, volumes = by_name(template["spec"]["containers"]), by_name(template["spec"]["volumes"])
 
-    assert "" == build.spec_fault(it)
+    assert "" == it.fault
     assert ("demo-svc", "a") == (template["metadata"]["labels"]["app"], template["metadata"]["labels"]["team"])
     assert ("x", "5.0.0") == (
         template["metadata"]["annotations"]["note"],
@@ -260,7 +260,7 @@ def test_nobody_lays_anything_over_the_master() -> None:
 def test_the_document_is_in_a_secret_that_is_watched_by_itself() -> None:
     """With its version, in a text that is the same for the same content."""
     it = wanted()
-    made = automation.document("ns", "demo", it.spec, it.said, automation.Placed(1, "5.0.0", "5.0.0"), {})
+    made = automation.document("ns", "demo", it.spec, it.said, automation.Placed(1, "5.0.0", "5.0.0"), {}, it.args)
     one = build.configuration(it, made, 3)
     text = base64.b64decode(one.body["data"]["cluster-config.json"])
 

@@ -173,6 +173,14 @@ OBJECTS: dict[str, Row] = {
         "master_is_right",
         Waits("ChildEnding", "child", 600.0),
     ),
+    "somebody has made more MASTERs": row(
+        demo().but(master=msgspec.structs.replace(states.workload(3, "m"), child=apply.Child("m", differs=("spec",)))),
+        "master_is_right",
+        acts(
+            "Resizing",
+            "apply StatefulSet/demo-client m if member_has_left demo-client-1 if member_has_left demo-client-2",
+        ),
+    ),
     "a claim template that can't be changed in place": row(
         demo().but(live=msgspec.structs.replace(states.workload(3), fixed=("spec.volumeClaimTemplates",))),
         "members_are_right",
@@ -211,7 +219,7 @@ OBJECTS: dict[str, Row] = {
     "one less: then its pod": row(
         demo().wants(members=1),
         "members_are_right",
-        acts("Resizing", "apply StatefulSet/demo sts-uid if member_has_left 2"),
+        acts("Resizing", "apply StatefulSet/demo sts-uid if member_has_left demo-2"),
         "from 3 to 2 pods",
     ),
     "a dead pod of an old template": row(
@@ -252,7 +260,7 @@ OBJECTS: dict[str, Row] = {
     "the volume of one that has left": row(
         demo(volumes={"data": {"reclaimOnScaleDown": "Delete"}}).volume("demo-3"),
         "volumes_are_reclaimed",
-        acts("ClearingVolume", "delete PersistentVolumeClaim/data-volume-demo-3 pvc-demo-3 if member_has_left 3"),
+        acts("ClearingVolume", "delete PersistentVolumeClaim/data-volume-demo-3 pvc-demo-3 if member_has_left demo-3"),
     ),
     "the volume of one whose pod is still there": row(
         demo(volumes={"data": {"reclaimOnScaleDown": "Delete"}}).volume("demo-3").pod("demo-3", deleting=True),
@@ -379,6 +387,11 @@ CATALOG: dict[str, Row] = {
         "catalog_is_migrated",
         acts("Migrated", "remember catalogVersion"),
         "version 5.0.1",
+    ),
+    "a database that was put back to an older state": row(
+        migrated().says_(MASTER, catalog="5.0.0"),
+        "catalog_is_migrated",
+        waits("Migrating", "agents", MIGRATION),
     ),
     "back to the old version while nothing is migrated": row(demo(version="5.0.0"), "", SETTLED),
 }

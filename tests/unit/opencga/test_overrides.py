@@ -29,6 +29,7 @@ def container(**fields: Any) -> str:
         (fault(selector={}), "selector can't be set"),
         (fault(serviceName="x"), "serviceName can't be set"),
         (fault(updateStrategy={}), "updateStrategy can't be set"),
+        (fault(template={"metadata": {"annotations": {"a": "x" * 70_000}}}), "bytes, and may have 65536"),
         (fault(replicas=2), "replicas is 2, and spec.members is 3"),
         (fault(replicas="3"), "replicas is '3'"),
         (fault(template=[]), "Expected `object`, got `array`"),

@@ -19,8 +19,8 @@ from moorage.children import ordinals
 from . import dialect as dialects
 from . import names, trees, types
 
-MOST_BYTES = 256 * 1024
-"""Of a document: a Secret holds a MiB, and every agent reads it whole."""
+MOST_BYTES = 64 * 1024
+"""Of what a user writes freely, and of the product's files: every agent reads them whole, and moorage compares them."""
 
 MOST_VERSION = 2**53 - 1
 
@@ -42,8 +42,9 @@ def document(
     said: dialects.Dialect,
     placed: Placed,
     revisions: Mapping[str, str],
+    args: Mapping[str, trees.Tree],
 ) -> Document:
-    """All but its version. `revisions` names, by Secret, what it holds now. Raises TreeError."""
+    """All but its version. `revisions` names, by Secret, what it holds now; `args` are those of `arguments`."""
     processes = [_process(namespace, name, spec, said, names.MASTER, 0, placed.master)]
     processes += [
         _process(namespace, name, spec, said, names.REST, each, placed.rest) for each in range(placed.members)
@@ -52,7 +53,7 @@ def document(
     made: Document = {
         "options": {"downloadBase": said.container.download_base},
         "auth": _auth(name, spec, said, revisions),
-        "args": arguments(namespace, name, spec, said),
+        "args": dict(args),
         "processes": processes,
         "deployments": [{"_id": name, "members": members, "master": ordinals.pod(names.master(name), 0)}],
     }
@@ -109,6 +110,7 @@ def mechanism(spec: types.CommunitySpec) -> str:
 
 def arguments(namespace: str, name: str, spec: types.CommunitySpec, said: dialects.Dialect) -> dict[str, trees.Tree]:
     """The three files of the product: what fields of the spec say, and what the user says beside. Raises TreeError."""
+    _are_bounded(spec)
     own = _own(namespace, name, spec, said)
     given = {
         "configuration": _twice(spec),
@@ -131,9 +133,18 @@ def arguments(namespace: str, name: str, spec: types.CommunitySpec, said: dialec
             made[file] = trees.joined(own[file], tree)
         except trees.TreeError as error:
             raise trees.TreeError(f"spec.{fields[file]}: {error}") from error
-    if (size := len(msgspec.json.encode(made))) > MOST_BYTES:
-        raise trees.TreeError(f"the configuration has {size} bytes, and may have {MOST_BYTES}")
     return made
+
+
+def _are_bounded(spec: types.CommunitySpec) -> None:
+    """Before anything is made of it: what one user makes large is nobody else's to wait for."""
+    given = (spec.additional_config, spec.configuration, spec.storage, spec.client_configuration)
+    size = len(msgspec.json.encode(given))
+    if size > MOST_BYTES:
+        raise trees.TreeError(
+            f"additionalOpenCGAConfig, configuration, storage and clientConfiguration of the spec have {size} bytes "
+            f"together, and may have {MOST_BYTES}"
+        )
 
 
 def _twice(spec: types.CommunitySpec) -> trees.Tree:

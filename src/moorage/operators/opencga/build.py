@@ -37,6 +37,8 @@ class Wanted(msgspec.Struct, frozen=True):
     uid: str
     spec: types.CommunitySpec
     said: dialects.Dialect
+    args: dict[str, trees.Tree]  # the product's files
+    fault: str  # why nothing can be made of the spec; empty where all is well
 
     @property
     def ref(self) -> meta.ObjectRef:
@@ -402,14 +404,18 @@ def _amounts(resources: types.Resources) -> dict[str, Any]:
     return {key: value for key, value in told.items() if value}
 
 
-def spec_fault(wanted: Wanted) -> str:
-    """What in the spec contradicts itself, or may not be, in words; empty where all is well."""
-    spec, inside = wanted.spec, wanted.said.container
-    own = frozenset({inside.rest, inside.agent, inside.hook})
-    if found := overrides.fault(spec.stateful_set.spec, spec.members, own, names.CLAIM):
-        return f"spec.statefulSet.spec: {found}"
-    try:
-        automation.arguments(wanted.namespace, wanted.name, spec, wanted.said)
-    except trees.TreeError as error:
-        return str(error)
-    return ""
+# --- what can't be built ------------------------------------------------------------------------------------------
+
+
+def wanted(namespace: str, name: str, uid: str, spec: types.CommunitySpec, said: dialects.Dialect) -> Wanted:
+    """What the bodies are made from; where the spec contradicts itself, or has what may not be, `fault` says so."""
+    own = frozenset({said.container.rest, said.container.agent, said.container.hook})
+    args: dict[str, trees.Tree] = {}
+    if fault := overrides.fault(spec.stateful_set.spec, spec.members, own, names.CLAIM):
+        fault = f"spec.statefulSet.spec: {fault}"
+    else:
+        try:
+            args = automation.arguments(namespace, name, spec, said)
+        except trees.TreeError as error:
+            fault = str(error)
+    return Wanted(namespace, name, uid, spec, said, args, fault)

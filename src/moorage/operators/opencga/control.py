@@ -74,7 +74,7 @@ def catalog_is_installed(seen: Seen) -> Verdict:
 def catalog_is_migrated(seen: Seen) -> Verdict:
     """To the spec's version, by a MASTER of that version. From then on REST members follow, and nobody goes back."""
     wanted, master = seen.spec.version, seen.master
-    if seen.status.catalog_version == wanted:
+    if seen.status.catalog_version == wanted and (master is None or master.catalog in ("", wanted)):
         return DONE
     if master is not None and master.installed and master.catalog == wanted:
         note = decision.Remember(why="there is no way back from it", fields={"catalogVersion": wanted})

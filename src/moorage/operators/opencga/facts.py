@@ -11,9 +11,12 @@ from moorage.children import pod_replacement, volumes
 from moorage.runtime import decision, freshness
 from moorage.runtime.decision import Fact
 
-from . import automation, build, control, names, types
+from . import automation, control, names, types
 from .observation import Seen
 from .reasons import Reason
+
+MOST_WORDS = 1024
+"""Characters of the message in the status; the condition Ready has all of it."""
 
 
 def _known(seen: Seen) -> bool:
@@ -24,8 +27,8 @@ def valid(seen: Seen) -> Fact:
     """Whether what the user gives can be worked with."""
     if not seen.allowed:
         return Fact("Valid", False, Reason.NAMESPACE_NOT_ALLOWED, f"namespace {seen.meta.namespace}")
-    if fault := build.spec_fault(seen.wanted):
-        return Fact("Valid", False, Reason.SPEC_UNSOUND, fault)
+    if seen.wanted.fault:
+        return Fact("Valid", False, Reason.SPEC_UNSOUND, seen.wanted.fault)
     if not seen.spec.database.hosts:
         return Fact("Valid", False, Reason.DATABASE_MISSING, "spec.database.hosts is empty")
     known = freshness.value_of(seen.secrets)
@@ -38,8 +41,10 @@ def config_applied(seen: Seen) -> Fact:
     """Whether all agents have applied the document as it is."""
     if not _known(seen) or isinstance(seen.told, freshness.Failed):
         return Fact("ConfigApplied", None, Reason.MEMBERS_UNKNOWN, "the agents were not asked")
-    if build.spec_fault(seen.wanted):
+    if seen.wanted.fault:
         return Fact("ConfigApplied", False, Reason.SPEC_UNSOUND, "the spec gives no configuration")
+    if not seen.is_documented:
+        return Fact("ConfigApplied", None, Reason.SECRETS_UNKNOWN, "the Secrets are not known, and so no configuration")
     pods = [seen.master_pod, *seen.rest_pods(seen.placed.members)]
     behind = [pod for pod in pods if not seen.has_applied(pod)]
     if not seen.there.document.good or behind:
@@ -63,8 +68,9 @@ def catalog_installed(seen: Seen) -> Fact:
 
 def migrated(seen: Seen) -> Fact:
     """Whether the catalog is of the spec's version."""
-    catalog, wanted = seen.status.catalog_version, seen.spec.version
-    if catalog == wanted:
+    master = seen.master if _known(seen) else None
+    catalog, wanted = (master.catalog if master else "") or seen.status.catalog_version, seen.spec.version
+    if catalog == wanted == seen.status.catalog_version:
         return Fact("Migrated", True, Reason.MIGRATED, f"of version {catalog}")
     return Fact("Migrated", False, Reason.MIGRATING, f"of version {catalog or 'unknown'}, {wanted} is wanted")
 
@@ -119,7 +125,7 @@ def _as_it_was(fact: FactOf) -> FactOf:
     @functools.wraps(fact)
     def told(seen: Seen) -> Fact:
         found = fact(seen)
-        unseen = freshness.is_unseen(seen.told) or freshness.is_unseen(seen.objects)
+        unseen = any(map(freshness.is_unseen, (seen.told, seen.objects, seen.secrets)))
         return decision.as_it_stood(found, seen.status.conditions) if found.status is None and unseen else found
 
     return told
@@ -148,16 +154,16 @@ def report(seen: Seen, standing: decision.StepTaken | None) -> dict[str, Any]:
     verdict = standing.verdict if standing else None
     fields: dict[str, Any] = {
         "phase": phase(standing),
-        "message": getattr(verdict, "message", ""),
+        "message": getattr(verdict, "message", "")[:MOST_WORDS],
         "opencgarestUri": automation.endpoint(seen.meta.namespace, seen.name, seen.wanted.said),
         "selector": ",".join(f"{key}={value}" for key, value in seen.wanted.role(names.REST).items()),
     }
-    if not _known(seen) or build.spec_fault(seen.wanted):
+    if not _known(seen):
         return fields
     there = seen.there
     fields["currentStatefulSetReplicas"] = there.rest.workload.replicas if there.rest.workload else 0
     fields["currentOpenCGARESTMembers"] = seen.placed.members
-    if there.document.good:
+    if seen.is_documented and there.document.good:
         fields["configurationVersion"] = seen.version
         fields["configurationDigest"] = automation.digest(seen.document)
     sizes = [it.size for it in (*there.rest.volumes, *there.master.volumes) if volumes.whole_bytes(it.size)]

@@ -48,6 +48,7 @@ class CommunityKind(kind.Kind[types.Community, observation.Seen]):
         self._settings, self.resync = settings, settings.resync_seconds
         self.rights = accounts.Rights(names.SYSTEM, namespace, settings.accounts, settings.cluster_role)
         self._neighbours = tenancy.Neighbours(self.items, lambda obj: obj.metadata.namespace, "namespace")
+        self._made: dict[kind.Key, tuple[tuple[str, int], build.Wanted]] = {}
 
     async def start(self, world: kind.World) -> None:
         """Open the watches; see `Kind.start`."""
@@ -97,11 +98,21 @@ class CommunityKind(kind.Kind[types.Community, observation.Seen]):
         for each in self._around.all:
             each.forget(key)
         self._watches.leave(key)
+        self._made.pop(key, None)
         self._neighbours.forget()
 
     def report(self, seen: observation.Seen, standing: decision.StepTaken | None) -> dict[str, Any]:
         """See `Kind.report`."""
         return facts.report(seen, standing)
+
+    def _wanted(self, obj: types.Community) -> build.Wanted:
+        """Made once for each spec."""
+        key, basis = self.key(*obj.metadata.key), (obj.metadata.uid, obj.metadata.generation)
+        known = self._made.get(key)
+        if known is None or known[0] != basis:
+            made = build.wanted(*obj.metadata.key, obj.metadata.uid, obj.spec, self._settings.dialect)
+            known = self._made[key] = (basis, made)
+        return known[1]
 
     # --- the observation -----------------------------------------------------------------------------------------
 
@@ -122,7 +133,7 @@ class CommunityKind(kind.Kind[types.Community, observation.Seen]):
             binding=binding,
             neighbours=self._neighbours.count(obj),
             secrets=self._secrets.seen(secrets.given(obj), key) if bound else freshness.not_yet("secrets"),
-            wanted=build.Wanted(*place, obj.metadata.uid, obj.spec, self._settings.dialect),
+            wanted=self._wanted(obj),
             objects=freshness.not_yet("objects"),
             told=self._members.source.read(place, key) if bound else freshness.not_yet("agents"),
         )
@@ -150,7 +161,7 @@ class CommunityKind(kind.Kind[types.Community, observation.Seen]):
             automation.published(held.get("data") or {}, file) if held else None,
             _bare(held),
         )
-        if build.spec_fault(seen.wanted):
+        if not seen.is_documented:
             return freshness.Fresh(there)
         return freshness.Fresh(self._beside(seen, there, live, held))
 
@@ -188,7 +199,7 @@ class CommunityKind(kind.Kind[types.Community, observation.Seen]):
         return parts.Objects(
             children,
             reading.workload(live) if live else None,
-            tuple(_pod(it, workload, around) for it in pods),
+            tuple(self._pod(it, workload, around) for it in pods),
             tuple(claims),
             surplus,
             disruptions=reading.disruptions(budget) if role == names.REST else None,
@@ -220,7 +231,7 @@ class CommunityKind(kind.Kind[types.Community, observation.Seen]):
         return msgspec.structs.replace(there, rest=found[names.REST], master=found[names.MASTER])
 
     def _volume(self, it: Object, ordinal: int, seen: observation.Seen, key: kind.Key) -> parts.VolumeSeen:
-        size = "" if build.spec_fault(seen.wanted) else build.data_size(seen.spec)
+        size = "" if seen.wanted.fault else build.data_size(seen.spec)
         return reading.volume(
             it,
             ordinal,
@@ -241,7 +252,7 @@ class CommunityKind(kind.Kind[types.Community, observation.Seen]):
     async def _member_has_left(self, obj: types.Community, args: dict[str, Any]) -> str:
         """The document that is there gives that member no place: agents count on it no more."""
         namespace, name = obj.metadata.key
-        pod = ordinals.pod(names.rest(name), int(args["ordinal"]))
+        pod = str(args["pod"])
         try:
             held = await self._within(namespace).get(builtin.SECRET, namespace, names.configuration(name))
         except errors.NotFound:
@@ -255,10 +266,13 @@ class CommunityKind(kind.Kind[types.Community, observation.Seen]):
     async def _others_are_ready(self, obj: types.Community, args: dict[str, Any]) -> str:
         """Every other REST member is ready right now; or that one is not, so that nobody is lost with it."""
         namespace, name = obj.metadata.key
-        labels = ",".join(f"{key}={value}" for key, value in _wanted(obj, self._settings).role(names.REST).items())
+        labels = ",".join(f"{key}={value}" for key, value in self._wanted(obj).role(names.REST).items())
         found = (await self._within(namespace).list(builtin.POD, namespace, labels=labels)).items
-        live = await self._within(namespace).get(builtin.STATEFUL_SET, namespace, names.rest(name))
-        mine = [_pod(it, names.rest(name)) for it in found if owners.is_controlled(it, live["metadata"]["uid"])]
+        try:
+            live = await self._within(namespace).get(builtin.STATEFUL_SET, namespace, names.rest(name))
+        except errors.NotFound:
+            return f"StatefulSet {names.rest(name)} is gone"
+        mine = [self._pod(it, names.rest(name)) for it in found if owners.is_controlled(it, live["metadata"]["uid"])]
         up = parts.Objects((), None, tuple(mine)).up
         if args["pod"] not in up:
             return ""
@@ -276,7 +290,7 @@ class CommunityKind(kind.Kind[types.Community, observation.Seen]):
             live = await self._within(namespace).get(builtin.POD, namespace, str(args["pod"]))
         except errors.NotFound:
             return ""
-        ready = _pod(live, names.master(obj.metadata.name)).ready
+        ready = self._pod(live, names.master(obj.metadata.name)).ready
         return f"{args['pod']} is ready, and its agent does not tell what it does" if ready else ""
 
     async def _is_at_work(self, obj: types.Community, pod: str) -> str | None:
@@ -305,9 +319,17 @@ class CommunityKind(kind.Kind[types.Community, observation.Seen]):
         return await guards.pod_is_expendable(
             self._within(namespace),
             builtin.POD.ref(namespace, pod, str(args["uid"])),
-            lambda live: _pod(live, workload),
+            lambda live: self._pod(live, workload),
             at_work,
         )
+
+    def _pod(self, it: Object, workload: str, around: reading.Around = reading.NOTHING) -> parts.PodSeen:
+        """The pod, by its agent's container: that is ready when the member is. A user's own may be listed before it."""
+        agent = self._settings.dialect.container.agent
+        status = it.get("status") or {}
+        told = sorted(status.get("containerStatuses") or (), key=lambda each: each.get("name") != agent)
+        first = {**it, "status": {**status, "containerStatuses": told}}
+        return reading.pod(first, ordinals.of(workload, it["metadata"]["name"]), around=around)
 
     def _within(self, namespace: str) -> kube_client.Client:
         """What acts in that namespace and nowhere else."""
@@ -328,10 +350,6 @@ class CommunityKind(kind.Kind[types.Community, observation.Seen]):
 # --- from live objects to what is seen of them -------------------------------------------------------------------
 
 
-def _wanted(obj: types.Community, settings: config.Config) -> build.Wanted:
-    return build.Wanted(*obj.metadata.key, obj.metadata.uid, obj.spec, settings.dialect)
-
-
 def _is_ready(obj: types.Community) -> bool:
     ready = conditions.find(obj.status.conditions, "Ready")
     return ready is not None and ready.status == "True"
@@ -346,7 +364,3 @@ def _bare(held: Object | None) -> apply.Child:
     if held is None:
         return apply.Child()
     return apply.Child(held["metadata"]["uid"], "deletionTimestamp" in held["metadata"], (apply.STAMP,))
-
-
-def _pod(it: Object, workload: str, around: reading.Around = reading.NOTHING) -> parts.PodSeen:
-    return reading.pod(it, ordinals.of(workload, it["metadata"]["name"]), around=around)

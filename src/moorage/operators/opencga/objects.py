@@ -52,7 +52,7 @@ def retry_is_honoured(seen: Seen) -> Verdict:
 
 def spec_is_sound(seen: Seen) -> Verdict:
     """Nothing in it contradicts itself, and nothing secret stands in it."""
-    fault = build.spec_fault(seen.wanted)
+    fault = seen.wanted.fault
     return Blocked(Reason.SPEC_UNSOUND, fault, decision.next_of(Reason.SPEC_UNSOUND)) if fault else DONE
 
 
@@ -143,7 +143,7 @@ def master_is_right(seen: Seen) -> Verdict:
         lambda _: build.master(seen.wanted, seen.spec.version),
         WORKLOAD,
         owner=OWNER,
-        may_go=_has_left,
+        may_go=lambda ordinal: _has_left(names.master(seen.name), ordinal),
     )
 
 
@@ -156,13 +156,13 @@ def members_are_right(seen: Seen) -> Verdict:
         lambda replicas: build.members(seen.wanted, replicas, seen.rest_version),
         WORKLOAD,
         owner=OWNER,
-        may_go=_has_left,
+        may_go=lambda ordinal: _has_left(names.rest(seen.name), ordinal),
         handed_on="spec.statefulSet.spec" if seen.spec.stateful_set.spec else "",
     )
 
 
-def _has_left(ordinal: int) -> decision.Guard:
-    return decision.Guard("member_has_left", {"ordinal": ordinal})
+def _has_left(workload: str, ordinal: int) -> decision.Guard:
+    return decision.Guard("member_has_left", {"pod": ordinals.pod(workload, ordinal)})
 
 
 def templates_are_known(seen: Seen) -> Verdict:
@@ -225,7 +225,7 @@ def volumes_are_reclaimed(seen: Seen) -> Verdict:
         [volume for volume in left if not in_use(seen, volume)],
         seen.meta.namespace,
         Reason.CLEARING_VOLUME,
-        guard=lambda volume: _has_left(volume.ordinal),
+        guard=lambda volume: _has_left(names.rest(seen.name), volume.ordinal),
     )
 
 

@@ -114,13 +114,25 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     # --- the document --------------------------------------------------------------------------------------------
 
+    @property
+    def is_documented(self) -> bool:
+        """Whether it is known what agents should apply: by a spec that can be, and by Secrets that were looked at."""
+        known = freshness.value_of(self.secrets)
+        return not self.wanted.fault and known is not None and not known.fault
+
     @functools.cached_property
     def document(self) -> automation.Document:
-        """What agents should apply, its version aside. Raises TreeError for a spec that can't be."""
+        """What agents should apply, its version aside; only where it is known (`is_documented`)."""
         known = freshness.value_of(self.secrets)
         wanted = self.wanted
         return automation.document(
-            wanted.namespace, wanted.name, wanted.spec, wanted.said, self.placed, known.revisions if known else {}
+            wanted.namespace,
+            wanted.name,
+            wanted.spec,
+            wanted.said,
+            self.placed,
+            known.revisions if known else {},
+            wanted.args,
         )
 
     @functools.cached_property
@@ -165,7 +177,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @functools.cached_property
     def settled(self) -> bool:
         """Whether all members that there are work, and have applied the document, by fresh words."""
-        if not isinstance(self.told, freshness.Fresh) or not self.there.document.good:
+        if not self.is_documented or not isinstance(self.told, freshness.Fresh) or not self.there.document.good:
             return False
         here = self.rest_pods(self.placed.members)
         return all(name in self.there.rest.up and self.has_applied(name) for name in here)

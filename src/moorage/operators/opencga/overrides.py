@@ -22,6 +22,7 @@ KEYS = {
 }
 """Lists whose items have a name, by which they are merged; all others are replaced."""
 
+MOST_BYTES = 64 * 1024
 TAKEN = ("template", "volumeClaimTemplates", "replicas", "minReadySeconds", "revisionHistoryLimit")
 """Fields of a StatefulSet that may be laid over; the others hold its pods together."""
 
@@ -137,6 +138,8 @@ class _Override(msgspec.Struct, frozen=True, rename="camel"):
 
 def fault(override: Body, members: int, own_containers: frozenset[str], own_claim: str) -> str:
     """Why `override` can't be laid over a StatefulSet, or an empty string; paths begin at spec.statefulSet.spec."""
+    if (size := len(msgspec.json.encode(override))) > MOST_BYTES:
+        return f"it has {size} bytes, and may have {MOST_BYTES}"
     for key in override:
         if key not in TAKEN:
             may = ", ".join(TAKEN)
