@@ -1,0 +1,276 @@
+"""The observation of an installation, made from an API server, and the live looks right before what can't be undone."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from moorage.children import apply
+from moorage.kube import client as kube_client
+from moorage.kube.informers import informer
+from moorage.operators import accounts
+from moorage.operators.opencga import config, control, kind, names, observation, types
+from moorage.runtime import decision, freshness, gate
+from moorage.runtime import kind as runtime_kind
+from tests.unit.opencga import played, states
+from tests.unit.opencga.test_life import applied
+from tests.unit.runtime import fake_api
+
+SETTINGS = config.Config("moorage-accounts", "moorage-opencga-namespace")
+Made = tuple[kind.CommunityKind, types.Community]
+
+
+@contextlib.asynccontextmanager
+async def started(api: fake_api.FakeApi, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Made]:
+    """The kind on a server with an installation, with all rights bound, and all known that can be."""
+    monkeypatch.setattr(kind.plain_http, "Http", lambda: api)
+    await api.put("rolebindings", states.RIGHTS.binding, accounts.binding("ns", states.RIGHTS))
+    client = kube_client.Client(api)
+    informers = informer.Informers(client)
+    made = kind.CommunityKind(SETTINGS, "moorage-system")
+    made.informers = [informers.watch(names.COMMUNITY, types.Community)]
+    await made.start(runtime_kind.World(client, informers, gate.Gate(), lambda *_, **__: None))
+    try:
+        for cache in informers.all():
+            await cache.wait_synced(5)
+        obj = made.find("ns", "demo")
+        assert obj is not None
+        for fact in ("secrets", "objects", "told"):
+            await fake_api.until(
+                lambda fact=fact: not isinstance(getattr(made.observe(obj, states.NOW), fact), freshness.Failed)
+            )
+        yield made, obj
+    finally:
+        await made.stop()
+        await informers.stop()
+
+
+async def grown(**spec: Any) -> played.Api:
+    """A server on which an installation has what its steps make: document, StatefulSets, pods."""
+    api = await applied(**spec)
+    community = await api.put("opencgacommunity", "demo", {"metadata": {"finalizers": [names.FINALIZER]}})
+    uid = community["metadata"]["uid"]
+    seen = states.demo(**{key: value for key, value in {**community["spec"]}.items() if key != "members"}).seen
+    wanted = kind.build.wanted("ns", "demo", uid, seen.spec, SETTINGS.dialect)
+    revisions = {"demo-admin-password": "r"}
+    placed = kind.automation.Placed(3, "5.0.0", "5.0.0")
+    document = kind.automation.document("ns", "demo", seen.spec, SETTINGS.dialect, placed, revisions, wanted.args)
+    for each in (
+        kind.build.configuration(wanted, document, 4),
+        kind.build.master(wanted, "5.0.0"),
+        kind.build.members(wanted, 3, "5.0.0"),
+    ):
+        await api.put(each.resource.plural, each.name, each.body)
+    await api.settle()
+    return api
+
+
+def there(made: Made) -> observation.There:
+    seen = made[0].observe(made[1], states.NOW)
+    assert isinstance(seen.objects, freshness.Fresh)
+    return seen.objects.value
+
+
+async def test_what_is_there_is_seen_by_its_role(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pods and claims of both StatefulSets, each under its own; and which version the document has."""
+    async with started(await grown(), monkeypatch) as made:
+        found = there(made)
+
+    assert ["demo-0", "demo-1", "demo-2"] == [pod.name for pod in found.rest.pods]
+    assert ["demo-client-0"] == [pod.name for pod in found.master.pods]
+    assert {"data-volume-demo-0", "data-volume-demo-1", "data-volume-demo-2"} == {it.name for it in found.rest.volumes}
+    assert ["data-volume-demo-client-0"] == [it.name for it in found.master.volumes]
+    assert found.published is not None
+    assert 4 == found.published.version
+    assert found.master.workload is not None
+    assert found.master.workload.child.good
+    assert {"demo-client-0", "demo-0", "demo-1", "demo-2"} == set(found.rest.up | found.master.up)
+
+
+async def test_a_member_is_ready_by_its_agent_whatever_a_user_puts_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kubelet lists containers by name, and somebody's own may come first."""
+    api = await grown()
+    told = api.one("pods", "demo-1")["status"]["containerStatuses"]
+    beside = {"name": "a-log", "ready": True, "state": {"running": {}}}
+    agent = {**told[0], "ready": False}
+    await api.put("pods", "demo-1", {"status": {"containerStatuses": [beside, agent]}})
+    async with started(api, monkeypatch) as made:
+        found = there(made)
+
+    assert {"demo-0", "demo-2"} == set(found.rest.up)
+
+
+async def test_a_spec_that_can_not_be_still_shows_what_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that it can be deleted, and that it is told what is wrong."""
+    api = await grown()
+    await api.put("opencgacommunity", "demo", {"spec": {"statefulSet": {"spec": {"template": {"spec": "x"}}}}})
+    async with started(api, monkeypatch) as made:
+        seen = made[0].observe(made[1], states.NOW)
+        standing = decision.decide(seen, steps=control.STEPS).standing
+
+    assert standing is not None
+    assert "spec_is_sound" == standing.name
+    assert 4 == len(seen.there.pods)
+    assert "" == seen.there.document.uid or seen.there.document.differs == (apply.STAMP,)
+
+
+async def test_what_is_not_asked_yet_is_no_news(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before the Secrets were looked at nobody knows what the document should be: status stays as it was."""
+    async with started(await grown(), monkeypatch) as (made, obj):
+        seen = made.observe(obj, states.NOW)
+        unseen = kind.msgspec.structs.replace(seen, secrets=freshness.not_yet("secrets"))
+        told = {fact(unseen).type: fact(unseen).status for fact in kind.facts.FACTS}
+
+        assert told["ConfigApplied"] is None
+        assert "configurationVersion" not in made.report(unseen, None)
+        assert "memberStatuses" in made.report(unseen, None)
+
+
+async def test_nobody_is_asked_but_pods_that_the_installation_manages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Labels are for anybody to set."""
+    api = await grown()
+    labels = api.one("pods", "demo-0")["metadata"]["labels"]
+    strangers = {"metadata": {"labels": labels}, "status": {"phase": "Running", "podIP": "10.0.0.99"}}
+    await api.put("pods", "demo-7", strangers)
+    asked = set()
+    answer = api.get
+
+    async def get(address: str, port: int, path: str) -> tuple[int, bytes]:
+        asked.add(address)
+        return await answer(address, port, path)
+
+    monkeypatch.setattr(api, "get", get)
+    async with started(api, monkeypatch) as (made, obj):
+        seen = made.observe(obj, states.NOW)
+
+    assert 4 == len(asked)
+    assert "10.0.0.99" not in asked
+    assert isinstance(seen.told, freshness.Fresh)
+    assert {"demo-client-0", "demo-0", "demo-1", "demo-2"} == {it.pod for it in seen.told.value}
+
+
+# --- guards --------------------------------------------------------------------------------------------------------
+
+Arrange = Callable[[played.Api], Awaitable[Any]]
+
+
+async def nothing(_: played.Api) -> None:
+    """All is well."""
+
+
+async def is_away(api: played.Api) -> None:
+    """Another member is not ready."""
+    api.broken.add("demo-1")
+    await api.settle()
+
+
+async def both_are_away(api: played.Api) -> None:
+    """It is not ready itself, and another is not."""
+    api.broken |= {"demo-0", "demo-1"}
+    await api.settle()
+
+
+async def is_gone(api: played.Api) -> None:
+    """Another member has no pod."""
+    await api.drop("pods", "demo-1")
+
+
+async def document_is_gone(api: played.Api) -> None:
+    await api.drop("secrets", "demo-config")
+
+
+async def document_is_broken(api: played.Api) -> None:
+    await api.put("secrets", "demo-config", {"data": {"cluster-config.json": "%"}})
+
+
+async def workload_is_gone(api: played.Api) -> None:
+    await api.drop("statefulsets", "demo")
+
+
+@pytest.mark.parametrize(
+    ("guard", "args", "arrange", "why"),
+    [
+        ("others_are_ready", {"pod": "demo-0"}, nothing, ""),
+        ("others_are_ready", {"pod": "demo-0"}, is_away, "demo-1 is not ready"),
+        ("others_are_ready", {"pod": "demo-0"}, both_are_away, ""),
+        ("others_are_ready", {"pod": "demo-0"}, is_gone, "demo-1 is not ready"),
+        ("others_are_ready", {"pod": "demo-0"}, workload_is_gone, "StatefulSet demo is gone"),
+        ("member_has_left", {"pod": "demo-2"}, nothing, "demo-2 has a place in the configuration"),
+        ("member_has_left", {"pod": "demo-3"}, nothing, ""),
+        ("member_has_left", {"pod": "demo-client-1"}, nothing, ""),
+        ("member_has_left", {"pod": "demo-3"}, document_is_gone, "there is no Secret demo-config"),
+        ("member_has_left", {"pod": "demo-3"}, document_is_broken, "Secret demo-config can't be read"),
+        ("name_is_free", {"kind": "StatefulSet", "name": "demo"}, nothing, ""),
+        ("name_is_free", {"kind": "Service", "name": "demo-svc"}, nothing, ""),
+        ("name_is_free", {"kind": "Secret", "name": "demo-database"}, nothing, "is not this installation's"),
+        ("pod_is_expendable", {"name": "demo-0", "uid": ""}, nothing, ""),  # another incarnation
+    ],
+)
+async def test_a_live_look_before_an_act(
+    monkeypatch: pytest.MonkeyPatch, guard: str, args: dict[str, str], arrange: Arrange, why: str
+) -> None:
+    """Each by what is there right then."""
+    api = await grown()
+    async with started(api, monkeypatch) as (made, obj):
+        await arrange(api)
+        said = await made.guards[guard](obj, args)
+
+    assert why in said
+    assert bool(why) == bool(said)
+
+
+def at(move: str, *, since: float, error: str = "") -> dict[str, Any]:
+    started_at = states.conditions.timestamp(since)
+    step = {"step": "Run", "started": started_at, "completed": None}
+    plan = {"started": started_at, "completed": None, "moves": [{"move": move, "steps": [step]}]}
+    return {"mmsStatus": {"demo-client-0": {"plans": [plan], "errorString": error}}}
+
+
+@pytest.mark.parametrize(
+    ("health", "ready", "why"),
+    [
+        (at("Start", since=1.8e9), True, ""),
+        (at("Migrate", since=4e9), True, "demo-client-0 is at Migrate"),
+        (at("CatalogInstall", since=4e9), False, "demo-client-0 is at CatalogInstall"),
+        (at("Migrate", since=4e9, error="x"), True, ""),
+        (at("Migrate", since=1.0), True, ""),  # for longer than it may take
+        (None, True, "demo-client-0 is ready, and its agent does not tell what it does"),
+        (None, False, ""),
+    ],
+)
+async def test_a_master_that_works_at_the_catalog_is_not_taken_away(
+    monkeypatch: pytest.MonkeyPatch, health: dict[str, Any] | None, ready: bool, why: str
+) -> None:
+    """By its own word, asked right then; a silent one goes only if its pod serves nobody."""
+    api = await grown()
+    async with started(api, monkeypatch) as (made, obj):
+
+        async def get(_: str, port: int, __: str) -> tuple[int, bytes]:
+            if health is None:
+                raise kind.plain_http.AskError("no answer")
+            return (200, json.dumps(health).encode()) if port == 5000 else (200, b"{}")
+
+        monkeypatch.setattr(made._members, "_get", get)
+        if not ready:
+            told = api.one("pods", "demo-client-0")["status"]["containerStatuses"][0]
+            await api.put("pods", "demo-client-0", {"status": {"containerStatuses": [{**told, "ready": False}]}})
+        said = await made.guards["master_is_idle"](obj, {"pod": "demo-client-0"})
+
+    assert why == said
+
+
+async def test_others_in_the_namespace_keep_the_rights_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two that leave at once one knows that it is the last."""
+    api = await grown()
+    await api.put("opencgacommunity", "other", {"spec": {"version": "5.0.0"}})
+    async with started(api, monkeypatch) as (made, obj):
+        other = made.find("ns", "other")
+        assert other is not None
+        first = await made.guards["others_stay"](obj, {})
+        second = await made.guards["others_stay"](other, {})
+
+    assert ("", "it has become the last one of its namespace") == (first, second)
