@@ -88,8 +88,8 @@ def test_volumes_are_where_the_seed_has_them() -> None:
     assert both <= mounts["opencga-rest"] & mounts["opencga-agent"]
     assert ("healthstatus", "/healthstatus", False) in mounts["opencga-rest"]
     assert ("healthstatus", "/var/log/opencga-mms-automation/healthstatus", False) in mounts["opencga-agent"]
-    assert ("conf", "/opt/opencga/conf", True) in mounts["opencga-rest"]
-    assert ("conf", "/opt/opencga/conf", False) in mounts["opencga-agent"]
+    assert ("conf", "/opencga-conf", True) in mounts["opencga-rest"]
+    assert ("conf", "/opencga-conf", False) in mounts["opencga-agent"]
 
 
 def test_passwords_are_files_in_memory_and_for_the_agent_alone() -> None:

@@ -226,7 +226,7 @@ def _claim(wanted: Wanted) -> dict[str, Any]:
 def _template(wanted: Wanted, role: str, version: str, resources: types.Resources) -> dict[str, Any]:
     spec: dict[str, Any] = {
         "initContainers": [_hook(wanted)],
-        "containers": [_server(wanted, role, version, resources), _agent(wanted, role)],
+        "containers": [_server(wanted, role, version, resources), _agent(wanted, role, version)],
         "terminationGracePeriodSeconds": GRACE,
         "enableServiceLinks": False,
         "automountServiceAccountToken": False,
@@ -331,6 +331,9 @@ def _server(wanted: Wanted, role: str, version: str, resources: types.Resources)
             {"name": "OPENCGA_HOME", "value": inside.home},
             {"name": "OPENCGA_ROLE", "value": role},
             {"name": "OPENCGA_VERSION", "value": version},
+            {"name": "OPENCGA_CONF", "value": inside.conf},
+            {"name": "OPENCGA_HOOK", "value": f"{inside.hooks}/{inside.socket}"},
+            {"name": "OPENCGA_PING", "value": _ping(role, wanted.said)},
         ],
         "ports": [port],
         "resources": _amounts(resources),
@@ -350,7 +353,13 @@ def _server(wanted: Wanted, role: str, version: str, resources: types.Resources)
     }
 
 
-def _agent(wanted: Wanted, role: str) -> dict[str, Any]:
+def _ping(role: str, said: dialects.Dialect) -> str:
+    """Where the server says that it is well, to who is in its pod."""
+    port, path = (said.ports.rest, said.paths.ping) if role == names.REST else (said.ports.monitor, said.paths.monitor)
+    return f"http://localhost:{port}{said.paths.context}{path}"
+
+
+def _agent(wanted: Wanted, role: str, version: str) -> dict[str, Any]:
     inside, ports = wanted.said.container, wanted.said.ports
     health = f"{inside.agent_health}/{inside.health_file}"
     return {
@@ -370,6 +379,12 @@ def _agent(wanted: Wanted, role: str) -> dict[str, Any]:
             {"name": "HEADLESS_AGENT", "value": "true"},
             {"name": "AGENT_STATUS_FILEPATH", "value": health},
             {"name": "OPENCGA_ROLE", "value": role},
+            {"name": "OPENCGA_VERSION", "value": version},
+            {"name": "OPENCGA_CONF", "value": inside.conf},
+            {"name": "OPENCGA_DATA", "value": inside.data},
+            {"name": "OPENCGA_HOOK", "value": f"{inside.agent_scripts}/{inside.socket}"},
+            {"name": "OPENCGA_TOOL", "value": inside.tool},
+            {"name": "OPENCGA_PING", "value": _ping(role, wanted.said)},
         ],
         "ports": [_container_port("agent", ports.agent)],
         "resources": {"requests": {"cpu": "20m", "memory": "40Mi"}, "limits": {"memory": "128Mi"}},
@@ -377,7 +392,7 @@ def _agent(wanted: Wanted, role: str) -> dict[str, Any]:
         | {"initialDelaySeconds": 5, "periodSeconds": 5, "failureThreshold": 3},
         "securityContext": _SAFE,
         "volumeMounts": [
-            _mount("hooks", inside.agent_scripts),
+            _mount("hooks", inside.agent_scripts),  # the hook's socket is there too
             _mount("healthstatus", inside.agent_health),
             _mount("automation-config", inside.configuration, readOnly=True),
             _mount("credentials", inside.credentials, readOnly=True),

@@ -34,9 +34,11 @@ class Ports(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Paths(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """What is asked by HTTP: the first three of the REST server, the last of an agent."""
+    """What is asked by HTTP: of the REST server, of the MASTER's daemon (`monitor`), and of an agent (`health`)."""
 
     context: str = "/opencga"
+    ping: str = "/webservices/rest/v2/meta/ping"
+    monitor: str = "/monitor/admin/test"
     about: str = "/webservices/rest/v2/meta/about"
     status: str = "/webservices/rest/v2/meta/status"
     health: str = "/"  # guess: the agent's port serves its health file
@@ -51,10 +53,12 @@ class Container(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fiel
     hook: str = "opencga-posthook"
     user: int = 1001
     home: str = "/opt/opencga"
-    conf: str = "/opt/opencga/conf"
+    tool: str = "/opt/opencga/bin/opencga-admin.sh"
+    conf: str = "/opencga-conf"  # guess: the image's own, which they are laid over, stay to be seen
     data: str = "/data"
     hooks: str = "/hooks"
     agent_scripts: str = "/opt/scripts"
+    socket: str = "control.sock"  # guess: of the hook, beside it
     hook_source: str = "/version-upgrade-hook"  # guess: where the hook's image has it
     probe_source: str = "/readinessprobe"  # guess
     hook_name: str = "version-upgrade"

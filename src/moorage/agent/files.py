@@ -1,0 +1,66 @@
+"""The product's files: those of its image, what the document says over them, and the passwords. Pure.
+
+They are written as JSON, which is YAML too, so that what is read back is what was meant.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import yaml
+
+from . import document
+
+NAMES = {
+    "configuration": "configuration.yml",
+    "storage": "storage-configuration.yml",
+    "client": "client-configuration.yml",
+}
+"""The files, by what the document calls them."""
+
+
+class Secrets(msgspec.Struct, frozen=True):
+    """What stands in the files that the document names. Never told, never logged."""
+
+    admin: str
+    user: str = ""
+    password: str = ""
+
+    def __repr__(self) -> str:
+        return "Secrets(...)"
+
+
+def rendered(found: document.Document, own: Mapping[str, str], secrets: Secrets) -> dict[str, str]:
+    """The files by name. `own` are those of the image, by name. Raises ValueError for one that is no YAML."""
+    made = {}
+    for key, name in NAMES.items():
+        try:
+            base = yaml.safe_load(own.get(name, "")) or {}
+        except yaml.YAMLError as error:
+            raise ValueError(f"{name} of the image can't be read") from error
+        if not isinstance(base, dict):
+            raise ValueError(f"{name} of the image is no mapping")  # noqa: TRY004 - what is in a file, and no argument
+        tree = over(base, found.args.get(key, {}))
+        if key == "configuration" and found.auth.database is not None:
+            login = {"user": secrets.user, "password": secrets.password}
+            tree = over(tree, {"catalog": {"database": login}})
+        made[name] = msgspec.json.format(msgspec.json.encode(tree, order="deterministic"), indent=2).decode() + "\n"
+    return made
+
+
+def over(base: Any, laid: Any) -> Any:
+    """What is laid over counts; mappings are joined."""
+    if not isinstance(base, Mapping) or not isinstance(laid, Mapping):
+        return laid
+    return {**base, **{key: over(base[key], value) if key in base else value for key, value in laid.items()}}
+
+
+def digest(made: Mapping[str, str]) -> str:
+    """Names a set of files; empty where there are none."""
+    if not made:
+        return ""
+    text = msgspec.json.encode(dict(made), order="deterministic")
+    return hashlib.blake2b(text, digest_size=16).hexdigest()

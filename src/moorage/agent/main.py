@@ -1,0 +1,329 @@
+"""The agent's loop: looks, decides, does one thing, tells. Flags and variables are those that the operator sets.
+
+What can go wrong is told in the health file and on stdout; the process itself ends on SIGTERM alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import http.server
+import json
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+import uuid
+from concurrent import futures
+from pathlib import Path
+
+import msgspec
+
+from . import document, files, health, hook, notes, outside, plan
+
+TICK = 1.0
+"""Seconds between two looks, where nothing was done."""
+
+ASKS_WITHIN = 120.0
+"""Seconds that the product may take to say how the catalog is: it starts a JVM for that."""
+
+TRIES_EVERY = 15.0
+"""Seconds between two questions about a catalog that was not reachable."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """Where everything is."""
+
+    me: str
+    version: str  # of the server's image
+    health: Path
+    port: int
+    document: Path
+    conf: Path
+    data: Path
+    socket: Path
+    tool: str  # opencga-admin.sh, as it is called in the server's container
+    ping: str  # where the server says that it is well
+
+
+class Agent:
+    """One of them; `step` is one turn of the loop."""
+
+    def __init__(self, settings: Settings, asked: hook.Client, pool: futures.Executor) -> None:
+        self._settings, self._hook, self._pool = settings, asked, pool
+        self._own: dict[str, str] | None = None  # the image's files
+        self._made: tuple[object, dict[str, str], str] | None = None
+        self._catalog: plan.Catalog | None = None
+        self._asked_at = 0.0
+        self._up_at = 0.0
+        self._stand, self._since = plan.Stand("ReadConfiguration", "WaitConfiguration"), time.time()
+        self._wanted = -1
+        self.told = b"{}"
+
+    def step(self) -> bool:
+        """Look, decide, act, tell. Whether something was done, so that there is more to see at once."""
+        kept = notes.read(self._settings.data)
+        seen, secrets, made = self._look(kept)
+        stand = plan.decide(seen)
+        if (stand.move, stand.step) != (self._stand.move, self._stand.step):
+            self._since = time.time()
+            _log("step", move=stand.move, step=stand.step, error=stand.error)
+        self._stand = stand
+        did = False
+        try:
+            did = self._act(stand.act, seen, kept, secrets, made)
+        except (hook.HookError, OSError) as error:
+            _log("not done", move=stand.move, step=stand.step, error=str(error))
+        self._tell(seen)
+        return did
+
+    # --- what there is --------------------------------------------------------------------------------------------
+
+    def _look(self, kept: notes.Notes) -> tuple[plan.Seen, files.Secrets | None, dict[str, str]]:
+        found, fault = self._document()
+        try:
+            told: plan.Hook | None = self._hook.state()
+            if self._own is None:
+                self._own = self._hook.files()
+        except hook.HookError:
+            told = None
+        secrets: files.Secrets | None = None
+        made: dict[str, str] = {}
+        unknown = ""
+        if found is not None:
+            secrets = self._secrets(found)
+            if secrets is not None and self._own is not None:
+                made, unknown = self._rendered(found, self._own, secrets)
+        up = told is not None and told.running and outside.ping(self._settings.ping)
+        if up:
+            self._up_at = time.time()
+        seen = plan.Seen(
+            me=self._settings.me,
+            version=self._settings.version,
+            document=found,
+            fault=fault,
+            hook=told,
+            wanted=files.digest(made),
+            unknown=unknown,
+            present=files.digest(self._present()),
+            ping=up,
+            catalog=self._catalog,
+            intent=kept.intent,
+            migrated=kept.migrated,
+            others=self._others(found, told, made) if found is not None else {},
+        )
+        return seen, secrets, made
+
+    def _document(self) -> tuple[document.Document | None, str]:
+        try:
+            found = document.read(self._settings.document.read_bytes())
+        except FileNotFoundError:
+            return None, ""  # the kubelet brings it
+        except (OSError, ValueError) as error:
+            return None, str(error)
+        self._wanted = found.version
+        return found, ""
+
+    def _rendered(
+        self, found: document.Document, own: dict[str, str], secrets: files.Secrets
+    ) -> tuple[dict[str, str], str]:
+        """The files, or why there are none; made once for each content, as it takes a while."""
+        key = (found, own, secrets.admin, secrets.user, secrets.password)
+        if self._made is None or self._made[0] != key:
+            try:
+                self._made = key, files.rendered(found, own, secrets), ""
+            except ValueError as error:
+                self._made = key, {}, str(error)
+        return self._made[1], self._made[2]
+
+    def _secrets(self, found: document.Document) -> files.Secrets | None:
+        login = found.auth.database
+        try:
+            admin = Path(found.auth.admin.password_file).read_text()
+            if login is None:
+                return files.Secrets(admin)
+            return files.Secrets(admin, Path(login.user_file).read_text(), Path(login.password_file).read_text())
+        except OSError:
+            return None
+
+    def _present(self) -> dict[str, str]:
+        found = {}
+        for name in files.NAMES.values():
+            try:
+                found[name] = (self._settings.conf / name).read_text()
+            except OSError:
+                continue
+        return found
+
+    def _others(self, found: document.Document, told: plan.Hook | None, made: dict[str, str]) -> dict[str, plan.Other]:
+        """Asked only where it counts: before a server is started, or stopped for its turn."""
+        me = self._settings.me
+        place = found.process(me)
+        if place is None or told is None or place.process_type != document.REST:
+            return {}
+        if told.running and files.digest(self._present()) == files.digest(made):
+            return {}
+        wanted = {found.master, *found.before(me)} if told.running else {found.master}
+        hosts = {each.name: each.hostname for each in found.processes if each.name in wanted}
+        return outside.others(hosts, self._settings.port, self._pool)
+
+    # --- what is done ---------------------------------------------------------------------------------------------
+
+    def _act(
+        self,
+        act: plan.Act | None,
+        seen: plan.Seen,
+        kept: notes.Notes,
+        secrets: files.Secrets | None,
+        made: dict[str, str],
+    ) -> bool:
+        """One act. Raises HookError and OSError, after which all is looked at anew."""
+        data = self._settings.data
+        match act:
+            case plan.Stop():
+                self._hook.stop()
+                return False  # it ends in its time
+            case plan.Render():
+                for name, text in made.items():
+                    notes.replace(self._settings.conf / name, text.encode())
+            case plan.Begun() if secrets is not None:
+                self._hook.start(self._server(seen), f"{secrets.admin}\n")
+                return False
+            case plan.Begin(move=move) if secrets is not None and seen.document is not None and seen.hook is not None:
+                intent = plan.Intent(move, uuid.uuid4().hex, seen.document.version, seen.version, seen.hook.boot)
+                notes.write(data, msgspec.structs.replace(kept, intent=intent))
+                self._hook.run(intent.id, self._command(move, seen.document), f"{secrets.admin}\n")
+            case plan.Forget(migrated=migrated):
+                reached = seen.version if migrated else kept.migrated
+                notes.write(data, msgspec.structs.replace(kept, intent=None, migrated=reached))
+                self._catalog = None
+            case plan.Ask():
+                return self._ask_catalog()
+            case _:
+                return self._applied(seen, kept)
+        return True
+
+    def _applied(self, seen: plan.Seen, kept: notes.Notes) -> bool:
+        if not self._stand.in_goal or seen.document is None or kept.document == seen.document.version:
+            return False
+        notes.write(
+            self._settings.data, msgspec.structs.replace(kept, document=seen.document.version, files=seen.present)
+        )
+        return False
+
+    def _ask_catalog(self) -> bool:
+        if time.monotonic() < self._asked_at + TRIES_EVERY and self._catalog is not None:
+            return False
+        self._asked_at = time.monotonic()
+        _, output = self._hook.ask([self._settings.tool, "catalog", "status"], ASKS_WITHIN)
+        self._catalog = catalog(output)
+        return True
+
+    def _server(self, seen: plan.Seen) -> list[str]:
+        place = seen.document.process(seen.me) if seen.document else None
+        if place is not None and place.process_type == document.MASTER:
+            return [self._settings.tool, "catalog", "daemon", "--start"]
+        return [self._settings.tool, "server", "rest", "--start"]
+
+    def _command(self, move: str, found: document.Document) -> list[str]:
+        if move == plan.INSTALL:
+            return [self._settings.tool, "catalog", "install", "--email", found.auth.admin.email]
+        return [self._settings.tool, "migration", "run"]
+
+    # --- what is told ---------------------------------------------------------------------------------------------
+
+    def _tell(self, seen: plan.Seen) -> None:
+        kept = notes.read(self._settings.data)
+        known = self._catalog
+        told = (known.installed, kept.migrated) if known is not None and known.reachable else None
+        place = health.Place(self._stand, self._since, kept.document, self._wanted)
+        self.told = health.text(self._settings.me, place, up_at=self._up_at, catalog=told)
+        notes.replace(self._settings.health, self.told)
+
+
+def catalog(output: str) -> plan.Catalog:
+    """What `catalog status` printed: a mapping in JSON, with whatever the launcher logs around it."""
+    try:
+        found = msgspec.json.decode(output[output.index("{") : output.rindex("}") + 1])
+    except ValueError:
+        return plan.Catalog(reachable=False)
+    if not isinstance(found, dict):
+        return plan.Catalog(reachable=False)
+    return plan.Catalog(found.get("mongodbStatus") is True, found.get("installed") is True)
+
+
+# --- the process --------------------------------------------------------------------------------------------------
+
+
+def settings(args: list[str], env: dict[str, str]) -> Settings:
+    """From the flags of the original's parent, and from variables. Raises SystemExit for what can't be."""
+    flags = argparse.ArgumentParser(prog="opencga-agent", allow_abbrev=False)
+    flags.add_argument("-healthCheckFilePath", dest="health", type=Path, required=True)
+    flags.add_argument("-serveStatusPort", dest="port", type=int, default=5000)
+    flags.add_argument("-cluster", dest="document", type=Path, required=True)
+    for ignored in ("-skipMongoStart", "-noDaemonize", "-useLocalOpencgaTools"):
+        flags.add_argument(ignored, action="store_true", help="taken, as it is always so")
+    given = flags.parse_args(args)
+    return Settings(
+        me=env.get("POD_NAME") or socket.gethostname(),
+        version=env["OPENCGA_VERSION"],
+        health=given.health,
+        port=given.port,
+        document=given.document,
+        conf=Path(env["OPENCGA_CONF"]),
+        data=Path(env["OPENCGA_DATA"]),
+        socket=Path(env["OPENCGA_HOOK"]),
+        tool=env["OPENCGA_TOOL"],
+        ping=env["OPENCGA_PING"],
+    )
+
+
+def serve(agent: Agent, port: int) -> http.server.ThreadingHTTPServer:
+    """Tells the agent's health to whoever asks; there is nothing else to be had."""
+
+    class Health(http.server.BaseHTTPRequestHandler):
+        timeout = 5.0
+
+        def do_GET(self) -> None:
+            told = agent.told
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(told)))
+            self.end_headers()
+            self.wfile.write(told)
+
+        def log_message(self, *_: object) -> None:
+            """Nobody needs a line for each question."""
+
+    server = http.server.ThreadingHTTPServer(("", port), Health)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, name="health", daemon=True).start()
+    return server
+
+
+def main() -> int:
+    """Run until SIGTERM."""
+    found = settings(sys.argv[1:], dict(os.environ))
+    ended = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: ended.set())
+    with futures.ThreadPoolExecutor(4, thread_name_prefix="others") as pool:
+        agent = Agent(found, hook.Client(found.socket), pool)
+        server = serve(agent, found.port)
+        while not ended.is_set():
+            if not agent.step():
+                ended.wait(TICK)
+        server.shutdown()
+    return 0
+
+
+def _log(event: str, **fields: str) -> None:
+    """One line of JSON on stdout, where the kubelet keeps it."""
+    sys.stdout.write(json.dumps({"event": event, "at": round(time.time(), 3), **fields}) + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

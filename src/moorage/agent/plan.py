@@ -1,0 +1,221 @@
+"""What an agent does next. Pure: read `decide` top to bottom.
+
+An observation in, one stand out: an act, or what is waited for, or an error that only a person can mend.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import msgspec
+
+from . import document
+
+INSTALL, MIGRATE = "CatalogInstall", "Migrate"
+READ, RENDER, START, CHANGE = "ReadConfiguration", "RenderConfig", "Start", "ChangeVersion"
+
+
+class Command(msgspec.Struct, frozen=True):
+    """A command of the product that the hook has run, or runs: the last one."""
+
+    id: str
+    running: bool
+    exit: int = 0
+    output: str = ""
+
+
+class Hook(msgspec.Struct, frozen=True):
+    """What the hook tells of the server's container."""
+
+    running: bool  # the server
+    command: Command | None = None
+    boot: str = ""  # names this life of the server's container
+
+
+class Catalog(msgspec.Struct, frozen=True):
+    """What `catalog status` said."""
+
+    reachable: bool
+    installed: bool = False
+
+
+class Intent(msgspec.Struct, frozen=True):
+    """A command that was noted before it was begun, and is not known to have ended."""
+
+    move: str
+    id: str
+    document: int  # the version for which it was begun: another one lets it be tried again
+    version: str = ""  # of the server's image that began it
+    boot: str = ""  # the container's life in which it was begun
+
+
+class Other(msgspec.Struct, frozen=True):
+    """Another agent, by its own word."""
+
+    in_goal: bool = False
+    document: int = -1
+    installed: bool = False
+
+
+class Seen(msgspec.Struct, frozen=True):
+    """All that is decided on."""
+
+    me: str
+    version: str  # of the server's image
+    document: document.Document | None
+    fault: str = ""  # why there is none
+    hook: Hook | None = None  # None: nobody answers at its socket
+    wanted: str = ""  # names the files as they should be; empty: that is not known
+    unknown: str = ""  # why
+    present: str = ""  # names the files that there are
+    ping: bool = False
+    catalog: Catalog | None = None  # None: it was not asked
+    intent: Intent | None = None
+    migrated: str = ""  # the version that the catalog was migrated to by this one
+    others: dict[str, Other] = {}
+
+
+# --- acts ---------------------------------------------------------------------------------------------------------
+
+
+class Stop(msgspec.Struct, frozen=True, tag=True):
+    """The server is stopped in order."""
+
+
+class Render(msgspec.Struct, frozen=True, tag=True):
+    """The files are written."""
+
+
+class Begin(msgspec.Struct, frozen=True, tag=True):
+    """A command at the catalog is noted, and then begun."""
+
+    move: str
+
+
+class Forget(msgspec.Struct, frozen=True, tag=True):
+    """What was noted is over; `migrated`: the catalog is of this version now."""
+
+    migrated: bool = False
+
+
+class Ask(msgspec.Struct, frozen=True, tag=True):
+    """How the catalog is."""
+
+
+class Begun(msgspec.Struct, frozen=True, tag=True):
+    """The server is started."""
+
+
+Act: TypeAlias = Stop | Render | Begin | Forget | Ask | Begun
+
+
+class Stand(msgspec.Struct, frozen=True):
+    """Where the agent stands: at a step of a move, with an act or without; with neither it is in its goal."""
+
+    move: str = ""
+    step: str = ""
+    act: Act | None = None
+    error: str = ""
+    expected: bool = True  # the server should run
+
+    @property
+    def in_goal(self) -> bool:
+        """Nothing is left to do for the document as it is."""
+        return not self.step
+
+
+def decide(seen: Seen) -> Stand:
+    """The one thing that comes next."""
+    if seen.document is None:
+        return Stand(READ, "WaitConfiguration", error=seen.fault)
+    if seen.hook is None:
+        return Stand(START, "WaitHook")
+    if seen.hook.command is not None and seen.hook.command.running:
+        return Stand(seen.intent.move if seen.intent else INSTALL, "WaitCommand")
+    place = seen.document.process(seen.me)
+    if place is None or place.disabled:
+        return Stand(START, "Stop", Stop(), expected=False) if seen.hook.running else Stand(expected=False)
+    if place.version != seen.version:  # what runs goes on; what does not run is not begun in an old version
+        return Stand(CHANGE, "WaitCanUpdate", expected=seen.hook.running)
+    if not seen.wanted:
+        return Stand(RENDER, "WaitSecrets", error=seen.unknown)
+    if seen.present != seen.wanted:
+        return _rendered(seen, seen.document, seen.hook)
+    if place.process_type == document.MASTER and (stand := _catalog(seen, seen.document, seen.hook)) is not None:
+        return stand
+    if place.process_type == document.REST and not seen.hook.running and not _is_installed(seen, seen.document):
+        return Stand(START, "WaitCatalogInstalled")
+    if not seen.hook.running:
+        return Stand(START, "Begin", Begun())
+    return Stand() if seen.ping else Stand(START, "WaitPing")
+
+
+def _rendered(seen: Seen, found: document.Document, hook: Hook) -> Stand:
+    """Files are written while no server reads them; a server that runs is stopped when its turn has come."""
+    if not hook.running:
+        return Stand(RENDER, "Render", Render())
+    late = [name for name in found.before(seen.me) if not _has_applied(seen, name, found.version)]
+    return Stand(RENDER, "WaitTurn") if late else Stand(RENDER, "Stop", Stop())
+
+
+def _has_applied(seen: Seen, name: str, version: int) -> bool:
+    other = seen.others.get(name)
+    return other is not None and other.in_goal and other.document == version
+
+
+def _is_installed(seen: Seen, found: document.Document) -> bool:
+    master = seen.others.get(found.master)
+    return master is not None and master.installed
+
+
+# --- the MASTER ---------------------------------------------------------------------------------------------------
+
+
+def _catalog(seen: Seen, found: document.Document, hook: Hook) -> Stand | None:
+    """The catalog is installed once, and migrated to this version; None where both are so."""
+    if seen.intent is not None:
+        return _ended(seen, seen.intent, found, hook)
+    if seen.migrated == seen.version and seen.catalog is not None and seen.catalog.installed:
+        return None
+    if seen.catalog is None:
+        return Stand(INSTALL, "AskCatalog", Ask())
+    if not seen.catalog.reachable:
+        return Stand(INSTALL, "WaitMongo", Ask())
+    if not seen.catalog.installed:
+        return Stand(INSTALL, "Begin", Begin(INSTALL))
+    if hook.running:
+        return Stand(MIGRATE, "Stop", Stop())  # no jobs meanwhile
+    return Stand(MIGRATE, "Begin", Begin(MIGRATE))
+
+
+def _ended(seen: Seen, intent: Intent, found: document.Document, hook: Hook) -> Stand:
+    """How a command that was begun has ended, as far as anybody knows."""
+    if intent.move == MIGRATE and number(intent.version) > number(seen.version):
+        said = f"a migration to {intent.version} was begun, and this is {seen.version}: go on with {intent.version}"
+        return Stand(MIGRATE, "Failed", error=said)
+    if hook.command is not None and hook.command.id == intent.id:
+        if hook.command.exit == 0:
+            return Stand(intent.move, "Note", Forget(migrated=intent.move == MIGRATE))
+        if intent.document != found.version:
+            return Stand(intent.move, "TryAgain", Forget())
+        said = hook.command.output or f"it ended with {hook.command.exit}, and said nothing"
+        return Stand(intent.move, "Failed", error=said)
+    if hook.boot == intent.boot:  # the hook would know it: it was noted, and never begun
+        return Stand(intent.move, "TryAgain", Forget())
+    if intent.move == MIGRATE:  # the product keeps count of its migrations, and does none twice
+        return Stand(MIGRATE, "TryAgain", Forget())
+    if seen.catalog is None or not seen.catalog.reachable:
+        return Stand(INSTALL, "WaitMongo", Ask())
+    if seen.catalog.installed or intent.document != found.version:
+        return Stand(INSTALL, "Note", Forget())
+    said = (
+        "the installation of the catalog was begun, and its container ended before it did: see what is in the "
+        "database, and drop what is half made; with the next configuration it is tried again"
+    )
+    return Stand(INSTALL, "Failed", error=said)
+
+
+def number(version: str) -> tuple[int, ...]:
+    """A version in an order; of one that is none, the least."""
+    parts = version.split(".")
+    return tuple(map(int, parts)) if all(part.isascii() and part.isdecimal() for part in parts) else ()

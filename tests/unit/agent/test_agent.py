@@ -1,0 +1,294 @@
+"""An agent's loop with a hook and a database that are played: its life, and that it may be killed anywhere."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from concurrent import futures
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from moorage.agent import files, hook, main, outside, plan
+from moorage.operators.opencga import answers, build, dialect, names
+from tests.unit.agent.played import Killed, World
+from tests.unit.opencga.test_build import wanted
+
+
+@pytest.fixture
+def pool() -> Iterator[futures.ThreadPoolExecutor]:
+    with futures.ThreadPoolExecutor(1) as made:
+        yield made
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+    made = World(tmp_path)
+    monkeypatch.setattr(outside, "ping", lambda _: made.hook.running)
+    monkeypatch.setattr(main, "TRIES_EVERY", 0.0)
+    return made
+
+
+def lives(world: World, pool: futures.Executor, steps: int = 40) -> main.Agent:
+    """An agent, until it is in its goal for what is published, or has gone so many steps."""
+    agent = main.Agent(world.settings, world.hook, pool)
+    for _ in range(steps):
+        agent.step()
+        if world.state()["IsInGoalState"]:
+            return agent
+    return agent
+
+
+def test_the_catalog_is_installed_and_migrated_once_and_then_the_master_runs(
+    world: World, pool: futures.Executor
+) -> None:
+    """With the administrator's password on standard input; what it tells is the catalog's version."""
+    world.publish()
+    lives(world, pool)
+
+    assert ["install", "migrate", "start catalog"] == world.hook.done
+    assert {"Change-Me-2-day\n"} == world.hook.passwords
+    assert world.state()["IsInGoalState"]
+    assert (1, 0) == (world.progress()["lastGoalVersionAchieved"], world.progress()["errorCode"])
+    assert {"installed": True, "version": "5.0.0"} == world.told()["catalog"]
+
+
+def test_the_products_files_are_the_images_with_what_the_document_says(world: World, pool: futures.Executor) -> None:
+    """Whoever reads them reads YAML."""
+    world.publish(logLevel="debug")
+    lives(world, pool)
+
+    assert {"logLevel": "debug", "databasePrefix": "opencga", "catalog": {"database": {"options": {"a": 1}}}} == (
+        json.loads((world.settings.conf / "configuration.yml").read_text())
+    )
+    assert set(files.NAMES.values()) == {path.name for path in world.settings.conf.iterdir()}
+
+
+def test_another_content_restarts_the_server_once_and_another_version_alone_does_not(
+    world: World, pool: futures.Executor
+) -> None:
+    """As when a member comes or goes."""
+    world.publish(1)
+    lives(world, pool)
+    done = list(world.hook.done)
+    world.publish(2)
+    lives(world, pool)
+
+    assert done == world.hook.done
+    assert 2 == world.progress()["lastGoalVersionAchieved"]
+    world.publish(3, logLevel="debug")
+    lives(world, pool)
+    assert [*done, "stop", "start catalog"] == world.hook.done
+    assert 3 == world.progress()["lastGoalVersionAchieved"]
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("point", range(6))
+def test_an_agent_is_killed_at_each_of_its_requests(
+    world: World, pool: futures.Executor, when: str, point: int
+) -> None:
+    """The next one goes on: the catalog is installed once, and migrated once, as the hook goes on by itself."""
+    world.publish(1)
+    setattr(world.hook, when, point)
+    try:
+        lives(world, pool)
+        world.publish(2, logLevel="debug")
+        lives(world, pool)
+    except Killed:
+        lives(world, pool)
+        world.publish(2, logLevel="debug")
+        lives(world, pool)
+
+    assert world.state()["IsInGoalState"]
+    assert 1 == world.hook.done.count("install")
+    assert 1 == world.hook.done.count("migrate")
+    assert world.hook.running
+
+
+def test_a_container_that_ends_while_it_installs_is_told_and_nothing_is_repeated(
+    world: World, pool: futures.Executor
+) -> None:
+    """What is half made is for a person to see; another configuration lets it be tried again."""
+    world.publish(1)
+    world.hook.takes = 1000
+    lives(world, pool, 5)
+    world.hook.restarts()
+    world.hook.takes = 1
+    lives(world, pool)
+
+    assert ["install"] == world.hook.done
+    assert "was begun, and its container ended before it did" in world.progress()["errorString"]
+    world.publish(2)
+    lives(world, pool)
+    assert ["install", "install", "migrate", "start catalog"] == world.hook.done
+    assert 0 == world.progress()["errorCode"]
+
+
+def test_a_container_that_ends_while_it_migrates_goes_on(world: World, pool: futures.Executor) -> None:
+    """The product keeps count of its migrations."""
+    world.publish(1)
+    world.hook.installed = True
+    world.hook.takes = 1000
+    lives(world, pool, 5)
+    world.hook.restarts()
+    world.hook.takes = 1
+    lives(world, pool)
+
+    assert ["migrate", "migrate", "start catalog"] == world.hook.done
+    assert world.state()["IsInGoalState"]
+
+
+@pytest.mark.parametrize("word", ["install", "migrate"])
+def test_a_command_that_fails_is_told_with_its_words(world: World, pool: futures.Executor, word: str) -> None:
+    """And tried again with another configuration, as when the password was corrected."""
+    world.publish(1)
+    world.hook.exits = {word: 1}
+    lives(world, pool)
+
+    assert ("no", 1) == (world.progress()["errorString"], world.progress()["errorCode"])
+    assert 1 == world.hook.done.count(word)
+    assert not world.hook.running
+    world.hook.exits = {}
+    world.publish(2)
+    lives(world, pool)
+    assert world.state()["IsInGoalState"]
+
+
+def test_a_database_that_is_away_is_waited_for(world: World, pool: futures.Executor) -> None:
+    """Nothing is begun, and nothing is an error."""
+    world.publish(1)
+    world.hook.reachable = False
+    lives(world, pool, 10)
+    (one,) = world.progress()["plans"]
+
+    assert [] == world.hook.done
+    assert ("CatalogInstall", "WaitMongo") == (one["moves"][0]["move"], one["moves"][0]["steps"][0]["step"])
+    assert "catalog" not in world.told()
+    world.hook.reachable = True
+    lives(world, pool)
+    assert world.state()["IsInGoalState"]
+
+
+def test_a_new_version_migrates_once_more(world: World, pool: futures.Executor) -> None:
+    """In another pod of the same volume: what was migrated before is known."""
+    world.publish(1)
+    lives(world, pool)
+    world.hook.restarts()
+    later = World.__new__(World)
+    later.__dict__.update(world.__dict__)
+    later.settings = main.dataclasses.replace(world.settings, version="5.0.1")
+    later.publish(2, of="5.0.1")
+    lives(later, pool)
+
+    assert ["install", "migrate", "start catalog", "migrate", "start catalog"] == world.hook.done
+    assert "5.0.1" == later.told()["catalog"]["version"]
+
+
+def test_the_old_version_goes_on_and_is_not_begun_anew(world: World, pool: futures.Executor) -> None:
+    """Until its pod is replaced."""
+    world.publish(1)
+    lives(world, pool)
+    done = list(world.hook.done)
+    world.publish(2, of="5.0.1")
+    lives(world, pool, 5)
+
+    assert world.hook.running
+    world.hook.restarts()
+    lives(world, pool, 5)
+    assert done == world.hook.done
+    assert not world.state()["IsInGoalState"]
+    assert not world.state()["ExpectedToBeUp"]
+
+
+def test_the_operator_reads_what_the_agent_tells(world: World, pool: futures.Executor) -> None:
+    """In its goal, at a step, and with an error."""
+
+    def read() -> answers.Agent:
+        return answers.agent(world.settings.health.read_bytes(), world.settings.me, dialect.Health())
+
+    world.publish(1)
+    world.hook.reachable = False
+    lives(world, pool, 5)
+    assert ("CatalogInstall", "WaitMongo", None) == (read().move, read().step, read().installed)
+    assert read().since > 0
+    world.hook.reachable, world.hook.exits = True, {"install": 1}
+    lives(world, pool)
+    assert ("CatalogInstall", "no", False) == (read().move, read().error, read().installed)
+    world.hook.exits = {}
+    world.publish(2)
+    lives(world, pool)
+    assert answers.Agent(in_goal=True, configuration=2, installed=True, catalog="5.0.0") == read()
+
+
+def test_a_password_is_in_the_products_file_and_nowhere_else(world: World, pool: futures.Executor) -> None:
+    """Not in what is told, nor in what is kept."""
+    login = {name: str(world.folder / f"secrets/{name}") for name in ("user", "word")}
+    (world.folder / "secrets/user").write_text("opencga")
+    (world.folder / "secrets/word").write_text("Hidden-1")
+    world.publish(1)
+    made = json.loads(world.settings.document.read_text())
+    made["auth"]["database"] = {"userFile": login["user"], "passwordFile": login["word"], "revision": "r"}
+    world.settings.document.write_text(json.dumps(made))
+    lives(world, pool)
+    conf = json.loads((world.settings.conf / "configuration.yml").read_text())
+
+    assert {"user": "opencga", "password": "Hidden-1", "options": {"a": 1}} == conf["catalog"]["database"]
+    for path in (*world.settings.data.iterdir(), world.settings.health):
+        assert "Hidden-1" not in path.read_text()
+        assert "Change-Me" not in path.read_text()
+
+
+def test_without_a_document_or_a_hook_it_says_what_it_waits_for(world: World, pool: futures.Executor) -> None:
+    """And an unreadable one is an error."""
+    agent = lives(world, pool, 1)
+    assert "WaitConfiguration" == agent._stand.step
+    world.settings.document.write_text("{")
+    agent.step()
+    assert "the configuration can't be read" in world.progress()["errorString"]
+    world.publish()
+
+    def silent() -> plan.Hook:
+        raise hook.HookError("gone")
+
+    world.hook.state = silent  # type: ignore[method-assign]
+    agent.step()
+    assert ("WaitHook", 0) == (agent._stand.step, world.progress()["errorCode"])
+
+
+@pytest.mark.parametrize(
+    ("output", "expected"),
+    [
+        ('{"mongodbStatus": true, "installed": true}', plan.Catalog(True, True)),
+        ('log {"mongodbStatus": true, "installed": false}\nend', plan.Catalog(True, False)),
+        ('{"mongodbStatus": "yes", "installed": 1}', plan.Catalog(False, False)),
+        ("", plan.Catalog(False)),
+        ("} {", plan.Catalog(False)),
+        ("{{}", plan.Catalog(False)),
+    ],
+)
+def test_what_the_product_says_of_its_catalog(output: str, expected: plan.Catalog) -> None:
+    """With whatever is logged around it; of what is none it is not reachable."""
+    assert expected == main.catalog(output)
+
+
+def test_flags_and_variables_are_those_that_the_operator_sets() -> None:
+    """By the very container that it makes."""
+    it = wanted()
+    for role, body in (
+        (names.REST, build.members(it, 3, "5.0.0").body),
+        (names.MASTER, build.master(it, "5.0.0").body),
+    ):
+        containers = {each["name"]: each for each in body["spec"]["template"]["spec"]["containers"]}
+        agent: dict[str, Any] = containers["opencga-agent"]
+        env = {each["name"]: each.get("value", "demo-0") for each in agent["env"]}
+        found = main.settings(agent["args"], env)
+
+        assert ("demo-0", "5.0.0", 5000) == (found.me, found.version, found.port)
+        assert "/var/lib/automation/config/cluster-config.json" == str(found.document)
+        assert ("/opencga-conf", "/data", "/opt/scripts/control.sock") == (
+            str(found.conf),
+            str(found.data),
+            str(found.socket),
+        )
+        assert found.ping.endswith("meta/ping" if role == names.REST else "monitor/admin/test")

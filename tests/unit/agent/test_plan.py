@@ -1,0 +1,219 @@
+"""What an agent does next, by a table: each step, each act, each error."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from moorage.agent import document, plan
+from moorage.agent.plan import (
+    Ask,
+    Begin,
+    Begun,
+    Catalog,
+    Command,
+    Forget,
+    Hook,
+    Intent,
+    Other,
+    Render,
+    Seen,
+    Stand,
+    Stop,
+)
+
+MASTER, REST = "demo-client-0", "demo-1"
+RUNS, STANDS = Hook(running=True, boot="b"), Hook(running=False, boot="b")
+DONE = Catalog(reachable=True, installed=True)
+READY = {name: Other(in_goal=True, document=7, installed=name == MASTER) for name in (MASTER, "demo-0")}
+
+
+def found(version: str = "5.0.0", **changes: Any) -> document.Document:
+    processes = [
+        document.Process(name, f"{name}.demo-svc", kind, version)
+        for name, kind in ((MASTER, "master"), ("demo-0", "rest"), ("demo-1", "rest"), ("demo-2", "rest"))
+    ]
+    made = document.Document(
+        7, document.Auth(document.Admin("a@b", "/p")), {}, tuple(processes), (document.Deployment(MASTER),)
+    )
+    return msgspec.structs.replace(made, **changes)
+
+
+def rest(**changes: Any) -> Seen:
+    """A REST member in its goal."""
+    base = {
+        "me": REST, "version": "5.0.0", "document": found(), "hook": RUNS, "wanted": "w", "present": "w", "ping": True,
+        "others": READY,
+    }  # fmt: skip
+    return Seen(**base | changes)
+
+
+def master(**changes: Any) -> Seen:
+    """The MASTER in its goal."""
+    return rest(**{"me": MASTER, "catalog": DONE, "migrated": "5.0.0", "others": {}} | changes)
+
+
+def disabled(name: str) -> document.Document:
+    made = found()
+    processes = tuple(msgspec.structs.replace(it, disabled=it.name == name) for it in made.processes)
+    return msgspec.structs.replace(made, processes=processes)
+
+
+def begun(move: str, **changes: Any) -> Intent:
+    return msgspec.structs.replace(Intent(move, "i", 7, "5.0.0", "b"), **changes)
+
+
+def ended(exit_: int = 0, output: str = "") -> Hook:
+    return Hook(running=False, command=Command("i", running=False, exit=exit_, output=output), boot="b")
+
+
+INSTALL, MIGRATE = plan.INSTALL, plan.MIGRATE
+ROWS: dict[str, tuple[Seen, Stand]] = {
+    "all is well": (rest(), Stand()),
+    "no document yet": (rest(document=None), Stand("ReadConfiguration", "WaitConfiguration")),
+    "a document that can't be read": (
+        rest(document=None, fault="it is no JSON"),
+        Stand("ReadConfiguration", "WaitConfiguration", error="it is no JSON"),
+    ),
+    "no hook": (rest(hook=None), Stand("Start", "WaitHook")),
+    "no place in the document": (rest(me="demo-9"), Stand("Start", "Stop", Stop(), expected=False)),
+    "no place, and it stands": (rest(me="demo-9", hook=STANDS), Stand(expected=False)),
+    "switched off": (rest(document=disabled(REST)), Stand("Start", "Stop", Stop(), expected=False)),
+    "another version, and it runs": (rest(document=found("5.0.1")), Stand("ChangeVersion", "WaitCanUpdate")),
+    "another version, and it stands: it is not begun": (
+        rest(document=found("5.0.1"), hook=STANDS),
+        Stand("ChangeVersion", "WaitCanUpdate", expected=False),
+    ),
+    "Secrets are not there": (rest(wanted=""), Stand("RenderConfig", "WaitSecrets")),
+    "the image's files can't be read": (
+        rest(wanted="", unknown="it is no YAML"),
+        Stand("RenderConfig", "WaitSecrets", error="it is no YAML"),
+    ),
+    "files to be written, and nobody reads them": (
+        rest(present="", hook=STANDS),
+        Stand("RenderConfig", "Render", Render()),
+    ),
+    "files to be written, and it is its turn": (rest(present="old"), Stand("RenderConfig", "Stop", Stop())),
+    "files to be written, and another goes first": (
+        rest(present="old", others={**READY, "demo-0": Other(in_goal=False, document=7)}),
+        Stand("RenderConfig", "WaitTurn"),
+    ),
+    "files to be written, and another has old ones": (
+        rest(present="old", others={**READY, "demo-0": Other(in_goal=True, document=6)}),
+        Stand("RenderConfig", "WaitTurn"),
+    ),
+    "files to be written, and another says nothing": (
+        rest(present="old", others={MASTER: READY[MASTER]}),
+        Stand("RenderConfig", "WaitTurn"),
+    ),
+    "files to be written, and who goes first is switched off": (
+        rest(present="old", document=disabled("demo-0"), others={MASTER: READY[MASTER]}),
+        Stand("RenderConfig", "Stop", Stop()),
+    ),
+    "the MASTER goes first": (master(present="old"), Stand("RenderConfig", "Stop", Stop())),
+    "no catalog": (rest(hook=STANDS, others={MASTER: Other()}), Stand("Start", "WaitCatalogInstalled")),
+    "nobody tells of a catalog": (rest(hook=STANDS, others={}), Stand("Start", "WaitCatalogInstalled")),
+    "it is started": (rest(hook=STANDS), Stand("Start", "Begin", Begun())),
+    "one that runs needs nobody's word": (rest(others={}), Stand()),
+    "it does not answer yet": (rest(ping=False), Stand("Start", "WaitPing")),
+    # the MASTER
+    "the MASTER is well": (master(), Stand()),
+    "the catalog was not asked": (master(catalog=None, hook=STANDS), Stand(INSTALL, "AskCatalog", Ask())),
+    "the database is away": (master(catalog=Catalog(reachable=False), hook=STANDS), Stand(INSTALL, "WaitMongo", Ask())),
+    "nothing is installed": (
+        master(catalog=Catalog(reachable=True), hook=STANDS),
+        Stand(INSTALL, "Begin", Begin(INSTALL)),
+    ),
+    "to be migrated, and jobs run": (master(migrated=""), Stand(MIGRATE, "Stop", Stop())),
+    "to be migrated": (master(migrated="4.0.0", hook=STANDS), Stand(MIGRATE, "Begin", Begin(MIGRATE))),
+    "migrated, and to be started": (master(hook=STANDS), Stand("Start", "Begin", Begun())),
+    # what was begun
+    "a command runs": (
+        master(hook=Hook(running=False, command=Command("i", running=True)), intent=begun(MIGRATE)),
+        Stand(MIGRATE, "WaitCommand"),
+    ),
+    "a command runs of which nobody knows": (
+        master(hook=Hook(running=False, command=Command("x", running=True))),
+        Stand(INSTALL, "WaitCommand"),
+    ),
+    "installed": (master(hook=ended(), intent=begun(INSTALL)), Stand(INSTALL, "Note", Forget())),
+    "migrated": (master(hook=ended(), intent=begun(MIGRATE)), Stand(MIGRATE, "Note", Forget(migrated=True))),
+    "it failed": (
+        master(hook=ended(3, "another password"), intent=begun(INSTALL)),
+        Stand(INSTALL, "Failed", error="another password"),
+    ),
+    "it failed without a word": (
+        master(hook=ended(3), intent=begun(MIGRATE)),
+        Stand(MIGRATE, "Failed", error="it ended with 3, and said nothing"),
+    ),
+    "it failed, and there is another configuration": (
+        master(hook=ended(3, "x"), intent=begun(MIGRATE, document=6)),
+        Stand(MIGRATE, "TryAgain", Forget()),
+    ),
+    "noted, and never begun": (master(hook=STANDS, intent=begun(INSTALL)), Stand(INSTALL, "TryAgain", Forget())),
+    "a migration whose container has ended": (
+        master(hook=STANDS, intent=begun(MIGRATE, boot="a")),
+        Stand(MIGRATE, "TryAgain", Forget()),
+    ),
+    "an installation whose container has ended, and nobody was asked": (
+        master(hook=STANDS, intent=begun(INSTALL, boot="a"), catalog=None),
+        Stand(INSTALL, "WaitMongo", Ask()),
+    ),
+    "an installation whose container has ended, and the database is away": (
+        master(hook=STANDS, intent=begun(INSTALL, boot="a"), catalog=Catalog(reachable=False)),
+        Stand(INSTALL, "WaitMongo", Ask()),
+    ),
+    "an installation whose container has ended, and it is through": (
+        master(hook=STANDS, intent=begun(INSTALL, boot="a")),
+        Stand(INSTALL, "Note", Forget()),
+    ),
+    "an installation that may be half done, and another configuration": (
+        master(hook=STANDS, intent=begun(INSTALL, boot="a", document=6), catalog=Catalog(reachable=True)),
+        Stand(INSTALL, "Note", Forget()),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_a_situation_and_what_comes_next(name: str) -> None:
+    """One row of the table."""
+    seen, stand = ROWS[name]
+
+    assert stand == plan.decide(seen)
+    assert stand.in_goal == (stand.step == "")
+
+
+def test_an_installation_that_may_be_half_done_is_a_persons_business() -> None:
+    """It is neither repeated nor forced: the product would drop what is there."""
+    intent = begun(INSTALL, boot="a")
+    stand = plan.decide(master(hook=STANDS, intent=intent, catalog=Catalog(reachable=True)))
+
+    assert ("CatalogInstall", "Failed", None) == (stand.move, stand.step, stand.act)
+    assert "was begun, and its container ended before it did" in stand.error
+
+
+@pytest.mark.parametrize(("begun_by", "me", "failed"), [("5.0.10", "5.0.9", True), ("5.0.9", "5.0.10", False)])
+def test_nobody_goes_back_behind_a_migration_that_was_begun(begun_by: str, me: str, failed: bool) -> None:
+    """Whatever became of it: the catalog may be half of the later version."""
+    intent = begun(MIGRATE, version=begun_by, boot="a")
+    stand = plan.decide(master(version=me, document=found(me), hook=STANDS, intent=intent))
+
+    assert failed == bool(stand.error)
+    if failed:
+        assert "a migration to 5.0.10 was begun, and this is 5.0.9" in stand.error
+
+
+def test_two_are_never_restarted_at_once() -> None:
+    """Of all members that wait for their turn, whoever is where, one at most may go."""
+    made = found()
+    names = [it.name for it in made.processes]
+    for applied in range(len(names)):
+        others = {name: Other(in_goal=place < applied, document=7) for place, name in enumerate(names)}
+        going = [
+            name
+            for name in names[applied:]
+            if plan.decide(rest(me=name, present="old", others=others, catalog=DONE, migrated="5.0.0")).act == Stop()
+        ]
+        assert [names[applied]] == going
