@@ -136,7 +136,7 @@ def decide(seen: Seen) -> Stand:
     if place is None or place.disabled:
         return Stand(START, "Stop", Stop(), expected=False) if seen.hook.running else Stand(expected=False)
     if place.version != seen.version:  # what runs goes on; what does not run is not begun in an old version
-        return Stand(CHANGE, "WaitCanUpdate", expected=seen.hook.running)
+        return Stand(CHANGE, "WaitCanUpdate")
     if not seen.wanted:
         return Stand(RENDER, "WaitSecrets", error=seen.unknown)
     if seen.present != seen.wanted:

@@ -197,8 +197,11 @@ def _default(value: Any, schema: Schema) -> Any:
 
 def _struct_default(value: msgspec.Struct, schema: Schema) -> Any:
     """What differs from the Struct's own defaults; {} when those are to be filled in, None when there are none."""
-    properties = schema.get("properties", {})
-    told = {key: item for key, item in msgspec.to_builtins(value).items() if item not in (None, "", [], (), {})}
-    differing = {key: item for key, item in told.items() if properties.get(key, {}).get("default") != item}
+    properties, differing = schema.get("properties", {}), {}
+    for field in msgspec.structs.fields(value):
+        inner = properties.get(field.encode_name, {})
+        told = _default(getattr(value, field.name), inner)
+        if told is not None and told != inner.get("default"):
+            differing[field.encode_name] = told
     nested = any("default" in field for field in properties.values())
     return differing if differing or nested else None

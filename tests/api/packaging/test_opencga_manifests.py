@@ -79,6 +79,7 @@ def place(cluster: Cluster, tag: str) -> Iterator[str]:
     name = f"{tag}-{secrets.token_hex(3)}"
     levels = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "warn")}
     cluster.must(cluster.kubectl("create", body=cluster.namespace(name, **levels)))
+    cluster.kubectl("-n", name, "create", "serviceaccount", "default")  # where no controller makes it
     yield name
     cluster.kubectl("-n", name, "delete", "opencgacommunity", "--all", "--wait=false")
     cluster.kubectl("delete", "namespace", name, "--wait=false")

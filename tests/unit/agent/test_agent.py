@@ -198,7 +198,7 @@ def test_the_old_version_goes_on_and_is_not_begun_anew(world: World, pool: futur
     lives(world, pool, 5)
     assert done == world.hook.done
     assert not world.state()["IsInGoalState"]
-    assert not world.state()["ExpectedToBeUp"]
+    assert world.state()["ExpectedToBeUp"], "so that it is not ready"
 
 
 def test_the_operator_reads_what_the_agent_tells(world: World, pool: futures.Executor) -> None:

@@ -84,7 +84,7 @@ ROWS: dict[str, tuple[Seen, Stand]] = {
     "another version, and it runs": (rest(document=found("5.0.1")), Stand("ChangeVersion", "WaitCanUpdate")),
     "another version, and it stands: it is not begun": (
         rest(document=found("5.0.1"), hook=STANDS),
-        Stand("ChangeVersion", "WaitCanUpdate", expected=False),
+        Stand("ChangeVersion", "WaitCanUpdate"),
     ),
     "Secrets are not there": (rest(wanted=""), Stand("RenderConfig", "WaitSecrets")),
     "the image's files can't be read": (

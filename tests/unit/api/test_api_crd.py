@@ -108,6 +108,26 @@ def test_nested_structs() -> None:
     assert made["required"] == ["needed"]
 
 
+class Outer(msgspec.Struct, frozen=True):
+    plain: Inner = Inner()
+    special: Inner = Inner(count=7)
+    bare: Bare = Bare()
+
+
+class Outermost(msgspec.Struct, frozen=True):
+    same: Outer = Outer()
+    other: Outer = Outer(plain=Inner(class_name="fast"), bare=Bare("x"))
+
+
+def test_a_default_says_what_differs_however_deep() -> None:
+    """A field without a value is left out: for the API server null is a value, and of the wrong type."""
+    fields = schema.of(Outermost)["properties"]
+
+    assert {} == fields["same"]["default"]
+    assert {"plain": {"className": "fast"}, "bare": {"note": "x"}} == fields["other"]["default"]
+    assert {"count": 7} == fields["same"]["properties"]["special"]["default"]
+
+
 def test_immutable_catches_setting_and_removing() -> None:
     (rule,) = schema.of(Inner)["x-kubernetes-validations"]
     assert rule["rule"].startswith("has(self.className) == has(oldSelf.className) && ")

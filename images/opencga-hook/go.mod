@@ -1,0 +1,3 @@
+module moorage.dev/opencga-hook
+
+go 1.26.0
