@@ -75,6 +75,8 @@ lock: venv ## pin the requirements anew, with hashes
 	@.venv/bin/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --python-version 3.11 \
 	  --extra fast --group dev pyproject.toml -o requirements/dev.txt
 	@.venv/bin/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --python-version 3.11 \
+	  --constraint requirements/runtime.txt requirements/agent.in -o requirements/agent.txt
+	@.venv/bin/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --python-version 3.11 \
 	  requirements/benchmarks.in -o requirements/benchmarks.txt
 
 venv: ## the Python environment in .venv

@@ -1,0 +1,3 @@
+module moorage.dev/opencga
+
+go 1.26.0
