@@ -20,7 +20,8 @@ type catalog struct {
 	Migrates  string   `json:"migrates"` // to this one, at the moment
 	Installs  int      `json:"installs"`
 	Migrated  []string `json:"migrated"`
-	Forbidden int      `json:"forbidden"` // accesses by servers of a version that the catalog is not of
+	Forbidden int      `json:"forbidden"` // accesses by servers that the catalog was not migrated to yet
+	Old       int      `json:"old"`       // accesses by servers that it was migrated away from, which it lets read
 	Accesses  int      `json:"accesses"`
 	password  string
 }
@@ -80,9 +81,12 @@ func (c *catalog) do(path string, words map[string]string) error {
 		return nil
 	case "/access":
 		c.Accesses++
-		if !c.Installed || c.Migrates != "" && number(words["version"]) >= number(c.Migrates) || number(words["version"]) < number(c.Version) {
+		if !c.Installed || number(words["version"]) > number(c.Version) {
 			c.Forbidden++
-			return fmt.Errorf("version %s may not touch a catalog of %s", words["version"], c.Version)
+			return fmt.Errorf("version %s may not touch a catalog of %q", words["version"], c.Version)
+		}
+		if number(words["version"]) < number(c.Version) {
+			c.Old++
 		}
 		return nil
 	case "/migrate/begin", "/migrate/end":
