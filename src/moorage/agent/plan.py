@@ -54,7 +54,7 @@ class Other(msgspec.Struct, frozen=True):
 
     in_goal: bool = False
     document: int = -1
-    installed: bool = False
+    catalog: str = ""  # the version that it has migrated an installed catalog to
 
 
 class Seen(msgspec.Struct, frozen=True):
@@ -143,8 +143,8 @@ def decide(seen: Seen) -> Stand:
         return _rendered(seen, seen.document, seen.hook)
     if place.process_type == document.MASTER and (stand := _catalog(seen, seen.document, seen.hook)) is not None:
         return stand
-    if place.process_type == document.REST and not seen.hook.running and not _is_installed(seen, seen.document):
-        return Stand(START, "WaitCatalogInstalled")
+    if place.process_type == document.REST and not seen.hook.running and not _may_serve(seen, seen.document):
+        return Stand(START, "WaitCatalog")
     if not seen.hook.running:
         return Stand(START, "Begin", Begun())
     return Stand() if seen.ping else Stand(START, "WaitPing")
@@ -163,9 +163,10 @@ def _has_applied(seen: Seen, name: str, version: int) -> bool:
     return other is not None and other.in_goal and other.document == version
 
 
-def _is_installed(seen: Seen, found: document.Document) -> bool:
+def _may_serve(seen: Seen, found: document.Document) -> bool:
+    """The catalog is of this version, by the MASTER's word: neither half installed, nor ahead of it or behind."""
     master = seen.others.get(found.master)
-    return master is not None and master.installed
+    return master is not None and master.catalog == seen.version
 
 
 # --- the MASTER ---------------------------------------------------------------------------------------------------

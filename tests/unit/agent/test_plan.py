@@ -27,7 +27,7 @@ from moorage.agent.plan import (
 MASTER, REST = "demo-client-0", "demo-1"
 RUNS, STANDS = Hook(running=True, boot="b"), Hook(running=False, boot="b")
 DONE = Catalog(reachable=True, installed=True)
-READY = {name: Other(in_goal=True, document=7, installed=name == MASTER) for name in (MASTER, "demo-0")}
+READY = {MASTER: Other(True, 7, "5.0.0"), "demo-0": Other(True, 7)}
 
 
 def found(version: str = "5.0.0", **changes: Any) -> document.Document:
@@ -113,8 +113,12 @@ ROWS: dict[str, tuple[Seen, Stand]] = {
         Stand("RenderConfig", "Stop", Stop()),
     ),
     "the MASTER goes first": (master(present="old"), Stand("RenderConfig", "Stop", Stop())),
-    "no catalog": (rest(hook=STANDS, others={MASTER: Other()}), Stand("Start", "WaitCatalogInstalled")),
-    "nobody tells of a catalog": (rest(hook=STANDS, others={}), Stand("Start", "WaitCatalogInstalled")),
+    "no catalog": (rest(hook=STANDS, others={MASTER: Other()}), Stand("Start", "WaitCatalog")),
+    "nobody tells of a catalog": (rest(hook=STANDS, others={}), Stand("Start", "WaitCatalog")),
+    "a catalog of another version": (
+        rest(hook=STANDS, others={MASTER: Other(True, 7, "5.0.1")}),
+        Stand("Start", "WaitCatalog"),
+    ),
     "it is started": (rest(hook=STANDS), Stand("Start", "Begin", Begun())),
     "one that runs needs nobody's word": (rest(others={}), Stand()),
     "it does not answer yet": (rest(ping=False), Stand("Start", "WaitPing")),

@@ -159,7 +159,7 @@ class It(msgspec.Struct, frozen=True):
     @staticmethod
     def _as_of(seen: observation.Seen, told: answers.Told) -> answers.Told:
         """An agent that has nothing else to say has applied what is wanted."""
-        if told.agent is None or told.agent.configuration != -1:
+        if told.agent is None or told.agent.configuration != -1 or told.agent.step == "Begin":
             return told
         agent = msgspec.structs.replace(told.agent, configuration=7, in_goal=True)
         return msgspec.structs.replace(told, agent=agent)

@@ -456,6 +456,12 @@ GOAL: dict[str, Row] = {
         waits("ApplyingConfiguration", "agents", STEP),
         "demo-2 has version 1 of the configuration, 7 is wanted, and 1 more: Start, WaitPing",
     ),
+    "nothing was ever applied": row(
+        demo().says_("demo-0", in_goal=False, step="Begin", move="Start"),
+        "members_apply_configuration",
+        waits("ApplyingConfiguration", "agents", STEP),
+        "demo-0 has no configuration, 7 is wanted: Start, Begin",
+    ),
     "applied, and not in its goal": row(
         demo().says_("demo-0", configuration=7, in_goal=False),
         "members_apply_configuration",

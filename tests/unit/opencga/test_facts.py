@@ -85,6 +85,8 @@ def test_all_is_well() -> None:
             "Solr (demo-0)",
         ),
         (demo().fact(told=DOWN), "Healthy", None, Reason.MEMBERS_UNKNOWN, ""),
+        (demo(1).says_("demo-0", server=None), "Healthy", None, Reason.MEMBERS_UNKNOWN, "no server tells"),
+        (demo(0), "Healthy", True, Reason.SERVING, ""),
         (demo().pod("demo-1", revision="old"), "Upgrading", True, Reason.UPDATING, "demo-1"),
         (demo().pod(MASTER, revision="old"), "Upgrading", True, Reason.UPDATING, MASTER),
         (demo(version="5.0.1"), "Upgrading", True, Reason.MIGRATING, "5.0.0 to 5.0.1"),

@@ -178,7 +178,8 @@ def members_apply_configuration(seen: Seen) -> Verdict:
         return DONE
     pod, agent = min(behind, key=lambda it: it[1].since or seen.now)
     others = f", and {len(behind) - 1} more" if len(behind) > 1 else ""
-    said = f"{pod} has version {agent.configuration} of the configuration, {seen.version} is wanted{others}"
+    has = f"version {agent.configuration} of the" if agent.configuration >= 0 else "no"
+    said = f"{pod} has {has} configuration, {seen.version} is wanted{others}"
     limit = types.seconds(seen.spec.timeouts.step)
     return _at_step(seen, pod, agent, Reason.APPLYING_CONFIGURATION, said, limit)
 

@@ -100,6 +100,8 @@ def healthy(seen: Seen) -> Fact:
     if not _known(seen) or isinstance(seen.told, freshness.Failed):
         return Fact("Healthy", None, Reason.MEMBERS_UNKNOWN, "the servers were not asked")
     failing = control.failing_of(seen)
+    if seen.spec.members and not any(seen.server(pod) for pod in seen.rest_pods(seen.placed.members)):
+        return Fact("Healthy", None, Reason.MEMBERS_UNKNOWN, "no server tells how it is")
     return Fact("Healthy", not failing, Reason.DEPENDENCY_DOWN if failing else Reason.SERVING, failing)
 
 

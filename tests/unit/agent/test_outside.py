@@ -1,0 +1,152 @@
+"""How an agent asks its hook, the server and other agents; and how it is asked itself: over real sockets."""
+
+from __future__ import annotations
+
+import contextlib
+import http.server
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from concurrent import futures
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from moorage.agent import health, hook, main, outside, plan
+
+
+@contextlib.contextmanager
+def hooked(folder: Path, answer: Callable[[dict[str, Any]], bytes]) -> Iterator[hook.Client]:
+    """A hook that answers so; one connection for each request."""
+    path = folder / "s"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+        listener.bind(str(path))
+        listener.listen()
+
+        def serve() -> None:
+            while True:
+                try:
+                    line, _ = listener.accept()
+                except OSError:
+                    return
+                with line, line.makefile("rb") as asked:
+                    line.sendall(answer(json.loads(asked.readline())))
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield hook.Client(path)
+        listener.shutdown(socket.SHUT_RDWR)
+
+
+def said(**fields: Any) -> bytes:
+    return json.dumps(fields).encode() + b"\n"
+
+
+def test_what_a_hook_tells(tmp_path: Path) -> None:
+    """The server, its container's life, and the command that was run last, with the end of what it said."""
+    told = {"id": "a", "running": False, "exit": 3, "output": "x" * 1000 + " end\n"}
+    with hooked(tmp_path, lambda _: said(running=True, boot="b", command=told)) as asked:
+        found = asked.state()
+
+    assert (True, "b") == (found.running, found.boot)
+    assert found.command is not None
+    assert ("a", False, 3, True) == (
+        found.command.id,
+        found.command.running,
+        found.command.exit,
+        found.command.output.endswith("x end"),
+    )
+    assert hook.MOST_OUTPUT >= len(found.command.output)
+
+
+def test_what_a_hook_is_asked(tmp_path: Path) -> None:
+    """A password goes over the socket, and nowhere else."""
+    asked: list[dict[str, Any]] = []
+
+    def answer(request: dict[str, Any]) -> bytes:
+        asked.append(request)
+        return said(files={"configuration.yml": "a: 1"}, exit=2, output="{}")
+
+    with hooked(tmp_path, answer) as client:
+        assert {"configuration.yml": "a: 1"} == client.files()
+        client.start(["tool", "server"], "secret\n")
+        client.stop()
+        client.run("i", ["tool", "migration", "run"], "secret\n")
+        assert (2, "{}") == client.ask(["tool", "catalog", "status"], 1.0)
+
+    assert [
+        {"do": "files"},
+        {"do": "start", "args": ["tool", "server"], "stdin": "secret\n"},
+        {"do": "stop"},
+        {"do": "run", "id": "i", "args": ["tool", "migration", "run"], "stdin": "secret\n"},
+        {"do": "ask", "args": ["tool", "catalog", "status"], "seconds": 1.0},
+    ] == asked
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (said(error="command a runs"), "command a runs"),
+        (b"", "does not answer"),
+        (b"[]\n", "is no mapping"),
+        (b"{\n", "does not answer"),
+        (b"x" * (hook.ANSWER_LIMIT + 1), "an answer without end"),
+    ],
+)
+def test_a_hook_that_refuses_or_says_nothing(tmp_path: Path, answer: bytes, words: str) -> None:
+    """In words."""
+    with hooked(tmp_path, lambda _: answer) as asked, pytest.raises(hook.HookError, match=words):
+        asked.state()
+
+
+def test_no_hook(tmp_path: Path) -> None:
+    """As before the server's container runs."""
+    with pytest.raises(hook.HookError, match="the hook does not answer"):
+        hook.Client(tmp_path / "nowhere").state()
+
+
+class _Told:
+    """As much of an agent as its server needs."""
+
+    told = b"{}"
+
+
+def test_agents_ask_each_other_what_they_tell() -> None:
+    """Over the port at which health is served; who is silent, or says nothing that can be read, is left out."""
+    stand = plan.Stand()
+    place = health.Place(stand, 1.8e9, 7, 7)
+    agent = _Told()
+    agent.told = health.text("demo-client-0", place, up_at=1.8e9, catalog=(True, "5.0.0"))
+    server: http.server.ThreadingHTTPServer = main.serve(agent, 0)  # type: ignore[arg-type]
+    port = server.server_address[1]
+    try:
+        with futures.ThreadPoolExecutor(2) as pool:
+            hosts = {"demo-client-0": "127.0.0.1", "demo-0": "127.0.0.1"}
+            found = outside.others(hosts, port, pool)
+        assert {"demo-client-0": plan.Other(True, 7, "5.0.0")} == found
+        assert outside.ping(f"http://127.0.0.1:{port}/any")
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert not outside.ping(f"http://127.0.0.1:{port}/any")
+    with futures.ThreadPoolExecutor(1) as pool:
+        assert {} == outside.others(hosts, port, pool)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [b"", b"[]", b"{}", b'{"statuses": {"a": {}}, "mmsStatus": {"a": {}}}', b"[" * 100_000],
+)
+def test_another_agents_answer_that_is_none(told: bytes) -> None:
+    """It is as if it said nothing."""
+    with pytest.raises(ValueError, match="a tells nothing that can be read"):
+        health.other(told, "a")
+
+
+def test_an_agent_without_a_catalog_tells_of_none() -> None:
+    """Nor does one whose catalog is not installed."""
+    place = health.Place(plan.Stand("Start", "WaitPing"), 1.8e9, -1, 3)
+    for catalog in (None, (False, "5.0.0")):
+        told = health.text("a", place, up_at=0.0, catalog=catalog)
+        assert plan.Other(False, -1, "") == health.other(told, "a")
