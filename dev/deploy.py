@@ -31,6 +31,17 @@ INPUTS = {
         "src/moorage",
         "charts/collector",
     ),
+    "opencga-agent": (
+        "images/build",
+        "images/opencga-agent",
+        "testbed/tb/images",
+        "requirements/agent.txt",
+        "src/moorage/agent",
+        "src/moorage/api",
+    ),
+    "opencga-hook": ("images/build", "images/opencga-hook", "testbed/tb/images"),
+    "opencga": ("images/build", "images/opencga", "testbed/tb/images"),
+    "opencga-501": ("images/build", "images/opencga", "testbed/tb/images"),
     "xsld": ("images/build", "images/xsld", "testbed/tb/images"),
     "xsld-8614": ("images/build", "images/xsld", "testbed/tb/images"),
 }
