@@ -18,6 +18,7 @@ import time
 import uuid
 from concurrent import futures
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -28,6 +29,9 @@ TICK = 1.0
 
 ASKS_WITHIN = 120.0
 """Seconds that the product may take to say how the catalog is: it starts a JVM for that."""
+
+AT_ONCE = 16
+"""Questions that are answered at a time."""
 
 TRIES_EVERY = 15.0
 """Seconds between two questions about a catalog that was not reachable."""
@@ -146,7 +150,7 @@ class Agent:
             if login is None:
                 return files.Secrets(admin)
             return files.Secrets(admin, Path(login.user_file).read_text(), Path(login.password_file).read_text())
-        except OSError:
+        except (OSError, UnicodeDecodeError):
             return None
 
     def _present(self) -> dict[str, str]:
@@ -154,7 +158,7 @@ class Agent:
         for name in files.NAMES.values():
             try:
                 found[name] = (self._settings.conf / name).read_text()
-            except OSError:
+            except (OSError, UnicodeDecodeError):
                 continue
         return found
 
@@ -281,7 +285,38 @@ def settings(args: list[str], env: dict[str, str]) -> Settings:
     )
 
 
-def serve(agent: Agent, port: int) -> http.server.ThreadingHTTPServer:
+class HealthServer(http.server.ThreadingHTTPServer):
+    """Answers so many at a time, and lets the others go; at every address of the pod, of either family."""
+
+    daemon_threads = True
+    address_family = socket.AF_INET6 if socket.has_dualstack_ipv6() else socket.AF_INET
+
+    def __init__(self, port: int, handler: type[http.server.BaseHTTPRequestHandler]) -> None:
+        self._slots = threading.BoundedSemaphore(AT_ONCE)
+        super().__init__(("", port), handler)
+
+    def server_bind(self) -> None:
+        """See the library: one socket for both families."""
+        if self.address_family == socket.AF_INET6:
+            self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        super().server_bind()
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """In a thread, if one is left."""
+        if self._slots.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Gives its place back whatever happens."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._slots.release()
+
+
+def serve(agent: Agent, port: int) -> HealthServer:
     """Tells the agent's health to whoever asks; there is nothing else to be had."""
 
     class Health(http.server.BaseHTTPRequestHandler):
@@ -298,8 +333,7 @@ def serve(agent: Agent, port: int) -> http.server.ThreadingHTTPServer:
         def log_message(self, *_: object) -> None:
             """Nobody needs a line for each question."""
 
-    server = http.server.ThreadingHTTPServer(("", port), Health)
-    server.daemon_threads = True
+    server = HealthServer(port, Health)
     threading.Thread(target=server.serve_forever, name="health", daemon=True).start()
     return server
 
@@ -313,10 +347,19 @@ def main() -> int:
         agent = Agent(found, hook.Client(found.socket), pool)
         server = serve(agent, found.port)
         while not ended.is_set():
-            if not agent.step():
+            if not _stepped(agent):
                 ended.wait(TICK)
         server.shutdown()
     return 0
+
+
+def _stepped(agent: Agent) -> bool:
+    """One turn of the loop. A disk that is full, or a file that can't be read, is told, and looked at anew."""
+    try:
+        return agent.step()
+    except (OSError, ValueError) as error:
+        _log("no step", error=str(error))
+        return False
 
 
 def _log(event: str, **fields: str) -> None:

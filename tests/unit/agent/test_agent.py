@@ -27,6 +27,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     made = World(tmp_path)
     monkeypatch.setattr(outside, "ping", lambda _: made.hook.running)
     monkeypatch.setattr(main, "TRIES_EVERY", 0.0)
+    monkeypatch.setattr(main.notes.os, "fsync", lambda _: None)  # no node fails here, and disks are slow
     return made
 
 
@@ -254,6 +255,24 @@ def test_without_a_document_or_a_hook_it_says_what_it_waits_for(world: World, po
     world.hook.state = silent  # type: ignore[method-assign]
     agent.step()
     assert ("WaitHook", 0) == (agent._stand.step, world.progress()["errorCode"])
+
+
+def test_a_disk_that_is_full_is_told_and_looked_at_anew(
+    world: World, pool: futures.Executor, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The process does not end."""
+    world.publish()
+    agent = main.Agent(world.settings, world.hook, pool)
+
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError("no space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(main.notes, "replace", full)
+        assert not main._stepped(agent)
+    assert "no space left on device" in capsys.readouterr().out
+    lives(world, pool)
+    assert world.state()["IsInGoalState"]
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import http.server
 import json
 import socket
 import threading
@@ -118,7 +117,7 @@ def test_agents_ask_each_other_what_they_tell() -> None:
     place = health.Place(stand, 1.8e9, 7, 7)
     agent = _Told()
     agent.told = health.text("demo-client-0", place, up_at=1.8e9, catalog=(True, "5.0.0"))
-    server: http.server.ThreadingHTTPServer = main.serve(agent, 0)  # type: ignore[arg-type]
+    server = main.serve(agent, 0)  # type: ignore[arg-type]
     port = server.server_address[1]
     try:
         with futures.ThreadPoolExecutor(2) as pool:
@@ -132,6 +131,24 @@ def test_agents_ask_each_other_what_they_tell() -> None:
     assert not outside.ping(f"http://127.0.0.1:{port}/any")
     with futures.ThreadPoolExecutor(1) as pool:
         assert {} == outside.others(hosts, port, pool)
+
+
+def test_who_asks_and_asks_takes_nobody_elses_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond so many at a time the line is closed; who came before is answered."""
+    monkeypatch.setattr(main, "AT_ONCE", 2)
+    server = main.serve(_Told(), 0)  # type: ignore[arg-type]
+    address = ("127.0.0.1", server.server_address[1])
+    try:
+        held = [socket.create_connection(address) for _ in range(2)]
+        with socket.create_connection(address) as third:
+            assert b"" == third.recv(1)
+        for line in held:
+            line.sendall(b"GET / HTTP/1.0\r\n\r\n")
+            with line, line.makefile("rb") as answer:
+                assert answer.read().endswith(b"{}")
+    finally:
+        server.shutdown()
+        server.server_close()
 
 
 @pytest.mark.parametrize(
