@@ -70,8 +70,8 @@ def other(told: bytes, name: str) -> plan.Other:
     try:
         found = msgspec.json.decode(told)
         state, progress = found["statuses"][name], found["mmsStatus"][name]
-        told = found.get("catalog") or {}
-        catalog = str(told["version"]) if told.get("installed") is True else ""
+        known = found.get("catalog") or {}
+        catalog = str(known["version"]) if known.get("installed") is True else ""
         return plan.Other(bool(state["IsInGoalState"]), int(progress["lastGoalVersionAchieved"]), catalog)
     except (msgspec.MsgspecError, RecursionError, LookupError, TypeError, AttributeError) as error:
         raise ValueError(f"{name} tells nothing that can be read") from error

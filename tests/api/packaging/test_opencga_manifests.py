@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from moorage.operators.opencga import automation, build, dialect, names, types
+from moorage.operators.opencga import dialect, names, types
+from moorage.operators.opencga.wanted import automation, build
 
 if TYPE_CHECKING:
     from conftest import Cluster

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from moorage.agent import files, hook, main, outside, plan
-from moorage.operators.opencga import answers, build, dialect, names
+from moorage.operators.opencga import answers, dialect, names
+from moorage.operators.opencga.wanted import build
 from tests.unit.agent.played import Killed, World
 from tests.unit.opencga.test_build import wanted
 

@@ -11,7 +11,8 @@ from typing import Any
 
 from moorage.children import owners
 from moorage.operators import plain_http
-from moorage.operators.opencga import build, names
+from moorage.operators.opencga import names
+from moorage.operators.opencga.wanted import build
 from tests.unit.runtime import fake_api
 
 WATCHED = {"statefulsets", "pods", "opencgacommunity"}

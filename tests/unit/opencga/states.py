@@ -9,7 +9,8 @@ import msgspec
 from moorage.api import conditions, meta
 from moorage.children import apply, parts
 from moorage.operators import accounts
-from moorage.operators.opencga import answers, automation, build, dialect, names, observation, types
+from moorage.operators.opencga import answers, dialect, names, observation, types
+from moorage.operators.opencga.wanted import automation, build
 from moorage.runtime import freshness
 
 NOW = 1_800_000_000.0

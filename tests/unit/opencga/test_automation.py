@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from moorage.operators.opencga import automation, dialect, trees, types
+from moorage.operators.opencga import dialect, types
+from moorage.operators.opencga.wanted import automation, trees
 
 SPEC: dict[str, Any] = {
     "version": "5.0.1",

@@ -10,7 +10,8 @@ import msgspec
 import pytest
 
 from moorage.children import apply
-from moorage.operators.opencga import automation, build, dialect, names, types
+from moorage.operators.opencga import dialect, names, types
+from moorage.operators.opencga.wanted import automation, build
 
 PLAIN: dict[str, Any] = {"version": "5.0.0", "database": {"hosts": ["mongo-0"]}}
 WHOLE: dict[str, Any] = {

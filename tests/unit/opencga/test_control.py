@@ -8,8 +8,9 @@ import pytest
 from moorage.api import builtin
 from moorage.children import apply, parts
 from moorage.operators import accounts
-from moorage.operators.opencga import answers, automation, control, names, objects, observation
+from moorage.operators.opencga import answers, control, names, objects, observation
 from moorage.operators.opencga.reasons import Reason
+from moorage.operators.opencga.wanted import automation
 from moorage.runtime import decision, freshness
 from tests.unit import verdicts
 from tests.unit.opencga import states

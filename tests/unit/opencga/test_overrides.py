@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from moorage.operators.opencga import overrides
+from moorage.operators.opencga.wanted import overrides
 
 OWN = frozenset({"opencga-rest", "opencga-agent", "opencga-posthook"})
 

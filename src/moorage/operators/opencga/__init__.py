@@ -3,7 +3,7 @@
 The operator reaches into no container. It publishes one configuration document with a version, which the agents apply,
 and asks them how far they are; what it decides on beside that are objects of the cluster. One direction each:
 
-    spec -> document in a Secret (`automation`) -> agent -> the server's files, the server, the catalog
+    spec -> document in a Secret (`wanted.automation`) -> agent -> the server's files, the server, the catalog
     agent's health, server's own word -> `members` -> steps
 
 The steps of an installation (`control`), in order, with what each comes to:
@@ -33,7 +33,7 @@ Going up or down is by one member at a time, but for the first. A member that co
 the document; one that goes loses its place first, and its pod when the document without it is really there.
 
 `names` what all is called; `types` spec and status; `dialect` what the product and the agents are guessed to say;
-`overrides` and `build` spec to objects; `automation` spec to document; `answers` and `members` who is asked; `secrets`
+`wanted` spec to objects and document; `answers` and `members` who is asked; `secrets`
 what is checked of Secrets; `observation`, `control`, `deletion`, `facts` what is decided; `kind` what is watched.
 """
 

@@ -11,9 +11,10 @@ from moorage.children import pod_replacement, volumes
 from moorage.runtime import decision, freshness
 from moorage.runtime.decision import Fact
 
-from . import automation, control, names, types
+from . import control, names, types
 from .observation import Seen
 from .reasons import Reason
+from .wanted import automation
 
 MOST_WORDS = 1024
 """Characters of the message in the status; the condition Ready has all of it."""

@@ -19,7 +19,8 @@ from moorage.kube import errors
 from moorage.operators import accounts, plain_http, tenancy
 from moorage.runtime import decision, freshness, kind, namespace_watches, source
 
-from . import automation, build, config, control, facts, members, names, objects, observation, secrets, types
+from . import config, control, facts, members, names, objects, observation, secrets, types
+from .wanted import automation, build
 
 Object = dict[str, Any]
 

@@ -14,9 +14,10 @@ from moorage.operators import accounts, steps
 from moorage.runtime import decision, freshness
 from moorage.runtime.decision import DONE, Act, Blocked, Verdict
 
-from . import answers, build, names, types
+from . import answers, names, types
 from .observation import Seen
 from .reasons import Reason
+from .wanted import build
 
 WORKLOAD = stateful_set.Reasons(Reason.CREATING, Reason.RESIZING, Reason.REPLACING_WORKLOAD, Reason.CHILD_ENDING)
 OWNER = "the installation"

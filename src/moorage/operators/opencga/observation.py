@@ -12,7 +12,8 @@ from moorage.children import apply, ordinals, parts, waits
 from moorage.operators import accounts
 from moorage.runtime import freshness
 
-from . import answers, automation, build, names, types
+from . import answers, names, types
+from .wanted import automation, build
 
 
 class SecretsSeen(msgspec.Struct, frozen=True):

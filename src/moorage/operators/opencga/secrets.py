@@ -17,8 +17,9 @@ from moorage.kube import client as kube_client
 from moorage.kube import errors
 from moorage.runtime import freshness, kind, source
 
-from . import automation, types
+from . import types
 from .observation import SecretsSeen
+from .wanted import automation
 
 EVERY = 30.0
 """Seconds between two looks."""

@@ -8,7 +8,8 @@ import msgspec
 
 from moorage.api import common_status, crd, meta
 
-from . import names, overrides
+from . import names
+from .wanted import overrides
 
 Int32 = {"format": "int32"}
 _VERSION = msgspec.Meta(max_length=11, pattern=r"^[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}$", description="X.Y.Z")

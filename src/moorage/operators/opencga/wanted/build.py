@@ -14,9 +14,10 @@ import msgspec
 from moorage.api import builtin, meta
 from moorage.children import bodies, volumes
 from moorage.children.parts import Desired
+from moorage.operators.opencga import dialect as dialects
+from moorage.operators.opencga import names, types
 
-from . import automation, names, overrides, trees, types
-from . import dialect as dialects
+from . import automation, overrides, trees
 
 MANAGED = "app.kubernetes.io/managed-by"
 START_PERIOD = 5

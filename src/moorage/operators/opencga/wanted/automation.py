@@ -15,9 +15,10 @@ from typing import Any
 import msgspec
 
 from moorage.children import ordinals
+from moorage.operators.opencga import dialect as dialects
+from moorage.operators.opencga import names, types
 
-from . import dialect as dialects
-from . import names, trees, types
+from . import trees
 
 MOST_BYTES = 64 * 1024
 """Of what a user writes freely, and of the product's files: every agent reads them whole, and moorage compares them."""

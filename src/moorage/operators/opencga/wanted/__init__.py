@@ -1,0 +1,1 @@
+"""What is wanted by a spec: objects (`build`, `overrides`), and the agents' document (`automation`, `trees`)."""
