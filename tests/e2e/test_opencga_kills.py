@@ -62,6 +62,7 @@ def through(demo: life.Demo, version: str, rounds: int) -> dict[str, Any]:
     )
 
 
+@pytest.mark.campaign
 def test_whoever_ends_the_catalog_is_installed_and_migrated_once(place: life.Demo) -> None:
     """And no server touches a catalog that it may not, in all that time."""
     place.cluster.apply(life.community())

@@ -679,3 +679,34 @@ def test_only_the_master_is_spared_for_what_it_does_to_the_catalog() -> None:
     assert not objects.is_at_work(msgspec.structs.replace(at_work, error="x"), "Migrate")
     assert not objects.is_at_work(None, "Migrate")
     assert names.MASTER == "master"
+
+
+def carried_out(it: states.It) -> list[str]:
+    """All that one pass would do."""
+    made = decision.decide(it.seen, steps=control.STEPS)
+    return [verdicts.short(action) for act in made.acts for action in act.actions]
+
+
+def test_what_is_well_has_nothing_carried_out() -> None:
+    """Not even a note that changes nothing; nor is a version noted that not all have told."""
+    assert [] == carried_out(demo())
+    assert [] == carried_out(migrated().says_("demo-0", server=None))
+
+
+def test_a_master_that_does_something_else_is_replaced() -> None:
+    """Only its work at the catalog is not broken off."""
+    it = upgrade().pod(MASTER, revision="old").says_(MASTER, move="Start", step="WaitPing", since=NOW - 60.0)
+    standing = decision.decide(it.seen, steps=control.STEPS).standing
+
+    assert standing is not None
+    verdicts.same(standing.verdict, acts("ReplacingMaster", f"evict {MASTER} uid-{MASTER} if master_is_idle {MASTER}"))
+
+
+def test_an_agent_at_no_step_is_told_without_one() -> None:
+    """It has an old configuration, and has not begun: nothing is known of a step, nor since when."""
+    standing = decision.decide(demo().says_("demo-1", configuration=1).seen, steps=control.STEPS).standing
+
+    assert standing is not None
+    assert isinstance(standing.verdict, decision.Wait)
+    assert "demo-1 has version 1 of the configuration, 7 is wanted" == standing.verdict.message
+    assert "" == standing.verdict.since

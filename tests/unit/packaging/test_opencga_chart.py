@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,8 @@ Values = dict[str, Any]
 
 ON = {"systems": {"opencga": {"enabled": True}}}
 ONLY = {"systems": {"collector": {"enabled": False}, "xsld": {"enabled": False}, "opencga": {"enabled": True}}}
-EXAMPLE = Path(__file__).resolve().parents[3] / "examples/opencga/community.yaml"
+ROOT = Path(__file__).resolve().parents[3]
+EXAMPLE = ROOT / "examples/opencga/community.yaml"
 
 
 def of_kind(objects: Objects, kind: str) -> Objects:
@@ -187,6 +190,39 @@ def test_pods_are_reached_at_their_ports_and_nobody_else(render: Any, ports: Val
     assert reached == {port["port"] for port in rule["ports"]}
     selector = {"matchExpressions": [{"key": names.LABEL, "operator": "Exists"}]}
     assert [{"namespaceSelector": {}, "podSelector": selector}] == rule["to"]
+
+
+def image(folder: str) -> dict[str, Any]:
+    return tomllib.loads((ROOT / "images" / folder / "image.toml").read_text())
+
+
+def test_images_are_what_the_table_says() -> None:
+    """Those that are built are those that pods ask for; nobody in particular runs them, without a shell."""
+    asked = dialect.Images()
+
+    assert (asked.agent, asked.hook) == (image("opencga-agent")["name"], image("opencga-hook")["name"])
+    assert f"{asked.server}:5.0.0" == image("opencga")["name"]
+    user = dialect.Container().user
+    for folder in ("opencga-agent", "opencga-hook", "opencga"):
+        made = image(folder)
+        assert f"{user}:{user}" == made["user"]
+        assert not {"dash", "bash", "busybox-static", "coreutils", "python3-pip"} & set(made.get("base", ()))
+    hook = {each["target"] for each in image("opencga-hook")["files"]}
+    assert {dialect.Container().hook_source, dialect.Container().probe_source} == hook
+    assert dialect.Container().tool in {each["target"] for each in image("opencga")["files"]}
+
+
+def test_the_agents_image_has_what_it_imports_and_no_more() -> None:
+    """Of moorage two packages; of others' libraries two, in the versions of the operator."""
+    made = image("opencga-agent")
+    pinned = (ROOT / "requirements/agent.txt").read_text()
+    known = (ROOT / "requirements/runtime.txt").read_text()
+    versions = re.findall(r"^(\S+==\S+) ", pinned, flags=re.MULTILINE)
+
+    assert ["msgspec", "pyyaml"] == [each.partition("==")[0] for each in versions]
+    assert all(f"\n{each} " in f"\n{known}" for each in versions)
+    assert ["/usr/bin/python3", "-I", "-B", "-m", "moorage.agent.main"] == made["entrypoint"]
+    assert ["agent", "api"] == [each["target"].rpartition("/")[2] for each in made["files"]]
 
 
 def test_the_example_is_one_that_the_operator_takes() -> None:
