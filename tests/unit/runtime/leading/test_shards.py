@@ -256,22 +256,24 @@ async def test_while_one_divides_otherwise_nothing_is_taken(api: FakeApi, holder
 
 async def test_a_single_one_waits_for_the_last_of_a_division_and_then_they_for_it(api: FakeApi) -> None:
     """By the leases alone, whoever installs them: a rollout starts the new before it stops the old."""
-    quick = election.Timing(duration=3, renew=2, retry=0.1)
     async with fleet(api, 2) as it:
-        one, two = it.start(timing=quick), it.start(timing=quick)
+        one, two = it.start(), it.start()
         await until(it.is_even)
-        single = it.start(timing=quick, shards=1)
+        single = it.start(shards=1)
         await until(lambda: single.manager._synced)
         assert await one.end() is True
         await until(lambda: two.shards == {0, 1})
         renewed = len(api.writes("leases"))
         await until(lambda: len(api.writes("leases")) > renewed + 10)
         assert not single.manager._gate.is_open
-        assert "2 shards" == api.one("leases", "moorage")["spec"]["holderIdentity"]
         assert await two.end() is True
+        left = api.one("leases", "moorage")["spec"]
+        assert "2 shards" == left["holderIdentity"]
+        assert not single.manager._gate.is_open
+        await api.put("leases", "moorage", {"spec": left | {"leaseDurationSeconds": 1}})  # it need not wait so long
         await until(lambda: single.manager._gate.is_open)
 
-        three = it.start(timing=quick)
+        three = it.start()
         await until(lambda: three.manager._synced)
         renewed = len(api.writes("leases"))
         await until(lambda: len(api.writes("leases")) > renewed + 10)
