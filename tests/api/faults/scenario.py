@@ -102,7 +102,7 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     surroundings: str = ""
     """`members`: a node that runs stand-ins of XSLD members."""
 
-    patience: float = 30.0
+    patience: float = 90.0
     """Seconds after which an act that has not settled counts as hanging."""
 
     def resource(self, of: str) -> meta.Resource:

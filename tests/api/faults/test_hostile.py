@@ -36,7 +36,7 @@ WHOLE = (6, 60)
 """Hostile tenants, and alterations by each."""
 
 RUNS = 6
-HEALS = 60.0
+HEALS = 120.0
 """Seconds within which a Collector is Ready again once all is put right."""
 
 QUIET = 2.0

@@ -118,7 +118,7 @@ class Stage:
 
     async def until(self, good: Callable[[], Any]) -> Any:
         """What it returns once it is true; looks as often as a kind may."""
-        for _ in range(1000):
+        for _ in range(9000):
             if found := good():
                 return found
             await asyncio.sleep(0.01)

@@ -228,7 +228,7 @@ async def test_an_object_that_was_deleted_is_restored_in_the_form_that_helm_acce
 
 
 async def _hook_exists(api, namespace):
-    for _ in range(200):
+    for _ in range(1800):
         if (await api.get(f"/apis/batch/v1/namespaces/{namespace}/jobs"))["items"]:
             return
         await asyncio.sleep(0.05)

@@ -39,7 +39,7 @@ async def test_follows_without_listing_again(
     await configmap("first", x="1")
     cache = informers.watch(CONFIG_MAP, ConfigMap, namespace=namespace)
     thin = informers.watch(CONFIG_MAP, Partial, namespace=namespace, metadata_only=True)
-    await cache.wait_synced(10)
+    await cache.wait_synced(60)
     await configmap("first", x="2")
     await configmap("second")
     await client.delete(CONFIG_MAP, namespace, "second", propagation="Background")
@@ -63,7 +63,7 @@ async def test_bookmarks_move_the_version(
     pace = reflector.Pace(lifetime=4.0, chance=lambda: 0.0)
     cache = informer.Informer(Client(wire), reflector.Scope(CONFIG_MAP, namespace, "none=such"), ConfigMap, pace=pace)
     cache.start()
-    await cache.wait_synced(10)
+    await cache.wait_synced(60)
     later = await configmap("elsewhere")
     await until(lambda: len(wire.watched_from) == 2)
 
@@ -78,7 +78,7 @@ async def test_own_writes_are_read_back_and_cause_no_work(
     informers: informer.Informers, client: Client, namespace: str, configmap: Make
 ) -> None:
     cache = informers.watch(CONFIG_MAP, ConfigMap, namespace=namespace)
-    await cache.wait_synced(10)
+    await cache.wait_synced(60)
     told: list[informer.Change[ConfigMap]] = []
     cache.subscribe(told.append)
     told.clear()
@@ -181,6 +181,6 @@ async def test_a_definition_deleted_and_made_anew(
 async def test_many_watches_stop_at_once(informers: informer.Informers, namespace: str) -> None:
     for number in range(30):
         informers.watch(CONFIG_MAP, Partial, namespace=namespace, labels=f"n={number}")
-    await asyncio.gather(*(cache.wait_synced(20) for cache in informers.all()))
-    async with asyncio.timeout(5):
+    await asyncio.gather(*(cache.wait_synced(60) for cache in informers.all()))
+    async with asyncio.timeout(30):
         await informers.stop()

@@ -21,7 +21,7 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).resolve().parents[3]
-PATIENCE = 30  # seconds until a new admission policy must be in force
+PATIENCE = 90  # seconds until a new admission policy must be in force
 
 Row = tuple[tuple[str, ...], str, str, str]
 """(verbs, resource, where, name): a row stands for each of its verbs."""

@@ -42,7 +42,7 @@ CONFIG = config.Config(
     dialect=dialect.Dialect(join_host="{address}"),
     resync_seconds=30.0,
 )
-WITHIN = 60.0
+WITHIN = 120.0
 
 
 class Operator(operate.Operator):

@@ -82,7 +82,7 @@ class Node:
         await self._client.create(NODE, "", body, field_manager="test")
         self._spawn(self._beat())
         self._pods = self._caches.watch(builtin.POD, dict, namespace=self._namespace)
-        await self._pods.wait_synced(10)
+        await self._pods.wait_synced(60)
         self._pods.subscribe(self._on_pod)
 
     async def stop(self) -> None:

@@ -141,7 +141,7 @@ async def bench(api: FakeApi, *kinds_: GadgetKind) -> AsyncIterator[Bench]:
         for each in made.controllers:
             await each.start()
         for cache in made.informers.all():
-            await cache.wait_synced(5)
+            await cache.wait_synced(30)
         yield made
     finally:
         await made.world.tasks.stop(1)

@@ -200,7 +200,7 @@ async def registry(tmp_path, helm_path, store):
 
 
 async def _until_it_listens(port: int) -> None:
-    for _ in range(100):
+    for _ in range(600):
         try:
             _, writer = await asyncio.open_connection("127.0.0.1", port)
         except OSError:

@@ -154,7 +154,7 @@ async def test_who_does_not_listen_is_killed_with_its_children(tmp_path):
     )
     helm = runner(fake(tmp_path, script), tmp_path)
     task = asyncio.create_task(helm.uninstall("r", "ns"))
-    for _ in range(500):
+    for _ in range(1500):
         if pids.exists() and pids.read_text():
             break
         await asyncio.sleep(0.02)
@@ -164,7 +164,7 @@ async def test_who_does_not_listen_is_killed_with_its_children(tmp_path):
     with pytest.raises(asyncio.CancelledError):
         await task
     for pid in map(int, pids.read_text().split()):
-        for _ in range(100):
+        for _ in range(1500):
             if not _alive(pid):
                 break
             await asyncio.sleep(0.02)
@@ -189,7 +189,7 @@ def test_it_dies_with_its_parent(tmp_path):
     parent.send_signal(signal.SIGKILL)
     parent.wait()
     child = int(pid_file.read_text())
-    for _ in range(100):
+    for _ in range(1500):
         if not _alive(child):
             return
         _nap()
@@ -207,7 +207,7 @@ def writer(tmp_path: Path, *, deaf: bool = False) -> tuple[str, Path]:
 
 
 async def written(path: Path) -> None:
-    for _ in range(1000):
+    for _ in range(3000):
         if path.exists() and len(path.read_text().splitlines()) > 2:  # noqa: ASYNC240 - a few bytes
             return
         await asyncio.sleep(0.01)

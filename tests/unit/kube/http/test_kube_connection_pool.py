@@ -50,7 +50,7 @@ async def test_an_idle_connection_is_closed_in_time(
     monkeypatch.setattr(connection_pool, "IDLE", 0.05)
     await asyncio.gather(*(wire.request("GET", "/x", timeout=5) for _ in range(3)))
     for peer in raw.peers:
-        await asyncio.wait_for(peer.gone.wait(), 10)
+        await asyncio.wait_for(peer.gone.wait(), 30)
     await wire.request("GET", "/x", timeout=5)
 
     assert 4 == len(raw.peers)
@@ -74,8 +74,8 @@ async def test_a_connection_that_the_server_closed_is_not_used(raw: Server, wire
     reader, writer = await asyncio.open_connection("127.0.0.1", raw.port)  # its end comes after the other's
     await raw.connections(2)
     writer.close()
-    await asyncio.wait_for(raw.peers[1].gone.wait(), 10)
-    await asyncio.wait_for(reader.read(), 10)
+    await asyncio.wait_for(raw.peers[1].gone.wait(), 30)
+    await asyncio.wait_for(reader.read(), 30)
 
     assert 200 == (await wire.request("POST", "/x", body=b"{}", timeout=5)).status
     assert [1, 0, 1] == [len(peer.heads) for peer in raw.peers]
@@ -86,10 +86,10 @@ async def test_what_nobody_asked_for_ends_the_connection(raw: Server, wire: tran
     raw.scripts = [saying(OK + b"HTTP/1.1 408 Timeout\r\nContent-Length: 0\r\n\r\n"), saying(OK)]
 
     assert 200 == (await wire.request("GET", "/x", timeout=5)).status
-    await asyncio.wait_for(raw.peers[0].gone.wait(), 10)
+    await asyncio.wait_for(raw.peers[0].gone.wait(), 30)
     assert 200 == (await wire.request("GET", "/x", timeout=5)).status
     await raw.peers[1].say(b"HTTP/1.1 408 Timeout\r\nContent-Length: 0\r\n\r\n")
-    await asyncio.wait_for(raw.peers[1].gone.wait(), 10)
+    await asyncio.wait_for(raw.peers[1].gone.wait(), 30)
     assert 200 == (await wire.request("GET", "/x", timeout=5)).status
     assert 3 == len(raw.peers)
 
@@ -170,7 +170,7 @@ async def test_a_stream_read_to_its_end_leaves_its_connection(raw: Server, wire:
         assert [b"ok"] == [chunk async for chunk in stream.chunks()]
     async with wire.stream("GET", "/x", timeout=5) as stream:
         pass
-    await asyncio.wait_for(raw.peers[0].gone.wait(), 10)
+    await asyncio.wait_for(raw.peers[0].gone.wait(), 30)
     await wire.request("GET", "/x", timeout=5)
 
     assert [2, 1] == [len(peer.heads) for peer in raw.peers]
@@ -345,10 +345,10 @@ async def test_over_tls_as_without(secure: Server, certificate: tuple[str, str])
         assert body == b"".join([chunk async for chunk in stream.chunks()])
     with pytest.raises(errors.TransportError, match="no answer in time"):
         await wire.request("POST", "/x", timeout=0.5)
-    await asyncio.wait_for(secure.peers[1].gone.wait(), 10)
+    await asyncio.wait_for(secure.peers[1].gone.wait(), 30)
     assert b"ok" == (await wire.request("POST", "/x", timeout=5)).body
     await wire.close()
-    await asyncio.wait_for(secure.peers[2].gone.wait(), 10)
+    await asyncio.wait_for(secure.peers[2].gone.wait(), 30)
 
     assert [2, 1, 1] == [len(peer.heads) for peer in secure.peers]
 
@@ -365,7 +365,7 @@ async def test_a_server_that_does_not_shake_hands(raw: Server, certificate: tupl
     wire = transport.HttpTransport(Trusting(f"https://127.0.0.1:{raw.port}", certificate[0]))
     with pytest.raises(errors.TransportError, match="no connection in time") as caught:
         await wire.request("POST", "/x", timeout=0.3)
-    await asyncio.wait_for(raw.peers[0].gone.wait(), 10)
+    await asyncio.wait_for(raw.peers[0].gone.wait(), 30)
     await wire.close()
 
     assert not caught.value.sent

@@ -218,7 +218,7 @@ async def test_a_request_that_is_given_up_closes_its_connection(raw: Server) -> 
     request.cancel()
     with pytest.raises(asyncio.CancelledError):
         await request
-    await asyncio.wait_for(raw.peers[0].gone.wait(), 10)
+    await asyncio.wait_for(raw.peers[0].gone.wait(), 30)
 
     assert b"ok" == (await wire.request("GET", "/x", timeout=5)).body
     assert 2 == len(raw.peers)
@@ -321,7 +321,7 @@ async def test_closing_ends_what_is_under_way(raw: Server, wire: transport.HttpT
             await request
     assert caught.value.sent
     for peer in raw.peers:
-        await asyncio.wait_for(peer.gone.wait(), 10)
+        await asyncio.wait_for(peer.gone.wait(), 30)
     with pytest.raises(errors.TransportError, match="closed") as caught:
         await wire.request("POST", "/x", timeout=5)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import collections
 import contextlib
-import functools
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -17,14 +16,12 @@ from moorage.kube import client as kube_client
 from moorage.runtime import decision, gate, manager
 from moorage.runtime.decision import DONE, Act, Verdict
 from moorage.runtime.leading import election, shards
-from tests.unit.runtime import fake_api
-from tests.unit.runtime.fake_api import FakeApi
+from tests.unit.runtime.fake_api import FakeApi, until
 from tests.unit.runtime.gadgets import GadgetKind, Seen
 
 TIMING = election.Timing(duration=30, renew=20, retry=0.03)
 """No lease runs out while a test lasts, however slow the machine."""
 
-until = functools.partial(fake_api.until, within=30.0)
 NAMES = [f"g{n}" for n in range(30)]
 
 
@@ -164,7 +161,7 @@ async def _is_quiet(api: FakeApi, it: Fleet, count: int) -> bool:
 
 @pytest.mark.parametrize(("count", "processes"), [(2, 1), (2, 2), (4, 3), (2, 3), (5, 2)])
 async def test_leases_are_shared_evenly_whoever_comes(api: FakeApi, count: int, processes: int) -> None:
-    async with asyncio.timeout(10), fleet(api, count) as it:
+    async with asyncio.timeout(30), fleet(api, count) as it:
         for _ in range(processes):
             it.start()
         await until(lambda: _ready(api))

@@ -21,7 +21,7 @@ class Probed:
         """All that comes back until the server hangs up."""
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
         writer.write(sent)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             answer = await reader.read()
         writer.close()
         return answer

@@ -33,7 +33,7 @@ async def test_trouble_with_the_server_is_no_reason_and_silence_and_a_crash_are(
     cache = informer.Informer(kube_client.Client(api), reflector.Scope(GADGET), Gadget, pace=pace)
     assert liveness.beyond_cure([cache], clock=pace.clock) == [], "not listed yet"
     cache.start()
-    await cache.wait_synced(1)
+    await cache.wait_synced(30)
     assert liveness.beyond_cure([cache], clock=pace.clock) == []
     now[0] += cache.stale_after + 1
     assert liveness.beyond_cure([cache], clock=pace.clock) == [str(cache.scope)], "silent without saying why"
