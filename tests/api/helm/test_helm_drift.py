@@ -466,7 +466,9 @@ async def webhook(api, namespace, tmp_path):
         "rules": [{"operations": ["CREATE", "UPDATE"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*"]}],
     }
     await api.call("POST", path, {"metadata": {"name": namespace}, "webhooks": [hook]})
-    await asyncio.sleep(1.5)  # until the API server has read it
+    probe = {"metadata": {"name": "probe"}, "data": {"k": ""}}
+    while (await api.call("POST", f"/api/v1/namespaces/{namespace}/secrets", probe, dryRun="All"))["data"]["k"] == "":
+        await asyncio.sleep(0.05)  # the API server has not read it yet
     yield
     await api.call("DELETE", f"{path}/{namespace}")
     await runner.cleanup()
