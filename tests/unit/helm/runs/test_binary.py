@@ -235,9 +235,10 @@ async def test_it_ends_with_the_lease_although_the_event_loop_stands_still(tmp_p
     closes = time.monotonic() + 1.5
     leading.open_until(closes)
     await asyncio.sleep(2 * process.PUT_OFF_EVERY)
-    time.sleep(3)  # noqa: ASYNC251 - a loop that is held up
+    time.sleep(7)  # noqa: ASYNC251 - a loop that is held up
+    woke = time.monotonic()
 
-    assert closes - 0.2 < last(writes) < closes + 0.5 + 0.3, "the gate closes, and then it has half a second of grace"
+    assert closes - 1 < last(writes) < woke - 2, "it goes on until the gate closes, and is not ended by the loop"
     await running.ended(within=10)
     assert isinstance(running.state("lane").outcome, decision.Unknown | decision.Refused)  # type: ignore[union-attr]
 
@@ -245,15 +246,15 @@ async def test_it_ends_with_the_lease_although_the_event_loop_stands_still(tmp_p
 async def test_it_goes_on_while_the_lease_is_renewed(tmp_path: Path) -> None:
     path, writes = writer(tmp_path)
     leading, helm = gate.Gate(), runner(path, tmp_path)
-    begun = time.monotonic()
-    leading.open_until(begun + 2)
+    first_ends = time.monotonic() + 6
+    leading.open_until(first_ends)
     with gate.through(leading):
         task = asyncio.create_task(helm.uninstall("r", "ns"))
-    for n in range(6):
-        await asyncio.sleep(0.5)
-        leading.open_until(begun + 2.5 + n / 2)
+    while time.monotonic() < first_ends + 2:  # with half a second of grace
+        await asyncio.sleep(0.2)
+        leading.open_until(time.monotonic() + 6)
     assert not task.done()
-    assert last(writes) > begun + 2.5
+    assert last(writes) > first_ends + 1
 
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
