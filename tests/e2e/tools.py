@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import dataclasses
+import datetime
 import json
 import os
 import subprocess
@@ -194,6 +195,11 @@ def audit(after: int = 0) -> list[dict[str, Any]]:
 def audit_end() -> int:
     """Where the audit log ends now, in bytes."""
     return (STATE / "audit.log").stat().st_size
+
+
+def when(entry: dict[str, Any], key: str = "requestReceivedTimestamp") -> float:
+    """A time of an audit entry, in epoch seconds."""
+    return datetime.datetime.fromisoformat(entry[key]).timestamp()
 
 
 def writes(entries: list[dict[str, Any]], user: str, *, leases: bool = False) -> list[dict[str, Any]]:
