@@ -148,28 +148,6 @@ def instead(cluster: tools.Cluster, folder: Path, *, charts: Path, helm: str = "
         cluster.kubectl("rollout", "status", "deploy/moorage", "-n", tools.NAMESPACE, "--timeout=120s")
 
 
-class Watch:
-    """`kubectl get --watch`, line by line; `on_line` hears each."""
-
-    def __init__(self, cluster: tools.Cluster, *args: str, on_line: Callable[[str], None]) -> None:
-        command = [str(tools.BIN / "kubectl"), "--kubeconfig", str(cluster.kubeconfig), "get", *args, "--watch"]
-        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        self._reader = threading.Thread(target=self._read, args=(on_line,), daemon=True)
-        self._reader.start()
-
-    def _read(self, on_line: Callable[[str], None]) -> None:
-        assert self._process.stdout is not None
-        with self._process.stdout:
-            for line in self._process.stdout:
-                on_line(line.strip())
-
-    def close(self) -> None:
-        """End it."""
-        self._process.kill()
-        self._process.wait()
-        self._reader.join()
-
-
 _LIKE_A_POD = """
 set -e
 mount -t tmpfs none /run
