@@ -89,6 +89,7 @@ def test_charts_that_render_anew_each_time_settle(collector: Make, moorage: tool
     moorage.kubectl("create", "-f", "-", stdin=json.dumps(_lamps("others.moorage.dev")))
     moorage.kubectl("create", "-f", "-", stdin=json.dumps(_lamps("tests.moorage.dev")))
     try:
+        tools.wait("the new kind is served", lambda: moorage.get(LAMP))
         trouble.restart(moorage)  # capabilities are read anew each five minutes, and at the start
         tools.wait("the chart sees the new kind", lambda: _lit(capable) == "true")
         assert len(capable.history()) == 2
