@@ -33,7 +33,19 @@ def tenant(cluster: tools.Cluster, name: str, *, admits: str = "default", object
     for each in objects:
         each["metadata"]["namespace"] = name.lower()
         cluster.apply(each)
+        if each["kind"] == "ResourceQuota":
+            _wait_counted(cluster, each["metadata"]["name"], name.lower())
     return name
+
+
+def _wait_counted(cluster: tools.Cluster, name: str, namespace: str) -> None:
+    """Until then a quota refuses with other words: that it does not know yet what is used."""
+
+    def counted() -> bool:
+        found = cluster.get("quota", name, "-n", namespace)
+        return bool(found) and found.get("status", {}).get("hard") == found["spec"]["hard"]
+
+    tools.wait(f"quota {name} is counted", counted)
 
 
 def quota(name: str, **hard: str) -> dict[str, Any]:
