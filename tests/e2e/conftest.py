@@ -94,7 +94,7 @@ def install(cluster: tools.Cluster, given: dict[str, Any], *more: str) -> None:
     chart = str(tools.ROOT / "charts" / "moorage")
     where = ["-n", tools.NAMESPACE, "--create-namespace", "-f", str(file)]
     cluster.helm("upgrade", "--install", "moorage", chart, *where, *more)
-    cluster.kubectl("rollout", "status", "deploy/moorage", "-n", tools.NAMESPACE, "--timeout=120s")
+    tools.rolled_out(cluster)
 
 
 _numbers = itertools.count(1)
@@ -162,7 +162,7 @@ class Workshop:
         for one in self._made:
             by_namespace.setdefault(one.namespace, []).append(one.name)
         for namespace, names in by_namespace.items():
-            where = ["-n", namespace, "--ignore-not-found", "--timeout=120s"]
+            where = ["-n", namespace, "--ignore-not-found", tools.HANGS]
             self._moorage.kubectl("delete", "collector", *names, *where)
         own = ("kube-", tools.NAMESPACE)  # tests ask for these, too
         tenants = sorted({one.tenant for one in self._made if not one.tenant.startswith(own)})

@@ -145,7 +145,7 @@ def instead(cluster: tools.Cluster, folder: Path, *, charts: Path, helm: str = "
     finally:
         operator.stop()
         cluster.kubectl("scale", "deploy/moorage", "-n", tools.NAMESPACE, "--replicas=1")
-        cluster.kubectl("rollout", "status", "deploy/moorage", "-n", tools.NAMESPACE, "--timeout=120s")
+        tools.rolled_out(cluster)
 
 
 _LIKE_A_POD = """

@@ -46,7 +46,7 @@ def test_a_kind_that_is_removed_takes_its_releases_along_and_works_again_when_it
     kept = _definition(moorage, "collectors.example.com")
     before = _processes(moorage)
 
-    moorage.kubectl("delete", "crd", "collectors.example.com", "--timeout=120s")
+    moorage.kubectl("delete", "crd", "collectors.example.com", tools.HANGS)
 
     assert one.history() == []
     assert one.leftovers() == []
@@ -56,7 +56,7 @@ def test_a_kind_that_is_removed_takes_its_releases_along_and_works_again_when_it
     assert moorage.kubectl("get", "--raw", healthz) == "ok"
 
     moorage.kubectl("create", "-f", "-", stdin=json.dumps(kept))
-    moorage.kubectl("wait", "crd/collectors.example.com", "--for=condition=Established", "--timeout=60s")
+    moorage.kubectl("wait", "crd/collectors.example.com", "--for=condition=Established", tools.HANGS)
     collector({}, chart="tricky", cluster="registry").wait_ready()
     assert _processes(moorage) == before
 

@@ -11,7 +11,7 @@ def test_a_collector_is_released_and_leaves_nothing_behind(collector: conftest.M
     """kubectl wait, helm list and helm history see it; after its deletion the tenant's namespace is as before."""
     one = collector()
 
-    moorage.kubectl("wait", f"collector/{one.name}", "--for=condition=Ready", "--timeout=120s")
+    moorage.kubectl("wait", f"collector/{one.name}", "--for=condition=Ready", tools.HANGS)
 
     listed = json.loads(moorage.helm("list", "-A", "-o", "json"))
     assert one.release in [release["name"] for release in listed if release["namespace"] == one.tenant]

@@ -36,7 +36,7 @@ def hello(moorage: tools.Cluster) -> Iterator[tools.Cluster]:
     finally:
         print(moorage.kubectl("get", "xsldcache,datagrid,pod,pvc", "-o", "wide", check=False))
         print(moorage.kubectl("get", "xsldcache/hello", "-o", "jsonpath={.status}", check=False))
-        moorage.kubectl("delete", "-f", str(HELLO), "--ignore-not-found", "--timeout=180s")
+        moorage.kubectl("delete", "-f", str(HELLO), "--ignore-not-found", tools.HANGS)
 
 
 def settled(cluster: tools.Cluster, members: int) -> dict[str, Any] | None:
@@ -198,7 +198,7 @@ def test_an_image_rolls_without_losing_an_entry(hello: tools.Cluster) -> None:
 
 
 def test_deleted_nothing_is_left(hello: tools.Cluster) -> None:
-    hello.kubectl("delete", "-f", str(HELLO), "--timeout=180s")
+    hello.kubectl("delete", "-f", str(HELLO), tools.HANGS)
     owned = ("statefulset", "service", "configmap", "pod", "pvc", "poddisruptionbudget", "rolebinding/moorage-xsld")
 
     def gone() -> bool:

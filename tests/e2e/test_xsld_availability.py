@@ -140,5 +140,5 @@ def outcome(cache: caches.Cache) -> dict[str, dict[str, Any]]:
     words = ["pod", CLIENT, "-n", caches.NAMESPACE]
     tools.wait("the client's end", lambda: cache.cluster.get(*words)["status"]["phase"] == "Succeeded", within=120)
     told = [json.loads(line) for line in logs(cache).splitlines() if line.startswith("{")]
-    cache.cluster.kubectl("delete", *words, "--timeout=60s")
+    cache.cluster.kubectl("delete", *words, tools.HANGS)
     return {each["grid"]: each for each in told}

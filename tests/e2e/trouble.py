@@ -78,7 +78,7 @@ def looked_at_again(one: tools.Collector, times: int = 2) -> None:
 def restart(cluster: tools.Cluster) -> None:
     """A new operator process, with nothing in its memory or scratch folder."""
     cluster.kubectl("rollout", "restart", "deploy/moorage", "-n", tools.NAMESPACE)
-    cluster.kubectl("rollout", "status", "deploy/moorage", "-n", tools.NAMESPACE, "--timeout=120s")
+    tools.rolled_out(cluster)
     selector = ["-n", tools.NAMESPACE, "-l", "app.kubernetes.io/name=moorage"]
     tools.wait("the old process is gone", lambda: len(cluster.items("pods", *selector)) == 1)
 
