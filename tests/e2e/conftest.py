@@ -21,7 +21,8 @@ import yaml
 from . import nodes, reading, tools
 
 CHARTS = Path(__file__).parent / "charts"
-FAST_LEASE = {"durationSeconds": 8, "renewSeconds": 6, "retrySeconds": 1}
+FAST_LEASE = {"durationSeconds": 15, "renewSeconds": 12, "retrySeconds": 1}
+"""Long enough to be renewed on a busy machine, as an operator that loses it ends, which tests take for a restart."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -146,7 +146,7 @@ class Life:
             moment.wait()
             time.sleep(delay)  # where in the state it is hit, by the seed
             children = self._operator.kill()
-        tools.wait("no helm outlives its operator", lambda: not any(map(outside.alive, children)), within=5)
+        tools.wait("no helm outlives its operator", lambda: not any(map(outside.alive, children)), within=30)
         self._operator.start()
         self.seconds = outside.converged(f"the end of {phase} after the kill", ended)
 
