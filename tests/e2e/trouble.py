@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import datetime
 import itertools
 import json
 import os
+import time
 from typing import Any
 
 from . import tools
@@ -59,20 +61,21 @@ def config_map(name: str, data: dict[str, str] | None = None, **metadata: Any) -
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, **metadata}, "data": data or {}}
 
 
-def passes(one: tools.Collector) -> int:
-    """How many passes the running operator has made over this Collector, by its canonical log lines."""
+def passes(one: tools.Collector) -> list[float]:
+    """When the running operator began its passes over this Collector, in epoch seconds, by its canonical log lines."""
     log = one.cluster.kubectl("logs", "-n", tools.NAMESPACE, "deploy/moorage", "--tail=-1")
     lines = [json.loads(line) for line in log.splitlines() if '"event":"reconciled"' in line]
-    return sum(line["name"] == one.name and line["namespace"] == one.namespace for line in lines)
+    own = [line for line in lines if (line["namespace"], line["name"]) == (one.namespace, one.name)]
+    return [datetime.datetime.fromisoformat(it["timestamp"]).timestamp() - it["ms"] / 1000 for it in own]
 
 
 def looked_at_again(one: tools.Collector, times: int = 2) -> None:
     """The operator looks at it so many times more, for a reason that changes nothing."""
     for _ in range(times):
-        before = passes(one)
+        begun = time.time()  # not the number of passes: what an operator has said before its restart is not shown
         note = f"note=look-{next(_looks)}"
         one.cluster.kubectl("annotate", "--overwrite", "collector", one.name, "-n", one.namespace, note)
-        tools.wait(f"another look at {one.name}", lambda before=before: passes(one) > before)
+        tools.wait(f"another look at {one.name}", lambda begun=begun: max(passes(one), default=0) > begun)
 
 
 def restart(cluster: tools.Cluster) -> None:
