@@ -94,7 +94,7 @@ def chart(place: places.Place, digests: dict[str, str], *, force: bool = False) 
         place.helm("upgrade", "--install", "moorage", *where, *values)
         it.hint("waiting for the operator's pod")
         try:
-            place.kubectl("rollout", "status", "deployment/moorage", "-n", places.NAMESPACE, "--timeout=120s")
+            place.kubectl("rollout", "status", "deployment/moorage", "-n", places.NAMESPACE, "--timeout=300s")
         except stage.Failed as error:
             raise stage.Failed(f"{error}\n{trouble(place)}") from error
 

@@ -88,10 +88,8 @@ class Cache:
     def remove(self, *grids: str) -> None:
         """Delete it and its grids, and wait."""
         for grid in grids:
-            self.cluster.kubectl("delete", f"datagrid/{grid}", "-n", NAMESPACE, "--ignore-not-found", "--timeout=180s")
-        self.cluster.kubectl(
-            "delete", f"xsldcache/{self.name}", "-n", NAMESPACE, "--ignore-not-found", "--timeout=180s"
-        )
+            self.cluster.kubectl("delete", f"datagrid/{grid}", "-n", NAMESPACE, "--ignore-not-found", tools.HANGS)
+        self.cluster.kubectl("delete", f"xsldcache/{self.name}", "-n", NAMESPACE, "--ignore-not-found", tools.HANGS)
 
 
 def kill(pod: dict[str, Any]) -> None:

@@ -65,7 +65,7 @@ def out_of_service(cluster: tools.Cluster, name: str) -> None:
 def drained(cluster: tools.Cluster, name: str) -> Iterator[None]:
     """As an administrator does; the node may be used again afterwards, when its pods have found another place."""
     try:
-        cluster.kubectl("drain", name, "--ignore-daemonsets", "--delete-emptydir-data", "--timeout=300s")
+        cluster.kubectl("drain", name, "--ignore-daemonsets", "--delete-emptydir-data", tools.HANGS)
         yield
     finally:
         cluster.kubectl("uncordon", name)

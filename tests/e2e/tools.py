@@ -27,6 +27,9 @@ PATIENCE = float(os.environ.get("MOORAGE_TEST_PATIENCE", "120"))
 """Seconds after which a condition counts as never coming; generous, as machines are slow at times."""
 
 
+HANGS = "--timeout=300s"
+"""The same for what kubectl waits for itself."""
+
 Failed = reading.Failed
 
 
@@ -157,7 +160,7 @@ class Collector:
 
     def delete(self) -> None:
         """Delete it and wait until it is gone."""
-        self.cluster.kubectl("delete", "collector", self.name, "-n", self.namespace, "--timeout=120s")
+        self.cluster.kubectl("delete", "collector", self.name, "-n", self.namespace, HANGS)
 
     def history(self) -> list[Any]:
         """`helm history`, oldest first; empty when there is no release."""
@@ -263,6 +266,11 @@ def total(measured: dict[str, float], name: str) -> float:
     return sum(value for each, value in measured.items() if each.partition("{")[0] == name)
 
 
+def rolled_out(cluster: Cluster) -> None:
+    """Wait until the operator is rolled out."""
+    cluster.kubectl("rollout", "status", "deploy/moorage", "-n", NAMESPACE, HANGS)
+
+
 def stop_operator(cluster: Cluster) -> None:
     """Scale the operator to nothing, and wait until no pod of it is left."""
     cluster.kubectl("scale", "deploy/moorage", "-n", NAMESPACE, "--replicas=0")
@@ -273,4 +281,4 @@ def stop_operator(cluster: Cluster) -> None:
 def start_operator(cluster: Cluster, replicas: int = 1) -> None:
     """Scale the operator up again, and wait until it is rolled out."""
     cluster.kubectl("scale", "deploy/moorage", "-n", NAMESPACE, f"--replicas={replicas}")
-    cluster.kubectl("rollout", "status", "deploy/moorage", "-n", NAMESPACE, "--timeout=120s")
+    rolled_out(cluster)
