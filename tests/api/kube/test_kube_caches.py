@@ -143,11 +143,14 @@ async def test_a_definition_deleted_and_made_anew(
         await until(lambda: served(reed))
 
     async def served(resource: Resource) -> bool:
+        """By the definition that is there now: one that has just gone may be served for a moment longer."""
         try:
+            found = await client.get(builtin.CRD, "", name)
             await client.list(resource, namespace)
         except errors.ApiError:
             return False
-        return True
+        stated = found.get("status", {}).get("conditions", ())
+        return any((each["type"], each["status"]) == ("Established", "True") for each in stated)
 
     async def make(name: str) -> None:
         body = {"apiVersion": reed.api_version, "kind": "Reed", "metadata": {"name": name}}
