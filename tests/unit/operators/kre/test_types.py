@@ -1,0 +1,201 @@
+"""The definitions of both kinds, and what specs of theirs come to."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+import pytest
+import yaml
+
+from moorage.operators.kre.krt import reading
+from moorage.operators.kre.runtime import types as runtime_types
+from moorage.operators.kre.version import types as version_types
+
+from . import texts
+
+SAMPLE = """\
+entrypoint:
+  host: runtime.local
+nats_streaming:
+  replicas: 2
+  storage: {className: standard, size: 2Gi}
+mongo:
+  replicas: 1
+  credentials: {username: admin, password: "123456"}
+  storage: {className: standard, size: 2Gi}
+cronograf:
+  persistence: {className: standard, size: 1Gi}
+influxdb:
+  persistence: {className: standard, size: 2Gi}
+minio:
+  credentials: {accessKey: admin, secretKey: "12345678"}
+  storage: {className: standard, size: 2Gi}
+"""
+CHART = """\
+developmentMode: false
+entrypointTLS: true
+runtime: {host: local}
+sharedStorageClass: shared
+nats_streaming: {replicas: 1, storage: {className: standard, size: 1Gi}}
+mongo:
+  replicas: 3
+  replicaSetName: rs0
+  image: {tag: "4.2"}
+  installImage: {tag: "0.8"}
+  securityContext: {enabled: false}
+  persistentVolume: {enabled: true, storageClass: fast, size: 5Gi}
+  auth: {enabled: true, key: k, adminUser: admin, adminPassword: "123456"}
+  extraLabels: {kre-app: kre-mongo}
+minio:
+  image: {repository: tetrash/minio-multiarch, tag: latest}
+  credentials: {accessKey: admin, secretKey: "12345678"}
+  storage: {size: 1Gi}
+chronograf:
+  persistence: {enabled: false, storageClass: standard, accessMode: ReadWriteOnce, size: 2Gi}
+influxdb:
+  image: {tag: 1.8.1}
+  config: {http: {enabled: true, flux-enabled: true, auth-enabled: false}}
+  persistence: {enabled: true, storageClass: standard, accessMode: ReadWriteOnce, size: 10Gi}
+  initScripts: {enabled: true, scripts: {init.iql: CREATE DATABASE "kre"}}
+"""
+
+
+def runtime(text: str) -> runtime_types.Settings:
+    spec = msgspec.convert(yaml.safe_load(text), runtime_types.RuntimeSpec)
+    return runtime_types.settings(spec, "demo")
+
+
+def schema(definition: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    return found
+
+
+def unknown(value: Any, of: dict[str, Any], path: str = "spec") -> list[str]:
+    """Fields that a strict API server would refuse."""
+    if of.get("x-kubernetes-preserve-unknown-fields") or "additionalProperties" in of:
+        return []
+    if isinstance(value, list):
+        return [each for item in value for each in unknown(item, of["items"], f"{path}[]")]
+    if not isinstance(value, dict):
+        return []
+    known = of.get("properties", {})
+    below = [each for key, item in value.items() if key in known for each in unknown(item, known[key], f"{path}.{key}")]
+    return [f"{path}.{key}" for key in value if key not in known] + below
+
+
+@pytest.mark.parametrize("text", [SAMPLE, CHART], ids=["sample", "chart"])
+def test_both_spellings_are_taken_whole(text: str) -> None:
+    """The shipped sample's, which the original ignored silently, and those of the original's chart."""
+    assert [] == unknown(yaml.safe_load(text), schema(runtime_types.definition()))
+
+
+def test_both_spellings_come_to_the_same_settings() -> None:
+    """Whichever the author knew."""
+    sample, chart = runtime(SAMPLE), runtime(CHART)
+
+    assert ("runtime.local", 2) == (sample.host, sample.nats)
+    assert ("local", 1) == (chart.host, chart.nats)
+    kept = runtime_types.Kept
+    assert kept("2Gi", "standard") == sample.volumes["mongo"]
+    assert kept("1Gi", "standard") == sample.volumes["chronograf"]
+    assert kept("5Gi", "fast") == chart.volumes["mongo"]
+    assert kept("1Gi", "shared") == chart.volumes["minio"]
+    assert kept("2Gi", "standard", enabled=False) == chart.volumes["chronograf"]
+
+
+def test_what_is_not_said_has_a_default() -> None:
+    """A Runtime without a spec is one."""
+    found = runtime("{}")
+
+    assert ("", 1, ()) == (found.host, found.nats, found.plain)
+    assert {server: size for server, (_, size) in runtime_types.VOLUMES.items()} == {
+        server: each.size for server, each in found.volumes.items()
+    }
+    assert "demo.example.com" == runtime("domain: example.com").host
+
+
+def test_plain_passwords_are_told_by_their_fields() -> None:
+    """They work, and a Secret is better."""
+    assert ("spec.mongo.credentials", "spec.minio.credentials") == runtime(SAMPLE).plain
+    assert ("spec.mongo.auth.adminPassword", "spec.minio.credentials") == runtime(CHART).plain
+
+
+@pytest.mark.parametrize(
+    "definition", [runtime_types.definition(), version_types.definition()], ids=["Runtime", "RuntimeVersion"]
+)
+def test_each_rule_reads_fields_that_there_are(definition: dict[str, Any]) -> None:
+    """A rule over a field that is not in the schema keeps the whole definition from being accepted."""
+    for at, rule in rules(schema(definition)):
+        for path in re.findall(r"\b(?:self|oldSelf)((?:\.[a-zA-Z_]+)+)(?![\w(])", rule):
+            assert reaches(at, path.strip(".").split(".")), f"{path} of {rule}"
+
+
+def rules(of: dict[str, Any]) -> list[tuple[dict[str, Any], str]]:
+    own = [(of, each["rule"]) for each in of.get("x-kubernetes-validations", ())]
+    below = [*of.get("properties", {}).values(), *([of["items"]] if "items" in of else [])]
+    return own + [each for one in below for each in rules(one)]
+
+
+def reaches(of: dict[str, Any], path: list[str]) -> bool:
+    for name in path:
+        if name not in of.get("properties", {}):
+            return False
+        of = of["properties"][name]
+    return True
+
+
+def test_names_have_bounds_for_the_cost_of_rules() -> None:
+    """An unbounded list or text under a rule is refused at admission of the definition."""
+
+    def unbounded(of: dict[str, Any], path: str) -> list[str]:
+        own = [path] if of.get("type") == "array" and "maxItems" not in of else []
+        own += [path] if of.get("type") == "string" and not ({"maxLength", "enum"} & of.keys()) else []
+        below = {**of.get("properties", {}), **({"[]": of["items"]} if "items" in of else {})}
+        return own + [each for name, one in below.items() for each in unbounded(one, f"{path}.{name}")]
+
+    for definition in (runtime_types.definition(), version_types.definition()):
+        assert [] == unbounded(schema(definition), "spec")
+
+
+@pytest.mark.parametrize("text", [texts.V1, texts.V2], ids=["v1", "v2"])
+def test_a_krt_file_fits_the_spec(text: str) -> None:
+    """What `krt check` takes, the definition takes: the same rules for the same fields."""
+    krt = reading.read(text.encode()).krt
+    assert krt is not None
+    spec = {
+        "version": krt.version,
+        "description": krt.description,
+        "entrypoint": {"proto": {"inline": "x"}, "image": krt.entrypoint.image},
+        "config": [{"name": name} for name in krt.config.variables],
+        "workflows": msgspec.to_builtins(krt.workflows),
+    }
+
+    assert [] == unknown(spec, schema(version_types.definition()))
+    assert krt.workflows == msgspec.convert(spec, version_types.RuntimeVersionSpec).graph
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("version", "A"),
+        ("version", "a" * 20),
+        ("workflows", []),
+        ("config", [{"name": "a"}]),
+        ("entrypoint", {"proto": {"inline": "x"}, "image": "A b"}),
+        ("entrypoint", {"proto": {"inline": ""}, "image": "a"}),
+    ],
+)
+def test_what_the_schema_refuses(field: str, value: Any) -> None:
+    """In the types as in the definition, as both come from the same place."""
+    spec = {
+        "version": "a",
+        "entrypoint": {"proto": {"inline": "x"}, "image": "a"},
+        "workflows": [{"name": "w", "entrypoint": "M", "sequential": ["n"]}],
+        "nodes": [{"name": "n", "image": "a", "src": "s"}],
+    }
+    msgspec.convert(spec, version_types.RuntimeVersionSpec)
+
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.convert(spec | {field: value}, version_types.RuntimeVersionSpec)
