@@ -1,4 +1,4 @@
-"""The definitions of both kinds, and what specs of theirs come to."""
+"""The definition of a Runtime, what its spec comes to, and the chart's values that are made of it."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ import msgspec
 import pytest
 import yaml
 
-from moorage.operators.kre.krt import reading
+from moorage.operators.kre import kinds
+from moorage.operators.kre.runtime import build
 from moorage.operators.kre.runtime import types as runtime_types
-from moorage.operators.kre.version import types as version_types
-
-from . import texts
 
 SAMPLE = """\
 entrypoint:
@@ -122,12 +120,9 @@ def test_plain_passwords_are_told_by_their_fields() -> None:
     assert ("spec.mongo.auth.adminPassword", "spec.minio.credentials") == runtime(CHART).plain
 
 
-@pytest.mark.parametrize(
-    "definition", [runtime_types.definition(), version_types.definition()], ids=["Runtime", "RuntimeVersion"]
-)
-def test_each_rule_reads_fields_that_there_are(definition: dict[str, Any]) -> None:
+def test_each_rule_reads_fields_that_there_are() -> None:
     """A rule over a field that is not in the schema keeps the whole definition from being accepted."""
-    for at, rule in rules(schema(definition)):
+    for at, rule in rules(schema(runtime_types.definition())):
         for path in re.findall(r"\b(?:self|oldSelf)((?:\.[a-zA-Z_]+)+)(?![\w(])", rule):
             assert reaches(at, path.strip(".").split(".")), f"{path} of {rule}"
 
@@ -155,47 +150,45 @@ def test_names_have_bounds_for_the_cost_of_rules() -> None:
         below = {**of.get("properties", {}), **({"[]": of["items"]} if "items" in of else {})}
         return own + [each for name, one in below.items() for each in unbounded(one, f"{path}.{name}")]
 
-    for definition in (runtime_types.definition(), version_types.definition()):
-        assert [] == unbounded(schema(definition), "spec")
+    assert [] == unbounded(schema(runtime_types.definition()), "spec")
 
 
-@pytest.mark.parametrize("text", [texts.V1, texts.V2], ids=["v1", "v2"])
-def test_a_krt_file_fits_the_spec(text: str) -> None:
-    """What `krt check` takes, the definition takes: the same rules for the same fields."""
-    krt = reading.read(text.encode()).krt
-    assert krt is not None
-    spec = {
-        "version": krt.version,
-        "description": krt.description,
-        "entrypoint": {"proto": {"inline": "x"}, "image": krt.entrypoint.image},
-        "config": [{"name": name} for name in krt.config.variables],
-        "workflows": msgspec.to_builtins(krt.workflows),
-    }
-
-    assert [] == unknown(spec, schema(version_types.definition()))
-    assert krt.workflows == msgspec.convert(spec, version_types.RuntimeVersionSpec).graph
+def spec_of(text: str) -> runtime_types.RuntimeSpec:
+    return msgspec.convert(yaml.safe_load(text), runtime_types.RuntimeSpec)
 
 
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        ("version", "A"),
-        ("version", "a" * 20),
-        ("workflows", []),
-        ("config", [{"name": "a"}]),
-        ("entrypoint", {"proto": {"inline": "x"}, "image": "A b"}),
-        ("entrypoint", {"proto": {"inline": ""}, "image": "a"}),
-    ],
-)
-def test_what_the_schema_refuses(field: str, value: Any) -> None:
-    """In the types as in the definition, as both come from the same place."""
-    spec = {
-        "version": "a",
-        "entrypoint": {"proto": {"inline": "x"}, "image": "a"},
-        "workflows": [{"name": "w", "entrypoint": "M", "sequential": ["n"]}],
-        "nodes": [{"name": "n", "image": "a", "src": "s"}],
-    }
-    msgspec.convert(spec, version_types.RuntimeVersionSpec)
+@pytest.mark.parametrize("text", [SAMPLE, CHART], ids=["sample", "chart"])
+def test_no_password_is_among_the_values(text: str) -> None:
+    """They are in a Secret, which the chart names: a release's record is read by more people."""
+    spec = spec_of(text)
+    given = build.chart_values("demo", spec, {}, {})
 
-    with pytest.raises(msgspec.ValidationError):
-        msgspec.convert(spec | {field: value}, version_types.RuntimeVersionSpec)
+    assert {"mongoUser", "mongoPassword", "minioAccessKey", "minioSecretKey"} == runtime_types.in_clear(spec).keys()
+    assert b"123456" not in given.text
+    assert {"secret": kinds.CREDENTIALS} == given["credentials"]
+
+
+def test_what_the_spec_says_is_over_what_holds_for_all_and_spec_values_over_both() -> None:
+    """By the administrator's values, the spec, and the further values."""
+    spec = spec_of("{influxdb: {enabled: true}, values: {nats: {maxPayload: 2Mi}, chronograf: {enabled: true}}}")
+    known = {"influxdb": {"enabled": False}, "chronograf": {"enabled": False}, "imagePrefix": "team"}
+    given = build.chart_values("demo", spec, known, {})
+
+    assert (True, True, "team") == (given["influxdb"]["enabled"], given["chronograf"]["enabled"], given["imagePrefix"])
+    assert {"replicas": 1, "maxPayload": "2Mi"} == {key: given["nats"][key] for key in ("replicas", "maxPayload")}
+    assert False is build.chart_values("demo", spec_of("{}"), known, {})["influxdb"]["enabled"]
+
+
+def test_a_template_keeps_the_size_that_it_was_made_with() -> None:
+    """It can't be changed; the volume grows by its claim."""
+    given = build.chart_values("demo", spec_of(SAMPLE), {}, {"mongo": "1Gi"})
+
+    assert ("1Gi", "2Gi") == (given["mongo"]["volume"]["size"], given["nats"]["volume"]["size"])
+
+
+def test_a_host_makes_an_ingress() -> None:
+    """And none does not."""
+    tls = build.chart_values("demo", spec_of("{entrypointTLS: true, domain: example.com}"), {}, {})["ingress"]
+
+    assert (True, "demo.example.com", True) == (tls["enabled"], tls["host"], tls["tls"]["enabled"])
+    assert False is build.chart_values("demo", spec_of("{}"), {}, {})["ingress"]["enabled"]
