@@ -30,6 +30,7 @@ INPUTS = {
         "requirements/runtime.txt",
         "src/moorage",
         "charts/collector",
+        "charts/kre-runtime",
     ),
     "xsld": ("images/build", "images/xsld", "testbed/tb/images"),
     "xsld-8614": ("images/build", "images/xsld", "testbed/tb/images"),

@@ -19,7 +19,7 @@ class Config(msgspec.Struct, frozen=True, rename="camel"):
 
     accounts: str  # the namespace of the accounts, of which each namespace that holds a Runtime has one
     cluster_role: str  # what such an account may do in its namespace
-    charts: str = "/charts"  # the folder with the chart
+    charts: str = "/charts-kre"  # the folder with the chart
     namespaces: tuple[str, ...] = ()
     values: dict[str, Any] = {}  # of the chart, for all Runtimes, such as where images are
     poll: Poll = Poll()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pathlib
 import re
 from typing import Any
 
@@ -13,24 +14,8 @@ from moorage.operators.kre import kinds
 from moorage.operators.kre.runtime import build
 from moorage.operators.kre.runtime import types as runtime_types
 
-SAMPLE = """\
-entrypoint:
-  host: runtime.local
-nats_streaming:
-  replicas: 2
-  storage: {className: standard, size: 2Gi}
-mongo:
-  replicas: 1
-  credentials: {username: admin, password: "123456"}
-  storage: {className: standard, size: 2Gi}
-cronograf:
-  persistence: {className: standard, size: 1Gi}
-influxdb:
-  persistence: {className: standard, size: 2Gi}
-minio:
-  credentials: {accessKey: admin, secretKey: "12345678"}
-  storage: {className: standard, size: 2Gi}
-"""
+EXAMPLE = pathlib.Path(__file__).resolve().parents[4] / "examples/kre/runtime.yaml"
+SAMPLE = yaml.safe_dump(yaml.safe_load(EXAMPLE.read_text())["spec"])
 CHART = """\
 developmentMode: false
 entrypointTLS: true
