@@ -245,7 +245,13 @@ def test_mongo_is_initiated_although_others_are_not_ready() -> None:
         children=(release_states.child(ready=False, reason="ImagePull", message="no such image"),)
     )
 
+    reads = settings(mongoExpress={"enabled": True})
+
     assert Reason.INITIATING_MONGO == verdict(seen(release=weak, mongo=Fresh(MongoSeen(initiated=False)))).reason
+    without = {"settings": reads, "mongo": Fresh(MongoSeen(reader=False))}
+    assert Reason.MAKING_READER == verdict(seen(release=weak, **without)).reason
+    elects = {"settings": reads, "mongo": Fresh(MongoSeen(primary=False, reader=False))}
+    assert "ImagePull" == verdict(seen(release=weak, **elects)).reason
     assert "ImagePull" == verdict(seen(release=weak, mongo=DOWN)).reason
 
 

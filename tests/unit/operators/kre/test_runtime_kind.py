@@ -225,6 +225,13 @@ async def test_all_of_a_namespace_want_one_release() -> None:
         assert seen(made).release.target == seen(made, "other").release.target
 
 
+async def test_an_upgrade_is_never_taken_back_by_itself() -> None:
+    """Fewer NATS servers than there were have fewer streams."""
+    api = fake_api.FakeApi()
+    async with started(api) as made:
+        assert not seen(made).release.policy.rollback
+
+
 # --- volumes, values -------------------------------------------------------------------------------------------------
 
 

@@ -196,8 +196,17 @@ def mongo_is_initiated(seen: Seen) -> Verdict:
     return Act(Reason.INITIATING_MONGO, "mongo is made a replica set", (call,))
 
 
+def reader_is_made(seen: Seen) -> Verdict:
+    """The user as whom mongo-express reads, whose pod ends again and again without it."""
+    mongo = freshness.value_of(seen.mongo)
+    if not seen.settings.reader or mongo is None or mongo.refused or not mongo.primary or mongo.reader:
+        return DONE
+    call = decision.Call(why="mongo-express reads as that user", operation="mongo.make_reader")
+    return Act(Reason.MAKING_READER, "the user that reads is made in mongo", (call,))
+
+
 def mongo_answers(seen: Seen) -> Verdict:
-    """It takes the credentials and has a primary; and the user that reads, where there is to be one."""
+    """It takes the credentials and has a primary."""
     if isinstance(seen.mongo, freshness.Failed):
         return decision.unknown(Reason.MONGO_UNKNOWN, seen.mongo, "mongo", within=SERVERS_WITHIN)
     mongo = seen.mongo.value
@@ -206,9 +215,6 @@ def mongo_answers(seen: Seen) -> Verdict:
         return Blocked(Reason.MONGO_REFUSES, said, decision.next_of(Reason.MONGO_REFUSES))
     if not mongo.primary:
         return Wait(Reason.MONGO_NOT_PRIMARY, "mongo has no primary", on="mongo", within=5 * MINUTE, again=5.0)
-    if seen.settings.reader and not mongo.reader:
-        call = decision.Call(why="mongo-express reads as that user", operation="mongo.make_reader")
-        return Act(Reason.MAKING_READER, "the user that reads is made in mongo", (call,))
     return DONE
 
 
@@ -264,6 +270,7 @@ STEPS: tuple[Callable[[Seen], Verdict], ...] = (
     volumes_grow,
     *(step for step in helm_steps.STEPS if step is not helm_steps.children_are_ready),
     mongo_is_initiated,
+    reader_is_made,
     helm_steps.children_are_ready,
     mongo_answers,
     nats_is_whole,

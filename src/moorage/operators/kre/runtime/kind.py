@@ -25,6 +25,9 @@ from . import build, control, credentials, deletion, facts, servers, types
 
 ADOPT = "moorage.dev/adopt"
 SOURCE = "default"
+READY_LIMIT = 600.0
+"""Seconds after which it is told that the servers are not ready."""
+
 HOOK_LIMIT = 60.0
 """Seconds for a hook of the chart, which has none."""
 
@@ -226,6 +229,8 @@ class RuntimeKind(kind.Kind[types.Runtime, control.Seen]):
             owner=kinds.RUNTIME.ref(*obj.metadata.key, obj.metadata.uid),
             target=helm_observation.Target(kinds.RELEASE, obj.metadata.namespace),
             policy=helm_observation.Policy(
+                rollback=False,  # back to fewer NATS servers would be with fewer streams
+                ready_timeout=READY_LIMIT,
                 hook_timeout=HOOK_LIMIT,
                 adopt=annotations.get(ADOPT) == "true",
                 orphan=annotations.get(common_status.ON_DELETE) == "Orphan",
