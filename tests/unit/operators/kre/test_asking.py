@@ -71,17 +71,26 @@ async def test_one_that_refuses_says_why(stub: mongo_stub.MongoStub) -> None:
 
 
 async def test_a_replica_set_without_a_primary(stub: mongo_stub.MongoStub) -> None:
-    """Half initiated: it has its configuration, and elects."""
+    """Half initiated: it has its configuration, and elects; nobody is looked for in it yet."""
     await mongo(stub).initiate("rs0", HOST)
     stub.primary = False
 
     assert MongoSeen(initiated=True, primary=False) == await mongo(stub).look(READER)
+    assert "usersInfo" not in stub.asked
 
 
 async def test_other_credentials_are_refused_in_its_own_words(stub: mongo_stub.MongoStub) -> None:
     found = await mongo(stub, "another").look(None)
 
     assert "Authentication failed" in found.refused
+    assert [] == stub.asked
+
+
+async def test_a_glance_needs_no_login(stub: mongo_stub.MongoStub) -> None:
+    await mongo(stub).initiate("rs0", HOST)
+    stub.asked.clear()
+
+    assert MongoSeen() == await mongo(stub, "another").glance()
     assert [] == stub.asked
 
 

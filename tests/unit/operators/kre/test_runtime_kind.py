@@ -15,11 +15,13 @@ from moorage.kube import client as kube_client
 from moorage.kube.informers import informer
 from moorage.operators import accounts, system
 from moorage.operators.kre import config, kinds
-from moorage.operators.kre.runtime import control, credentials, kind, servers, types
+from moorage.operators.kre.runtime import asking, control, credentials, kind, servers, types
 from moorage.operators.kre.runtime.control import CredentialsSeen
 from moorage.runtime import decision, freshness, gate, source
 from moorage.runtime import kind as runtime_kind
 from tests.unit.runtime import fake_api
+
+from . import mongo_stub
 
 NOW = 1_800_000_000.0
 SETTINGS = config.Config("moorage-accounts", "moorage-kre-namespace", values={"chronograf": {"enabled": False}})
@@ -338,6 +340,30 @@ async def test_the_pod_of_the_statefulset_is_asked() -> None:
         assert {"kre-mongo-0": "10.0.0.1"} == made._servers._pods(("ns", "demo"), "mongo")
         with pytest.raises(source.SourceError, match="credentials are not known"):
             made._servers._mongo(("ns", "demo"))
+
+
+async def test_mongo_is_logged_in_to_until_all_was_well_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then it is asked without; until the credentials are others, or it was away."""
+    api = fake_api.FakeApi()
+    uid = await workload(api, "kre-mongo")
+    pod = {"status": {"podIP": "127.0.0.1", "phase": "Running"}, "metadata": {"ownerReferences": [owner(uid)]}}
+    await api.put("pods", "kre-mongo-0", pod)
+    await secret(api, kinds.CREDENTIALS, OWNED)
+    place = ("ns", "demo")
+    async with mongo_stub.MongoStub("u", "p").running() as mongo, started(api) as made:
+        monkeypatch.setattr(asking.Mongo.__init__, "__defaults__", (mongo.port,))
+        await known(made)
+        ask = made._servers._ask_mongo
+
+        assert not (await ask(place)).initiated
+        assert decision.Ok() == await made.operations["mongo.initiate"](runtime(made), {})
+        assert control.MongoSeen() == await ask(place)
+        mongo.asked.clear()
+        assert control.MongoSeen() == await ask(place)
+        assert [] == mongo.asked
+
+        made._credentials._known[place] = OWNED | {"mongoPassword": "another"}
+        assert "Authentication failed" in (await ask(place)).refused
 
 
 def test_an_address_is_of_who_runs() -> None:

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 import yaml
 
+from moorage.helm.runs import redaction
 from moorage.operators.kre import kinds
 from moorage.operators.kre.runtime import build
 from moorage.operators.kre.runtime import types as runtime_types
@@ -150,7 +151,14 @@ def test_no_password_is_among_the_values(text: str) -> None:
 
     assert {"mongoUser", "mongoPassword", "minioAccessKey", "minioSecretKey"} == runtime_types.in_clear(spec).keys()
     assert b"123456" not in given.text
-    assert {"secret": kinds.CREDENTIALS} == given["credentials"]
+    assert {"secretName": kinds.CREDENTIALS} == given["credentials"]
+
+
+def test_names_of_secrets_are_told_as_they_are() -> None:
+    """What looks like a secret among the values is taken out of helm's words, and with it what is missing."""
+    given = build.chart_values("demo", spec_of("{ingress: {tlsSecret: my-certificate}}"), {}, {})
+
+    assert {} == redaction.of_values(given)
 
 
 def test_what_the_spec_says_is_over_what_holds_for_all_and_spec_values_over_both() -> None:

@@ -28,7 +28,7 @@ def chart_values(name: str, spec: types.RuntimeSpec, known: Mapping[str, Any], m
     `made` has the sizes that claim templates were made with: those can't be changed, so that a volume that is to be
     larger grows by its claim, and its template stays.
     """
-    own: dict[str, Any] = {"runtime": {"name": name}, "credentials": {"secret": _secret(spec)}}
+    own: dict[str, Any] = {"runtime": {"name": name}, "credentials": {"secretName": _secret(spec)}}
     wanted = types.settings(spec, name)
     for server, volume in wanted.volumes.items():
         size = made.get(server) or volume.size
@@ -43,7 +43,7 @@ def chart_values(name: str, spec: types.RuntimeSpec, known: Mapping[str, Any], m
         "host": wanted.host,
         "className": spec.ingress.class_name,
         "annotations": spec.ingress.annotations,
-        "tls": {"enabled": wanted.tls, "secret": spec.ingress.tls_secret},
+        "tls": {"enabled": wanted.tls, "secretName": spec.ingress.tls_secret},
     }
     return values.Given(values.canonical(values.merge(known, own, spec.values)))
 

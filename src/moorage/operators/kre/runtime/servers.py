@@ -7,7 +7,7 @@ as mongo is told its administrator's password.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Hashable, Iterable
 from typing import Any
 
 from moorage.api import builtin, meta
@@ -91,6 +91,7 @@ class Servers:
         self._world, self._poll, self._watches, self._known, self._find = world, poll, watches, known, find
         self._http = asking.Http()
         self._paces: dict[Place, float] = {}
+        self._proven: dict[Place, Hashable] = {}  # for which login all was well with mongo
         self.nats: source.Source[Place, NatsSeen] = self._source("nats", self._ask_nats)
         self.mongo: source.Source[Place, MongoSeen] = self._source("mongo", self._ask_mongo)
         self.store: source.Source[Place, bool] = self._source("store", self._ask_store)
@@ -126,6 +127,7 @@ class Servers:
         for each in self.all:
             each.forget(reader)
         self._paces.pop(place, None)
+        self._proven.pop(place, None)
 
     def set_pace(self, place: Place, *, busy: bool) -> None:
         """How often they are asked; at once where it is to be more often than before."""
@@ -163,18 +165,28 @@ class Servers:
             return str(error)
 
     async def _ask_mongo(self, place: Place) -> MongoSeen:
+        """With a login until all was well once for these credentials and this address; then by what it tells anybody."""
         obj = self._find(*place)
         reader = (build.READABLE, build.READER) if obj is not None and obj.spec.mongo_express.enabled else None
+        mongo, about = self._mongo(place)
         try:
-            return await self._mongo(place).look(reader)
+            if self._proven.get(place) == (about, reader):
+                return await mongo.glance()
+            seen = await mongo.look(reader)
         except asking.AskError as error:
+            self._proven.pop(place, None)
             raise source.SourceError("Unreachable", f"mongo does not answer: {error}") from error
+        if seen.primary and seen.reader and not seen.refused:
+            self._proven[place] = (about, reader)
+        return seen
 
-    def _mongo(self, place: Place) -> asking.Mongo:
+    def _mongo(self, place: Place) -> tuple[asking.Mongo, Hashable]:
+        """To be asked, and what a login is proven for. Raises SourceError."""
         login = self._known.mongo(place)
         if login is None:
             raise source.SourceError("NoCredentials", "mongo's credentials are not known yet")
-        return asking.Mongo(next(iter(self._pods(place, "mongo").values())), *login)
+        address = next(iter(self._pods(place, "mongo").values()))
+        return asking.Mongo(address, *login), (address, login)
 
     async def _ask_store(self, place: Place) -> bool:
         return await self._is_well(place, "minio", MINIO_PORT, "/minio/health/ready")
@@ -206,7 +218,7 @@ class Servers:
         self, metadata: meta.ObjectMeta, tell: Callable[[asking.Mongo], Awaitable[None]], what: str
     ) -> decision.Outcome:
         try:
-            mongo = self._mongo(metadata.key)
+            mongo, _ = self._mongo(metadata.key)
         except source.SourceError as error:
             return decision.Refused(reasons.Reason.NOT_SENT, error.message)
         try:
