@@ -46,6 +46,13 @@ class RuntimeReason(decision.Reason):
         "correct the Secret, or spec.credentialsSecretRef, as the message says",
         WARNS,
     )
+    CREDENTIALS_LOST = (
+        "CredentialsLost",
+        "The Secret that was made is gone, while a volume is there that was made with it: new ones would not fit.",
+        "restore the Secret, or name one with the same credentials in spec.credentialsSecretRef; or delete the volume, "
+        "where nothing of it is needed",
+        WARNS,
+    )
     CREDENTIALS_DIFFER = (
         "CredentialsDiffer",
         "Passwords in the spec are not those in the Secret, with which the servers were made and their volumes kept.",

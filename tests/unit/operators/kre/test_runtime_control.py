@@ -86,6 +86,7 @@ def test_what_is_whole_needs_nothing() -> None:
     found = decided(seen())
 
     assert found.standing is None
+    assert () == found.acts
     told = {each.type: each.status for each in found.facts}
     assert dict.fromkeys(facts.READY_FACTS, True) == {name: told[name] for name in facts.READY_FACTS}
     assert told["SecretsKept"]
@@ -135,6 +136,47 @@ STEPS: list[tuple[dict[str, Any], type[Any], Reason, str]] = [
         Reason.NATS_SHRINKS,
         "streams on 5 servers, and .*replicas is 3",
     ),
+    (
+        {"credentials": Fresh(CredentialsSeen()), "held": held(mongo=[volume("mongo")])},
+        Blocked,
+        Reason.CREDENTIALS_LOST,
+        "Secret kre-credentials is gone, and volume data-kre-mongo-0 can't be read",
+    ),
+    (
+        {"credentials": Fresh(CredentialsSeen(known=True)), "held": held(mongo=[volume("mongo")])},
+        Act,
+        Reason.MAKING_CREDENTIALS,
+        "is made",
+    ),
+    (
+        {"credentials": Fresh(CredentialsSeen()), "held": held(mongo=[volume("mongo", deleting=True)])},
+        Act,
+        Reason.MAKING_CREDENTIALS,
+        "is made",
+    ),
+    (
+        {"settings": settings(nats_streaming={"replicas": 2}), "status": status(natsServers=1)},
+        Blocked,
+        Reason.NATS_CONVERTS,
+        "streams on 1 server, .*replicas is 2",
+    ),
+    (
+        {"settings": settings(nats_streaming={"replicas": 1}), "status": status(natsServers=2)},
+        Blocked,
+        Reason.NATS_CONVERTS,
+        "streams on 2 servers, .*replicas is 1",
+    ),
+    (
+        {
+            "settings": settings(nats_streaming={"replicas": 2}),
+            "status": status(natsServers=2),
+            "nats": Fresh(NatsSeen("", SERVERS[:2])),
+        },
+        Wait,
+        Reason.NATS_NOT_WHOLE,
+        "no leader that answers; 2 of 2",
+    ),
+    ({"held": held(nats=[volume("nats", size="512Mi")])}, Act, Reason.GROWING_VOLUME, "data-kre-nats-0 grows to 1Gi"),
     ({"held": SMALL}, Act, Reason.GROWING_VOLUME, "data-kre-mongo-0 grows to 5Gi"),
     ({"held": STUCK}, Blocked, Reason.VOLUME_STUCK, "data-kre-mongo-0 is of a storage class that does not let"),
     ({"mongo": Fresh(MongoSeen(initiated=False, primary=False))}, Act, Reason.INITIATING_MONGO, "made a replica set"),
@@ -185,16 +227,54 @@ def test_where_a_runtime_stands(changed: dict[str, Any], kind: type[Any], reason
     assert re.search(message, found.message), found.message
 
 
+WAITS: list[tuple[dict[str, Any], float, float]] = [
+    # what is amiss, seconds within which it should come, and after which it is looked at again
+    ({"mongo": Stale(MongoSeen(initiated=False), 0.0, "x")}, 120, 0),
+    ({"mongo": DOWN}, 600, 5),
+    ({"mongo": Fresh(MongoSeen(primary=False))}, 300, 5),
+    ({"nats": Fresh(NatsSeen("", SERVERS))}, 600, 5),
+    ({"store": Fresh(False)}, 600, 5),
+    ({"metrics": Fresh(False)}, 600, 5),
+]
+
+
+@pytest.mark.parametrize(("changed", "within", "again"), WAITS, ids=[str(n) for n in range(len(WAITS))])
+def test_a_wait_has_an_end_and_a_pace(changed: dict[str, Any], within: float, again: float) -> None:
+    found = verdict(seen(**changed))
+
+    assert (within, again) == (found.within, found.again)
+
+
+def test_what_to_do_names_the_field_and_the_volume() -> None:
+    """Each in the user's own words."""
+    shrinks = verdict(seen(status=status(natsServers=5)))
+    stuck = verdict(seen(held=STUCK))
+
+    assert "set it to 5 again, or make a new Runtime of 3; volume data-kre-nats-4 is of the server that" in shrinks.fix
+    assert "spec.mongo.storage.size or spec.mongo.persistentVolume.size" in stuck.fix
+
+
 @pytest.mark.parametrize(
     "changed",
     [
+        {
+            "settings": settings(),
+            "status": status(natsServers=2),
+        },
         {"settings": settings(nats_streaming={"replicas": 5}), "nats": Fresh(NatsSeen("a", tuple("abcde")))},
         {"held": held(nats=[volume("nats", 0), volume("nats", 2), volume("nats", 4, deleting=True)])},
         {"held": held(nats=[volume("nats", n, size="1Gi") for n in range(3)], chronograf=[volume("chronograf")])},
         {"mongo": Fresh(MongoSeen(reader=False))},
         {"metrics": None},
     ],
-    ids=["a cluster grows", "a volume that goes counts no more", "none is too small", "nobody reads", "no metrics"],
+    ids=[
+        "two become three",
+        "a cluster grows",
+        "a volume that goes counts no more",
+        "none is too small",
+        "nobody reads",
+        "no metrics",
+    ],
 )
 def test_what_keeps_nothing(changed: dict[str, Any]) -> None:
     """It looks like one of the rows above and is none."""
@@ -277,6 +357,12 @@ DELETION: list[tuple[dict[str, Any], type[Any], str, str]] = [
         "data-kre-mongo-0 is deleted",
     ),
     (
+        {"release": GONE, "settings": DELETE, "held": held(chronograf=[volume("chronograf")])},
+        Act,
+        Reason.CLEARING_VOLUME,
+        "data-kre-chronograf-0 is deleted",
+    ),
+    (
         {"release": GONE, "settings": DELETE, "held": held(mongo=[volume("mongo", deleting=True)])},
         Wait,
         Reason.CLEARING_VOLUME,
@@ -335,6 +421,7 @@ def test_the_secret_goes_with_the_volumes_that_need_it(changed: dict[str, Any], 
     found = [it for act in acts for it in act.actions if isinstance(it, decision.Delete)]
 
     assert removed == [it.ref.name for it in found if it.resource == builtin.SECRET]
+    assert [False] == [it.present for act in acts for it in act.actions if isinstance(it, decision.EditFinalizer)]
     assert all(it.ref.uid for it in found)
 
 
@@ -391,6 +478,9 @@ def test_who_was_not_asked_yet_stands_as_it_stood() -> None:
 
     assert True is next(each.status for each in found.facts if each.type == "NatsReady")
     assert "phase" not in found.report
+    asked = decided(seen(nats=Fresh(NatsSeen("", ())), status=status(conditions=[stood])))
+    assert False is next(each.status for each in asked.facts if each.type == "NatsReady")
+    assert "CREATING" == decided(seen(metrics=None, mongo=DOWN)).report["phase"]
 
 
 @pytest.mark.parametrize(

@@ -79,6 +79,12 @@ async def known(made: kind.RuntimeKind) -> control.Seen:
     return seen(made)
 
 
+def uid(made: kind.RuntimeKind) -> str:
+    """Of the Secret, as far as it is known."""
+    found = freshness.value_of(seen(made).credentials)
+    return found.uid if found else ""
+
+
 def texts(secret: dict[str, Any]) -> dict[str, str]:
     return {key: base64.b64decode(value).decode() for key, value in secret["data"].items()}
 
@@ -111,9 +117,24 @@ async def test_a_secret_is_made_once_and_nobody_owns_it() -> None:
         assert ("admin", "admin") == (given["mongoUser"], given["minioAccessKey"])
         assert 3 == len({given[key] for key in ("mongoPassword", "minioSecretKey", "mongoReaderPassword")})
 
-        await fake_api.until(lambda: bool(freshness.value_of(seen(made).credentials).uid))  # type: ignore[union-attr]
+        await fake_api.until(lambda: bool(uid(made)))
         assert CredentialsSeen(first["metadata"]["uid"], made=True) == freshness.value_of(seen(made).credentials)
         assert {RIGHTS.user("ns")} == {asked.user for asked in api.writes("secrets")}
+
+
+async def test_a_secret_that_somebody_deletes_is_made_as_it_was() -> None:
+    """As long as it is known: mongo's volume takes no other password."""
+    api = fake_api.FakeApi()
+    async with started(api) as made:
+        await make(made)
+        await fake_api.until(lambda: bool(uid(made)))
+        first = api.one("secrets", kinds.CREDENTIALS)["data"]
+        await api.drop("secrets", kinds.CREDENTIALS)
+        made._credentials.source.refresh(credentials.given(runtime(made)))
+        await fake_api.until(lambda: CredentialsSeen(known=True) == freshness.value_of(seen(made).credentials))
+        await make(made)
+
+        assert first == api.one("secrets", kinds.CREDENTIALS)["data"]
 
 
 async def test_what_stands_in_the_spec_is_taken_for_the_secret() -> None:
@@ -179,12 +200,12 @@ async def test_a_secret_that_is_there(
 ) -> None:
     api = fake_api.FakeApi()
     await secret(api, name, given)
-    uid = api.one("secrets", name)["metadata"]["uid"]
+    mine = api.one("secrets", name)["metadata"]["uid"]
     async with started(api, spec) as made:
         found = freshness.value_of((await known(made)).credentials)
 
         assert found is not None
-        assert wanted == CredentialsSeen("U" if found.uid == uid else "", found.made, found.fault, found.differs)
+        assert wanted == CredentialsSeen("U" if found.uid == mine else "", found.made, found.fault, found.differs)
 
 
 # --- its place --------------------------------------------------------------------------------------------------------
@@ -316,8 +337,8 @@ async def test_mongos_password_is_told_to_a_pod_of_its_statefulset_alone(
     owners: list[dict[str, Any]], rest: dict[str, Any]
 ) -> None:
     api = fake_api.FakeApi()
-    uid = await workload(api, "kre-mongo")
-    theirs = [{**it, "uid": uid} if it["uid"] == "SET" else it for it in owners]
+    mine = await workload(api, "kre-mongo")
+    theirs = [{**it, "uid": mine} if it["uid"] == "SET" else it for it in owners]
     await api.put("pods", "kre-mongo-0", {**rest, "metadata": {**rest.get("metadata", {}), "ownerReferences": theirs}})
     await secret(api, kinds.CREDENTIALS, OWNED)
     async with started(api) as made:
@@ -332,8 +353,8 @@ async def test_mongos_password_is_told_to_a_pod_of_its_statefulset_alone(
 
 async def test_the_pod_of_the_statefulset_is_asked() -> None:
     api = fake_api.FakeApi()
-    uid = await workload(api, "kre-mongo")
-    await api.put("pods", "kre-mongo-0", {**RUNNING, "metadata": {"ownerReferences": [owner(uid)]}})
+    mine = await workload(api, "kre-mongo")
+    await api.put("pods", "kre-mongo-0", {**RUNNING, "metadata": {"ownerReferences": [owner(mine)]}})
     async with started(api) as made:
         await known(made)
 
@@ -345,8 +366,8 @@ async def test_the_pod_of_the_statefulset_is_asked() -> None:
 async def test_mongo_is_logged_in_to_until_all_was_well_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Then it is asked without; until the credentials are others, or it was away."""
     api = fake_api.FakeApi()
-    uid = await workload(api, "kre-mongo")
-    pod = {"status": {"podIP": "127.0.0.1", "phase": "Running"}, "metadata": {"ownerReferences": [owner(uid)]}}
+    mine = await workload(api, "kre-mongo")
+    pod = {"status": {"podIP": "127.0.0.1", "phase": "Running"}, "metadata": {"ownerReferences": [owner(mine)]}}
     await api.put("pods", "kre-mongo-0", pod)
     await secret(api, kinds.CREDENTIALS, OWNED)
     place = ("ns", "demo")

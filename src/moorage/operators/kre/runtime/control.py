@@ -34,6 +34,7 @@ class CredentialsSeen(msgspec.Struct, frozen=True):
     made: bool = False  # by moorage
     fault: str = ""  # what is wrong with it
     differs: tuple[str, ...] = ()  # keys of which the spec says something else, in clear
+    known: bool = False  # where it is gone: what it held is known still, so that it can be made as it was
 
 
 class NatsSeen(msgspec.Struct, frozen=True):
@@ -136,6 +137,10 @@ def credentials_are_there(seen: Seen) -> Verdict:
     if isinstance(seen.credentials, freshness.Failed):
         return decision.unknown(Reason.CREDENTIALS_UNKNOWN, seen.credentials, "credentials")
     found, name = seen.credentials.value, seen.settings.secret
+    kept = [volume.name for volume in seen.held_by("mongo").volumes if not volume.deleting]
+    if not found.uid and not seen.settings.named and kept and not found.known:
+        said = f"Secret {name} is gone, and volume {', '.join(kept)} can't be read without what it held"
+        return Blocked(Reason.CREDENTIALS_LOST, said, decision.next_of(Reason.CREDENTIALS_LOST))
     if not found.uid and not seen.settings.named:
         call = decision.Call(why="none is named, and none was made", operation="credentials.make")
         return Act(Reason.MAKING_CREDENTIALS, f"Secret {name} is made", (call,))

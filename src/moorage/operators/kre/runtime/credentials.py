@@ -102,9 +102,8 @@ class Credentials:
         namespace = asked.place[0]
         try:
             found = await self._within(namespace).get(builtin.SECRET, namespace, asked.secret, as_=_Secret)
-        except errors.NotFound:
-            self._known.pop(asked.place, None)
-            return CredentialsSeen()
+        except errors.NotFound:  # what somebody has deleted meanwhile is made as it was
+            return CredentialsSeen(known=asked.place in self._known or set(KEYS) <= asked.in_clear.keys())
         texts = _texts(found)
         keys = (*KEYS, READER_KEY) if asked.reader else KEYS
         fault = next(filter(None, (_fault(key, texts.get(key)) for key in keys)), "")
@@ -120,6 +119,7 @@ class Credentials:
         asked, namespace = given(obj), obj.metadata.namespace
         texts = {key: secrets.token_urlsafe(BYTES) for key in (*KEYS, READER_KEY)}
         texts |= {"mongoUser": ADMINISTRATOR, "minioAccessKey": ADMINISTRATOR} | asked.in_clear
+        texts |= self._known.get(asked.place, {})
         try:
             async with self._world.own_write(builtin.SECRET, namespace, asked.secret) as own:
                 made = await self._within(namespace).create(

@@ -138,7 +138,8 @@ class RuntimeKind(kind.Kind[types.Runtime, control.Seen]):
         if view is None:
             self._watches.leave(key)
         held = self._held(obj, view, key)
-        release = self._engine.observe(self._request(obj), now, entitled=bound)
+        # of a second Runtime it is seen only whose the release is, once it leaves
+        release = self._engine.observe(self._request(obj), now, entitled=mine or (bound and obj.metadata.deleting))
         known = self._servers if mine else None
         told = self._credentials.seen(credentials.given(obj), key) if bound else freshness.not_yet("credentials")
         self._servers.set_pace(place, busy=not _is_ready(obj) or obj.metadata.deleting)

@@ -165,7 +165,7 @@ class Servers:
             return str(error)
 
     async def _ask_mongo(self, place: Place) -> MongoSeen:
-        """With a login until all was well once for these credentials and this address; then by what it tells anybody."""
+        """With a login until all was well once, for these credentials and address; then by what it tells anybody."""
         obj = self._find(*place)
         reader = (build.READABLE, build.READER) if obj is not None and obj.spec.mongo_express.enabled else None
         mongo, about = self._mongo(place)
