@@ -161,14 +161,21 @@ def test_names_of_secrets_are_told_as_they_are() -> None:
     assert {} == redaction.of_values(given)
 
 
-def test_what_the_spec_says_is_over_what_holds_for_all_and_spec_values_over_both() -> None:
-    """By the administrator's values, the spec, and the further values."""
-    spec = spec_of("{influxdb: {enabled: true}, values: {nats: {maxPayload: 2Mi}, chronograf: {enabled: true}}}")
+def test_fields_are_over_further_values_and_those_over_what_holds_for_all() -> None:
+    """So that how many NATS servers there are can't be said past the steps that watch over it."""
+    further = {
+        "nats": {"maxPayload": "2Mi", "replicas": 5, "volume": {"size": "9Gi"}},
+        "influxdb": {"enabled": False},
+        "chronograf": {"enabled": True},
+    }
+    spec = spec_of(yaml.safe_dump({"influxdb": {"enabled": True}, "values": further}))
     known = {"influxdb": {"enabled": False}, "chronograf": {"enabled": False}, "imagePrefix": "team"}
     given = build.chart_values("demo", spec, known, {})
 
     assert (True, True, "team") == (given["influxdb"]["enabled"], given["chronograf"]["enabled"], given["imagePrefix"])
     assert {"replicas": 1, "maxPayload": "2Mi"} == {key: given["nats"][key] for key in ("replicas", "maxPayload")}
+    assert "1Gi" == given["nats"]["volume"]["size"]
+    assert given["nats"] == build.chart_values("demo", spec_of("{values: {nats: {maxPayload: 2Mi}}}"), {}, {})["nats"]
     assert False is build.chart_values("demo", spec_of("{}"), known, {})["influxdb"]["enabled"]
 
 

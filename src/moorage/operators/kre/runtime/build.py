@@ -23,10 +23,11 @@ REPLICA_SET = "rs0"
 
 
 def chart_values(name: str, spec: types.RuntimeSpec, known: Mapping[str, Any], made: Mapping[str, str]) -> values.Given:
-    """`known` holds for all Runtimes, the spec over it; and over that spec.values, which the chart's schema checks.
+    """`known` holds for all Runtimes, spec.values is over it, and over both is what fields of the spec say.
 
-    `made` has the sizes that claim templates were made with: those can't be changed, so that a volume that is to be
-    larger grows by its claim, and its template stays.
+    So nothing that a step watches over, such as how many NATS servers there are, can be said past it. `made` has the
+    sizes that claim templates were made with: those can't be changed, so that a volume that is to be larger grows by
+    its claim, and its template stays.
     """
     own: dict[str, Any] = {"runtime": {"name": name}, "credentials": {"secretName": _secret(spec)}}
     wanted = types.settings(spec, name)
@@ -34,10 +35,9 @@ def chart_values(name: str, spec: types.RuntimeSpec, known: Mapping[str, Any], m
         size = made.get(server) or volume.size
         own[server] = {"volume": {"enabled": volume.enabled, "storageClass": volume.storage_class, "size": size}}
     own["nats"]["replicas"] = wanted.nats
-    own["mongo"] |= {"replicaSet": REPLICA_SET}
     for server, on in wanted.switched.items():
         own[server]["enabled"] = on
-    own["mongoExpress"] = {"enabled": wanted.reader, "user": READER, "database": READABLE}
+    own["mongoExpress"] = {"enabled": wanted.reader}
     own["ingress"] = {
         "enabled": bool(wanted.host),
         "host": wanted.host,
@@ -45,7 +45,7 @@ def chart_values(name: str, spec: types.RuntimeSpec, known: Mapping[str, Any], m
         "annotations": spec.ingress.annotations,
         "tls": {"enabled": wanted.tls, "secretName": spec.ingress.tls_secret},
     }
-    return values.Given(values.canonical(values.merge(known, own, spec.values)))
+    return values.Given(values.canonical(values.merge(known, spec.values, own)))
 
 
 def _secret(spec: types.RuntimeSpec) -> str:
