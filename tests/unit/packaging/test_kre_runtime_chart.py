@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from moorage.operators.kre import kinds
-from moorage.operators.kre.runtime import asking, build, servers, types
+from moorage.operators.kre.runtime import build, servers, types
 from tests.unit.operators.kre import test_types as samples
 
 Values = dict[str, Any]
@@ -250,7 +250,7 @@ def test_servers_are_asked_at_ports_that_they_have(everything: Objects) -> None:
     assert servers.NATS_PORT in found["kre-nats"]
     assert servers.MINIO_PORT in found["kre-minio"]
     assert servers.INFLUX_PORT in found["kre-influxdb"]
-    assert asking.MONGO_PORT in found["kre-mongo"]
+    assert servers.MONGO_PORT in found["kre-mongo"]
 
 
 def test_mongo_is_the_replica_set_that_moorage_makes(everything: Objects) -> None:

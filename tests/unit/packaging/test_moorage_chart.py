@@ -12,7 +12,7 @@ import yaml
 
 from moorage import operators
 from moorage.operators.kre import kinds
-from moorage.operators.kre.runtime import asking, servers
+from moorage.operators.kre.runtime import servers
 from moorage.operators.xsld.group import dialect
 
 COLLECTOR_ONLY = {"systems": {"xsld": {"enabled": False}}}
@@ -477,7 +477,7 @@ def test_members_are_reached_at_their_admin_port_and_nobody_else(render: Any) ->
 def test_a_runtimes_servers_are_reached_at_their_ports_and_nobody_else(render: Any) -> None:
     (policy,) = of_kind(render("moorage", KRE_ONLY), "NetworkPolicy")
     (rule,) = [rule for rule in policy["spec"]["egress"] if any("podSelector" in peer for peer in rule.get("to", ()))]
-    asked = {servers.NATS_PORT, servers.MINIO_PORT, servers.INFLUX_PORT, asking.MONGO_PORT}
+    asked = {servers.NATS_PORT, servers.MINIO_PORT, servers.INFLUX_PORT, servers.MONGO_PORT}
 
     assert asked == {port["port"] for port in rule["ports"]}
     selector = {"matchExpressions": [{"key": kinds.COMPONENT, "operator": "Exists"}]}

@@ -1,8 +1,8 @@
 """KRE: runtimes, in which versions of AI models run.
 
 `runtime` holds the kind: `types` spec and status; `build` spec to the chart's values; `control`, `deletion` and `facts`
-what is decided; `credentials`, `servers` and `asking` what is known of the outside; `kind` what it watches. `krt` and
-`names` are for the versions that people bring as `.krt` files: `moorage krt check` reads them.
+what is decided; `credentials`, `servers`, `asking` and `mongo` what is known of the outside; `kind` what it watches.
+`krt` and `names` are for the versions that people bring as `.krt` files: `moorage krt check` reads them.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ import pytest
 from aiohttp import web
 
 from moorage.operators.kre.runtime import asking, build, servers
+from moorage.operators.kre.runtime import mongo as mongos
 from moorage.operators.kre.runtime.control import MongoSeen, NatsSeen
 
 from . import mongo_stub
@@ -23,8 +24,8 @@ async def stub() -> AsyncIterator[mongo_stub.MongoStub]:
         yield running
 
 
-def mongo(stub: mongo_stub.MongoStub, password: str = "secret") -> asking.Mongo:
-    return asking.Mongo("127.0.0.1", "admin", password, stub.port)
+def mongo(stub: mongo_stub.MongoStub, password: str = "secret") -> mongos.Mongo:
+    return mongos.Mongo("127.0.0.1", "admin", password, stub.port)
 
 
 @pytest.fixture(autouse=True)

@@ -15,7 +15,7 @@ from moorage.kube import client as kube_client
 from moorage.kube.informers import informer
 from moorage.operators import accounts, system
 from moorage.operators.kre import config, kinds
-from moorage.operators.kre.runtime import asking, control, credentials, kind, servers, types
+from moorage.operators.kre.runtime import control, credentials, kind, servers, types
 from moorage.operators.kre.runtime.control import CredentialsSeen
 from moorage.runtime import decision, freshness, gate, source
 from moorage.runtime import kind as runtime_kind
@@ -372,7 +372,7 @@ async def test_mongo_is_logged_in_to_until_all_was_well_once(monkeypatch: pytest
     await secret(api, kinds.CREDENTIALS, OWNED)
     place = ("ns", "demo")
     async with mongo_stub.MongoStub("u", "p").running() as mongo, started(api) as made:
-        monkeypatch.setattr(asking.Mongo.__init__, "__defaults__", (mongo.port,))
+        monkeypatch.setattr(servers, "MONGO_PORT", mongo.port)
         await known(made)
         ask = made._servers._ask_mongo
 

@@ -1,28 +1,19 @@
-"""One question to one server of a Runtime: HTTP without credentials, and mongo's own protocol with them.
+"""One question to one server of a Runtime by HTTP, without credentials; the only place that knows HTTP to them.
 
-The only place that knows HTTP and mongo's protocol to them. It decides nothing and retries nothing. Who answers is
-whatever image the namespace's users run, so that an answer is believed for that namespace alone, and is bounded.
+It decides nothing and retries nothing. Who answers is whatever image the namespace's users run, so that an answer is
+believed for that namespace alone, and is bounded.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import aiohttp
 import msgspec
-import pymongo
-from pymongo import errors as mongo_errors
-
-from .control import MongoSeen
 
 REQUEST_LIMIT = 5.0
 """Seconds that one question may take."""
 
 ANSWER_LIMIT = 2**20
 """Bytes of one answer."""
-
-MONGO_PORT = 27017
-ALREADY_INITIATED, NOT_AUTHENTICATED, NOT_ALLOWED, USER_EXISTS = 23, 18, 13, 51003
 
 
 class AskError(Exception):
@@ -57,7 +48,7 @@ class Http:
         except TimeoutError as error:
             raise AskError(f"no answer within {REQUEST_LIMIT:g} s") from error
         except (aiohttp.ClientError, OSError) as error:
-            raise AskError(_why(error)) from error
+            raise AskError(why(error)) from error
 
     def _open(self) -> aiohttp.ClientSession:
         if self._session is None:
@@ -75,72 +66,6 @@ class Http:
         """Close all connections."""
         if self._session is not None:
             await self._session.close()
-
-
-class Mongo:
-    """Mongo at one address, as its administrator."""
-
-    def __init__(self, address: str, user: str, password: str, port: int = MONGO_PORT) -> None:
-        self._address, self._port = address, port
-        self._login: dict[str, Any] = {"username": user, "password": password, "authSource": "admin"}
-
-    async def glance(self) -> MongoSeen:
-        """How it stands, without a login: that costs both sides 10 ms each time. Raises AskError."""
-        hello = await self._command("admin", {"hello": 1}, login=False)
-        return MongoSeen(bool(hello.get("setName")), bool(hello.get("isWritablePrimary")))
-
-    async def look(self, reader: tuple[str, str] | None) -> MongoSeen:
-        """How it stands, and whether it takes the credentials; `reader` is (database, user) where one is to read.
-
-        Raises AskError.
-        """
-        seen = await self.glance()
-        try:
-            if reader is None or not seen.primary:
-                await self._command("admin", {"ping": 1})
-                return seen
-            found = await self._command(reader[0], {"usersInfo": reader[1]})
-        except RefusedError as refusal:
-            return msgspec.structs.replace(seen, refused=str(refusal))
-        return msgspec.structs.replace(seen, reader=bool(found.get("users")))
-
-    async def initiate(self, name: str, host: str) -> None:
-        """Make it a replica set of itself, as that host. Done already is done. Raises AskError."""
-        config = {"_id": name, "members": [{"_id": 0, "host": f"{host}:{self._port}"}]}
-        await self._command("admin", {"replSetInitiate": config}, done=ALREADY_INITIATED)
-
-    async def make_reader(self, database: str, user: str, password: str) -> None:
-        """Make the user that may read that database. Done already is done. Raises AskError."""
-        roles = [{"role": "read", "db": database}]
-        await self._command(database, {"createUser": user, "pwd": password, "roles": roles}, done=USER_EXISTS)
-
-    async def _command(
-        self, database: str, command: dict[str, Any], *, done: int = -1, login: bool = True
-    ) -> dict[str, Any]:
-        limit = int(REQUEST_LIMIT * 1000)
-        mongo: pymongo.AsyncMongoClient[dict[str, Any]] = pymongo.AsyncMongoClient(
-            self._address,
-            self._port,
-            directConnection=True,  # it may be no replica set yet, and its members' names are for inside the cluster
-            serverSelectionTimeoutMS=limit,
-            connectTimeoutMS=limit,
-            socketTimeoutMS=limit,
-            maxPoolSize=1,
-            retryWrites=False,
-            **(self._login if login else {}),
-        )
-        try:
-            async with mongo:
-                answer: dict[str, Any] = await mongo[database].command(command)
-                return answer
-        except mongo_errors.OperationFailure as error:
-            if error.code == done:
-                return {}
-            raise RefusedError(_why(error)) from error
-        except mongo_errors.ServerSelectionTimeoutError as error:
-            raise AskError(f"no answer within {REQUEST_LIMIT:g} s") from error
-        except (mongo_errors.PyMongoError, OSError) as error:
-            raise AskError(_why(error), maybe=True) from error
 
 
 class NatsMember(msgspec.Struct, frozen=True):
@@ -171,8 +96,9 @@ def nats_answer(status: int, text: bytes) -> NatsAnswer:
     try:
         return msgspec.json.decode(text, type=NatsAnswer)
     except (msgspec.MsgspecError, RecursionError) as error:
-        raise AskError(f"an answer that can't be read: {_why(error)}") from error
+        raise AskError(f"an answer that can't be read: {why(error)}") from error
 
 
-def _why(error: Exception) -> str:
+def why(error: Exception) -> str:
+    """An error's own words, the first line of them."""
     return str(error).splitlines()[0][:300] if str(error) else type(error).__name__

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from moorage.api import builtin, meta
 from moorage.children import owners
@@ -20,11 +20,14 @@ from moorage.runtime import decision, kind, namespace_watches, reasons, source
 from . import asking, build, credentials, types
 from .control import MongoSeen, NatsSeen
 
+if TYPE_CHECKING:
+    from . import mongo
+
 Object = dict[str, Any]
 Place = credentials.Place
 Find = Callable[[str, str], types.Runtime | None]
 
-NATS_PORT, MINIO_PORT, INFLUX_PORT = 8222, 9000, 8086
+MONGO_PORT, NATS_PORT, MINIO_PORT, INFLUX_PORT = 27017, 8222, 9000, 8086
 POLL_LIMIT = 20.0
 """Seconds that one look at all pods of a server may take."""
 
@@ -89,6 +92,9 @@ class Servers:
         find: Find,
     ) -> None:
         self._world, self._poll, self._watches, self._known, self._find = world, poll, watches, known, find
+        from . import mongo  # in the operator alone: people's tools know this module, and have nothing to wait for
+
+        self._library = mongo
         self._http = asking.Http()
         self._paces: dict[Place, float] = {}
         self._proven: dict[Place, Hashable] = {}  # for which login all was well with mongo
@@ -168,11 +174,11 @@ class Servers:
         """With a login until all was well once, for these credentials and address; then by what it tells anybody."""
         obj = self._find(*place)
         reader = (build.READABLE, build.READER) if obj is not None and obj.spec.mongo_express.enabled else None
-        mongo, about = self._mongo(place)
+        asked, about = self._mongo(place)
         try:
             if self._proven.get(place) == (about, reader):
-                return await mongo.glance()
-            seen = await mongo.look(reader)
+                return await asked.glance()
+            seen = await asked.look(reader)
         except asking.AskError as error:
             self._proven.pop(place, None)
             raise source.SourceError("Unreachable", f"mongo does not answer: {error}") from error
@@ -180,13 +186,13 @@ class Servers:
             self._proven[place] = (about, reader)
         return seen
 
-    def _mongo(self, place: Place) -> tuple[asking.Mongo, Hashable]:
+    def _mongo(self, place: Place) -> tuple[mongo.Mongo, Hashable]:
         """To be asked, and what a login is proven for. Raises SourceError."""
         login = self._known.mongo(place)
         if login is None:
             raise source.SourceError("NoCredentials", "mongo's credentials are not known yet")
         address = next(iter(self._pods(place, "mongo").values()))
-        return asking.Mongo(address, *login), (address, login)
+        return self._library.Mongo(address, *login, port=MONGO_PORT), (address, login)
 
     async def _ask_store(self, place: Place) -> bool:
         return await self._is_well(place, "minio", MINIO_PORT, "/minio/health/ready")
@@ -206,23 +212,23 @@ class Servers:
 
     async def _initiate(self, obj: types.Runtime, _: dict[str, Any]) -> decision.Outcome:
         name = build.host("mongo", obj.metadata.namespace)
-        return await self._told(obj.metadata, lambda mongo: mongo.initiate(build.REPLICA_SET, name), "initiated")
+        return await self._told(obj.metadata, lambda it: it.initiate(build.REPLICA_SET, name), "initiated")
 
     async def _make_reader(self, obj: types.Runtime, _: dict[str, Any]) -> decision.Outcome:
         password = self._known.reader(obj.metadata.key)
         return await self._told(
-            obj.metadata, lambda mongo: mongo.make_reader(build.READABLE, build.READER, password), "given a user"
+            obj.metadata, lambda it: it.make_reader(build.READABLE, build.READER, password), "given a user"
         )
 
     async def _told(
-        self, metadata: meta.ObjectMeta, tell: Callable[[asking.Mongo], Awaitable[None]], what: str
+        self, metadata: meta.ObjectMeta, tell: Callable[[mongo.Mongo], Awaitable[None]], what: str
     ) -> decision.Outcome:
         try:
-            mongo, _ = self._mongo(metadata.key)
+            asked, _ = self._mongo(metadata.key)
         except source.SourceError as error:
             return decision.Refused(reasons.Reason.NOT_SENT, error.message)
         try:
-            await tell(mongo)
+            await tell(asked)
         except asking.RefusedError as refusal:
             return decision.Refused(Reason.MONGO_REFUSES, str(refusal))
         except asking.AskError as error:
