@@ -25,6 +25,12 @@ class RuntimeReason(decision.Reason):
         "make the Runtime in another namespace, or have the administrator add this one to systems.kre.namespaces",
         WARNS,
     )
+    TOO_MANY_VALUES = (
+        "TooManyValues",
+        "spec.values is larger than what is read of it.",
+        "take out of spec.values what the chart does not need",
+        WARNS,
+    )
     TAKING_CARE = (
         "TakingCare",
         "The finalizer is set, so that nothing is left behind when the Runtime is deleted.",

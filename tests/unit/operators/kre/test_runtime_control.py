@@ -99,6 +99,12 @@ STUCK = held(mongo=[volume("mongo", size="1Gi", expandable=False)])
 STEPS: list[tuple[dict[str, Any], type[Any], Reason, str]] = [
     ({"older": "first"}, Blocked, Reason.SECOND_RUNTIME, "Runtime first, which is older, is in this namespace"),
     ({"allowed": False}, Blocked, Reason.NAMESPACE_NOT_ALLOWED, "namespace ns may hold no Runtime"),
+    (
+        {"settings": settings(values={"a": "x" * types.MOST_VALUES})},
+        Blocked,
+        Reason.TOO_MANY_VALUES,
+        "spec.values has 65544 bytes, and may have 65536",
+    ),
     ({"finalizers": ()}, Act, Reason.TAKING_CARE, "the finalizer is set"),
     ({"binding": Fresh(None)}, Act, Reason.BINDING, "rights in ns are bound"),
     ({"held": freshness.not_yet("volumes")}, Wait, Reason.CLUSTER_UNKNOWN, "volumes not looked at yet"),
@@ -266,6 +272,7 @@ def test_what_to_do_names_the_field_and_the_volume() -> None:
         {"held": held(nats=[volume("nats", n, size="1Gi") for n in range(3)], chronograf=[volume("chronograf")])},
         {"mongo": Fresh(MongoSeen(reader=False))},
         {"metrics": None},
+        {"settings": settings(values={"a": "x" * (types.MOST_VALUES - 8)})},
     ],
     ids=[
         "two become three",
@@ -274,6 +281,7 @@ def test_what_to_do_names_the_field_and_the_volume() -> None:
         "none is too small",
         "nobody reads",
         "no metrics",
+        "as many values as may be",
     ],
 )
 def test_what_keeps_nothing(changed: dict[str, Any]) -> None:

@@ -113,6 +113,14 @@ def namespace_is_allowed(seen: Seen) -> Verdict:
     return Blocked(Reason.NAMESPACE_NOT_ALLOWED, said, decision.next_of(Reason.NAMESPACE_NOT_ALLOWED))
 
 
+def values_are_bounded(seen: Seen) -> Verdict:
+    """The chart's schema says what they may be; how much of them is said here."""
+    if seen.settings.further <= types.MOST_VALUES:
+        return DONE
+    said = f"spec.values has {seen.settings.further} bytes, and may have {types.MOST_VALUES}"
+    return Blocked(Reason.TOO_MANY_VALUES, said, "take out of spec.values what the chart does not need")
+
+
 def finalizer_is_set(seen: Seen) -> Verdict:
     """Before the first outside effect."""
     why = "nothing may be left behind when it is deleted"
@@ -267,6 +275,7 @@ def metrics_answer(seen: Seen) -> Verdict:
 STEPS: tuple[Callable[[Seen], Verdict], ...] = (
     runtime_is_alone,
     namespace_is_allowed,
+    values_are_bounded,
     finalizer_is_set,
     rights_are_bound,
     cluster_is_known,

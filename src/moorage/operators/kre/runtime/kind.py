@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import msgspec
+
 from moorage.api import builtin, common_status, conditions
 from moorage.children import ordinals, parts, reading, volumes
 from moorage.children.live import surroundings
@@ -246,9 +248,12 @@ class RuntimeKind(kind.Kind[types.Runtime, control.Seen]):
         )
 
     def _given(self, obj: types.Runtime) -> values.Given | None:
-        """The chart's values; None before it is known what the claims' templates were made with."""
+        """The chart's values; None before it is known what claims' templates were made with, or where there are too many.
+
+        Of the spec, as of a generation, they are made once.
+        """
         view = self._watches.peek(obj.metadata.namespace)
-        if view is None or view.unsynced:
+        if view is None or view.unsynced or len(msgspec.json.encode(obj.spec.values)) > types.MOST_VALUES:
             return None
         made = {server: size for server in kinds.SERVERS if (size := _template_size(view.workload(server)))}
         key, basis = self.key(*obj.metadata.key), (obj.metadata.uid, obj.metadata.generation, made)

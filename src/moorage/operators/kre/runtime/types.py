@@ -238,6 +238,10 @@ class RuntimeSpec(msgspec.Struct, frozen=True, rename="camel"):
     )
 
 
+MOST_VALUES = 64 * 1024
+"""Bytes of spec.values: they are read where all others wait."""
+
+
 class Kept(msgspec.Struct, frozen=True):
     """A server's volume, whichever way it was described."""
 
@@ -259,6 +263,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     plain: tuple[str, ...]  # fields that hold passwords in clear
     reader: bool  # mongo has a user that may only read
     reclaim: bool  # volumes, and a Secret that was made, go with the Runtime
+    further: int  # bytes of spec.values
 
 
 def settings(spec: RuntimeSpec, name: str) -> Settings:
@@ -275,6 +280,7 @@ def settings(spec: RuntimeSpec, name: str) -> Settings:
         plain=_plain(spec),
         reader=spec.mongo_express.enabled,
         reclaim=spec.reclaim == "Delete",
+        further=len(msgspec.json.encode(spec.values)) if spec.values else 0,
     )
 
 
