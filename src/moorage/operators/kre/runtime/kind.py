@@ -248,7 +248,7 @@ class RuntimeKind(kind.Kind[types.Runtime, control.Seen]):
         )
 
     def _given(self, obj: types.Runtime) -> values.Given | None:
-        """The chart's values; None before it is known what claims' templates were made with, or where there are too many.
+        """The chart's values; None before it is known what templates were made with, or where there are too many.
 
         Of the spec, as of a generation, they are made once.
         """
