@@ -111,6 +111,12 @@ STEPS: list[tuple[dict[str, Any], type[Any], Reason, str]] = [
     ({"credentials": freshness.not_yet("Secret")}, Wait, Reason.CREDENTIALS_UNKNOWN, "Secret not looked at yet"),
     ({"credentials": Fresh(CredentialsSeen())}, Act, Reason.MAKING_CREDENTIALS, "Secret kre-credentials is made"),
     (
+        {"credentials": Stale(CredentialsSeen(), 0.0, "it was made")},
+        Wait,
+        Reason.CREDENTIALS_UNKNOWN,
+        "kre-credentials is looked at anew: it was made",
+    ),
+    (
         {"credentials": Fresh(CredentialsSeen()), "settings": NAMED},
         Blocked,
         Reason.CREDENTIALS_INVALID,
@@ -236,6 +242,7 @@ def test_where_a_runtime_stands(changed: dict[str, Any], kind: type[Any], reason
 WAITS: list[tuple[dict[str, Any], float, float]] = [
     # what is amiss, seconds within which it should come, and after which it is looked at again
     ({"mongo": Stale(MongoSeen(initiated=False), 0.0, "x")}, 120, 0),
+    ({"credentials": Stale(CredentialsSeen(), 0.0, "x")}, 120, 0),
     ({"mongo": DOWN}, 600, 5),
     ({"mongo": Fresh(MongoSeen(primary=False))}, 300, 5),
     ({"nats": Fresh(NatsSeen("", SERVERS))}, 600, 5),
@@ -272,6 +279,11 @@ def test_what_to_do_names_the_field_and_the_volume() -> None:
         {"held": held(nats=[volume("nats", n, size="1Gi") for n in range(3)], chronograf=[volume("chronograf")])},
         {"mongo": Fresh(MongoSeen(reader=False))},
         {"metrics": None},
+        {"credentials": Stale(SECRET, 0.0, "the API server is away")},
+        {
+            "settings": settings(mongoExpress={"enabled": True}),
+            "mongo": Stale(MongoSeen(reader=False), 0.0, "it was given a user"),
+        },
         {"settings": settings(values={"a": "x" * (types.MOST_VALUES - 8)})},
     ],
     ids=[
@@ -281,6 +293,8 @@ def test_what_to_do_names_the_field_and_the_volume() -> None:
         "none is too small",
         "nobody reads",
         "no metrics",
+        "a Secret that was there",
+        "the reader was just made",
         "as many values as may be",
     ],
 )

@@ -145,6 +145,9 @@ def credentials_are_there(seen: Seen) -> Verdict:
     if isinstance(seen.credentials, freshness.Failed):
         return decision.unknown(Reason.CREDENTIALS_UNKNOWN, seen.credentials, "credentials")
     found, name = seen.credentials.value, seen.settings.secret
+    if isinstance(seen.credentials, freshness.Stale) and not found.uid:
+        said = f"Secret {name} is looked at anew: {seen.credentials.why}"
+        return Wait(Reason.CREDENTIALS_UNKNOWN, said, on="credentials", within=2 * MINUTE)
     kept = [volume.name for volume in seen.held_by("mongo").volumes if not volume.deleting]
     if not found.uid and not seen.settings.named and kept and not found.known:
         said = f"Secret {name} is gone, and volume {', '.join(kept)} can't be read without what it held"
@@ -211,8 +214,10 @@ def mongo_is_initiated(seen: Seen) -> Verdict:
 
 def reader_is_made(seen: Seen) -> Verdict:
     """The user as whom mongo-express reads, whose pod ends again and again without it."""
-    mongo = freshness.value_of(seen.mongo)
-    if not seen.settings.reader or mongo is None or mongo.refused or not mongo.primary or mongo.reader:
+    if not seen.settings.reader or not isinstance(seen.mongo, freshness.Fresh):
+        return DONE
+    mongo = seen.mongo.value
+    if mongo.refused or not mongo.primary or mongo.reader:
         return DONE
     call = decision.Call(why="mongo-express reads as that user", operation="mongo.make_reader")
     return Act(Reason.MAKING_READER, "the user that reads is made in mongo", (call,))
