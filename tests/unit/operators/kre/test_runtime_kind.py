@@ -359,8 +359,10 @@ async def test_the_pod_of_the_statefulset_is_asked() -> None:
         await known(made)
 
         assert {"kre-mongo-0": "10.0.0.1"} == made._servers._pods(("ns", "demo"), "mongo")
-        with pytest.raises(source.SourceError, match="credentials are not known"):
+        with pytest.raises(source.SourceError, match="not looked at yet") as found:
             made._servers._mongo(("ns", "demo"))
+        assert freshness.NOT_YET == found.value.reason
+        assert freshness.is_unseen(seen(made).mongo)  # type: ignore[arg-type]
 
 
 async def test_mongo_is_logged_in_to_until_all_was_well_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -145,6 +145,8 @@ class RuntimeKind(kind.Kind[types.Runtime, control.Seen]):
         known = self._servers if mine else None
         told = self._credentials.seen(credentials.given(obj), key) if bound else freshness.not_yet("credentials")
         self._servers.set_pace(place, busy=not _is_ready(obj) or obj.metadata.deleting)
+        if mine and isinstance(told, freshness.Fresh) and not isinstance(held, freshness.Failed):
+            self._servers.may_ask(place)
         not_yet = freshness.not_yet
         return control.Seen(
             meta=obj.metadata.without_last_applied(),

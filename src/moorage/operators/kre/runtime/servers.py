@@ -15,7 +15,7 @@ from moorage.children import owners
 from moorage.helm import release_watches
 from moorage.operators.kre import config, kinds
 from moorage.operators.kre.reasons import RuntimeReason as Reason
-from moorage.runtime import decision, kind, namespace_watches, reasons, source
+from moorage.runtime import decision, freshness, kind, namespace_watches, reasons, source
 
 from . import asking, build, credentials, types
 from .control import MongoSeen, NatsSeen
@@ -143,12 +143,20 @@ class Servers:
             for each in self.all:
                 each.refresh(place)
 
+    def may_ask(self, place: Place) -> None:
+        """What was missing to ask is there now, for those that were not asked so far."""
+        for each in self.all:
+            if freshness.is_unseen(each.peek(place)):
+                each.refresh(place)
+
     # --- what they tell ----------------------------------------------------------------------------------------------
 
     def _pods(self, place: Place, server: str) -> dict[str, str]:
-        """Raises SourceError where nobody has an address."""
+        """Raises SourceError where nobody has an address, or that is not known yet."""
         view = self._watches.peek(place[0])
-        found = addresses(view.pods(server)) if view is not None and not view.unsynced else {}
+        if view is None or view.unsynced:
+            raise _not_yet(server)
+        found = addresses(view.pods(server))
         if not found:
             raise source.SourceError("NobodyToAsk", f"no pod of {kinds.workload(server)} has an address")
         return found
@@ -190,7 +198,7 @@ class Servers:
         """To be asked, and what a login is proven for. Raises SourceError."""
         login = self._known.mongo(place)
         if login is None:
-            raise source.SourceError("NoCredentials", "mongo's credentials are not known yet")
+            raise _not_yet("mongo")
         address = next(iter(self._pods(place, "mongo").values()))
         return self._library.Mongo(address, *login, port=MONGO_PORT), (address, login)
 
@@ -238,6 +246,11 @@ class Servers:
         finally:
             self.mongo.outdate(metadata.key, f"it was {what}")
         return decision.Ok()
+
+
+def _not_yet(server: str) -> source.SourceError:
+    """Nobody was asked so far: nothing is known by that, least of all that nobody answers."""
+    return source.SourceError(freshness.NOT_YET, freshness.not_yet(server).message)
 
 
 def of_nats(answers: dict[str, asking.NatsAnswer]) -> NatsSeen:
