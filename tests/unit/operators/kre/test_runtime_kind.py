@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -44,7 +45,8 @@ async def started(
     await put(api, "demo", "2026-01-01T00:00:00Z", spec or {})
     client = kube_client.Client(api)
     informers = informer.Informers(client)
-    around = system.Environment("moorage-system", Path("/nonexistent"), Path("helm"), binary.KubeAccess(), 3.0)
+    scratch = tempfile.TemporaryDirectory()
+    around = system.Environment("moorage-system", Path(scratch.name), Path("helm"), binary.KubeAccess(), 3.0)
     made = kind.RuntimeKind(SETTINGS, around)
     made.informers = [informers.watch(kinds.RUNTIME, types.Runtime)]
     await made.start(runtime_kind.World(client, informers, gate.Gate(), lambda *_, **__: None))
@@ -55,6 +57,7 @@ async def started(
     finally:
         await made.stop()
         await informers.stop()
+        scratch.cleanup()
 
 
 async def put(api: fake_api.FakeApi, name: str, created: str, spec: dict[str, Any]) -> None:
