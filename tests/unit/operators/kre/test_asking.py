@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import unicodedata
 from collections.abc import AsyncIterator
 
 import pytest
 from aiohttp import web
 
-from moorage.operators.kre.runtime import asking, build, servers
+from moorage.operators.kre.runtime import asking, build, mongo_wire, servers
 from moorage.operators.kre.runtime import mongo as mongos
 from moorage.operators.kre.runtime.control import MongoSeen, NatsSeen
 
@@ -110,8 +112,69 @@ async def test_nobody_there() -> None:
     async with mongo_stub.MongoStub().running() as gone:
         asked = mongo(gone)
 
-    with pytest.raises(asking.AskError, match="no answer within 1 s"):
-        await asked.look(None)
+    with pytest.raises(asking.AskError, match="Connect call failed") as told:
+        await asked.initiate("rs0", HOST)
+
+    assert not told.value.maybe
+
+
+async def test_one_that_dies_on_a_question_closed_the_connection(stub: mongo_stub.MongoStub) -> None:
+    """And no connection of ours is left, as an unclosed one is an error of the test."""
+    stub.lose = {"hello"}
+
+    with pytest.raises(asking.AskError, match="it closed the connection"):
+        await mongo(stub).glance()
+
+
+async def test_one_that_never_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asking, "REQUEST_LIMIT", 0.2)
+    held: list[asyncio.StreamWriter] = []
+    server = await asyncio.start_server(lambda _, writer: held.append(writer), "127.0.0.1", 0)
+    asked = mongos.Mongo("127.0.0.1", "admin", "secret", server.sockets[0].getsockname()[1])
+    async with server:
+        with pytest.raises(asking.AskError, match=r"no answer within 0\.2 s"):
+            await asked.glance()
+    for writer in held:
+        writer.close()
+        await writer.wait_closed()
+
+
+async def test_a_login_of_endless_rounds_is_not_begun(stub: mongo_stub.MongoStub) -> None:
+    """Whoever runs the image says how many they are, and they are ours to compute."""
+    stub.rounds = 2**31
+
+    with pytest.raises(asking.AskError, match="a login of 2147483648 rounds"):
+        await mongo(stub).look(None)
+
+
+async def test_one_that_lets_everybody_in_is_not_believed(stub: mongo_stub.MongoStub) -> None:
+    """It does not know the password: another server answers under that address."""
+    stub.lets_in = True
+
+    with pytest.raises(asking.AskError, match="it does not prove that it knows the password"):
+        await mongo(stub, "another").look(None)
+    assert [] == stub.asked
+
+
+async def test_an_answer_of_mongo_is_bounded(stub: mongo_stub.MongoStub) -> None:
+    stub.padding = mongo_wire.MOST_BYTES
+
+    with pytest.raises(asking.AskError, match="none of mongo's"):
+        await mongo(stub).glance()
+
+
+async def test_a_password_that_no_server_takes_is_refused(stub: mongo_stub.MongoStub) -> None:
+    found = await mongo(stub, "bell\u0007").look(None)
+
+    assert "no such name or password can be told" in found.refused
+
+
+@pytest.mark.parametrize("password", ["p\u00e4ss, w=rd", "\u2168"], ids=["letters", "compatible letters"])
+async def test_passwords_of_all_letters(password: str) -> None:
+    """As mongo keeps them: normalised, so that it is the same password however it was typed."""
+    normal = unicodedata.normalize("NFKC", password)
+    async with mongo_stub.MongoStub(password=normal).running() as running:
+        assert not (await mongo(running, password).look(None)).refused
 
 
 # --- HTTP -------------------------------------------------------------------------------------------------------------

@@ -1,17 +1,16 @@
-"""Mongo at one address, as its administrator; the only place that knows mongo's protocol.
+"""Mongo at one address, as its administrator; the only place that knows mongo's commands.
 
 It decides nothing and retries nothing. The library is large, and nobody but the operator needs it: see `servers`.
 """
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import msgspec
-import pymongo
-from pymongo import errors as mongo_errors
 
-from . import asking
+from . import asking, mongo_wire
 from .control import MongoSeen
 
 ALREADY_INITIATED, USER_EXISTS = 23, 51003
@@ -23,7 +22,7 @@ class Mongo:
 
     def __init__(self, address: str, user: str, password: str, port: int) -> None:
         self._address, self._port = address, port
-        self._login: dict[str, Any] = {"username": user, "password": password, "authSource": "admin"}
+        self._login = user, password
 
     async def glance(self) -> MongoSeen:
         """How it stands, without a login: that costs both sides 10 ms each time. Raises AskError."""
@@ -58,27 +57,20 @@ class Mongo:
     async def _command(
         self, database: str, command: dict[str, Any], *, done: int = -1, login: bool = True
     ) -> dict[str, Any]:
-        limit = int(asking.REQUEST_LIMIT * 1000)
-        mongo: pymongo.AsyncMongoClient[dict[str, Any]] = pymongo.AsyncMongoClient(
-            self._address,
-            self._port,
-            directConnection=True,  # it may be no replica set yet, and its members' names are for inside the cluster
-            serverSelectionTimeoutMS=limit,
-            connectTimeoutMS=limit,
-            socketTimeoutMS=limit,
-            maxPoolSize=1,
-            retryWrites=False,
-            **(self._login if login else {}),
-        )
+        sent = False
         try:
-            async with mongo:
-                answer: dict[str, Any] = await mongo[database].command(command)
-                return answer
-        except mongo_errors.OperationFailure as error:
-            if error.code == done:
+            async with asyncio.timeout(asking.REQUEST_LIMIT), mongo_wire.connected(self._address, self._port) as mongo:
+                if login:
+                    await mongo.login(*self._login)
+                sent = True
+                return await mongo.command(database, command)
+        except mongo_wire.FailedError as error:
+            if sent and error.code == done:
                 return {}
             raise asking.RefusedError(asking.why(error)) from error
-        except mongo_errors.ServerSelectionTimeoutError as error:
-            raise asking.AskError(f"no answer within {asking.REQUEST_LIMIT:g} s") from error
-        except (mongo_errors.PyMongoError, OSError) as error:
-            raise asking.AskError(asking.why(error), maybe=True) from error
+        except TimeoutError as error:
+            raise asking.AskError(f"no answer within {asking.REQUEST_LIMIT:g} s", maybe=sent) from error
+        except EOFError as error:
+            raise asking.AskError("it closed the connection", maybe=sent) from error
+        except (mongo_wire.UnreadableError, OSError) as error:
+            raise asking.AskError(asking.why(error), maybe=sent) from error
