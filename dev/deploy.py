@@ -34,6 +34,10 @@ INPUTS = {
     ),
     "xsld": ("images/build", "images/xsld", "testbed/tb/images"),
     "xsld-8614": ("images/build", "images/xsld", "testbed/tb/images"),
+    **{
+        f"kre-{server}": ("images/build", f"images/kre/{server}", "testbed/tb/images")
+        for server in ("mongo", "nats", "minio", "influxdb", "nginx")
+    },
 }
 PRODUCT = ("collector", "operator")
 """The images of a deployment; the others are stand-ins, for tests."""
