@@ -33,6 +33,16 @@ def test_collector_has_the_version_of_its_modules() -> None:
     assert "replace " not in modules
 
 
+@pytest.mark.parametrize(
+    ("folder", "module"),
+    [("kre/nats", "github.com/nats-io/nats-server/v2"), ("kre/mongo", "github.com/FerretDB/FerretDB")],
+)
+def test_a_server_has_the_version_of_its_module(folder: str, module: str) -> None:
+    version = spec(folder)["name"].rpartition(":")[2]
+
+    assert f"{module} v{version}" in (ROOT / "images" / folder / "go.mod").read_text()
+
+
 def test_operator_has_the_version_of_the_package() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert spec("operator")["name"] == f"moorage.dev/moorage:{project['version']}"

@@ -1,0 +1,3 @@
+module moorage.dev/kre/minio
+
+go 1.26.0
