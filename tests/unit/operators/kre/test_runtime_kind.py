@@ -379,6 +379,7 @@ async def test_mongo_is_logged_in_to_until_all_was_well_once(monkeypatch: pytest
     async with mongo_stub.MongoStub("u", "p").running() as mongo, started(api) as made:
         monkeypatch.setattr(servers, "MONGO_PORT", mongo.port)
         await known(made)
+        await made._servers.mongo.stop()  # nobody else asks meanwhile
         ask = made._servers._ask_mongo
 
         assert not (await ask(place)).initiated
