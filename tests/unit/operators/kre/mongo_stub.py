@@ -39,7 +39,7 @@ class MongoStub:
         self.port = 0
 
     @contextlib.asynccontextmanager
-    async def running(self) -> AsyncIterator[MongoStub]:
+    async def running(self, address: str = "127.0.0.1", port: int = 0) -> AsyncIterator[MongoStub]:
         writers: set[asyncio.StreamWriter] = set()
 
         async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -49,7 +49,7 @@ class MongoStub:
             writer.close()
             writers.discard(writer)
 
-        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        server = await asyncio.start_server(serve, address, port)
         self.port = server.sockets[0].getsockname()[1]
         try:
             yield self
