@@ -130,7 +130,7 @@ class _Scram:
         try:
             text = challenge.decode()
             parts = dict(part.split("=", 1) for part in text.split(","))
-            nonce, salt, rounds = parts["r"], base64.b64decode(parts["s"]), int(parts["i"])
+            nonce, salt, rounds = parts["r"], base64.b64decode(parts["s"], validate=True), int(parts["i"])
         except (UnicodeDecodeError, ValueError, KeyError, binascii.Error) as error:
             raise UnreadableError("a login that can't be read") from error
         if not nonce.startswith(self._nonce) or not 4096 <= rounds <= MOST_ROUNDS:
