@@ -17,18 +17,8 @@ import pymongo
 from . import tools
 
 WITHIN = 300.0
-VALUES: dict[str, Any] = {
-    "imagePrefix": "moorage.dev/kre",
-    "images": {
-        "mongo": {"repository": "ferretdb", "tag": "1.24.2"},
-        "nats": {"repository": "nats", "tag": "2.15.2"},
-        "minio": {"repository": "store", "tag": "1"},
-        "influxdb": {"repository": "influxdb", "tag": "1.6.7"},
-        "defaultBackend": {"repository": "nginx", "tag": "1.22.1"},
-    },
-    "chronograf": {"enabled": False},
-}
-"""Of the chart, for all Runtimes: the images of `images/kre`. Chronograf is in no package registry."""
+VALUES = tools.ROOT / "examples" / "kre" / "testbed.yaml"
+"""Of moorage's chart: KRE is on, with the images of `images/kre`."""
 
 LEFT = "statefulsets,deployments,pods,services,configmaps,ingresses,persistentvolumeclaims,secrets,rolebindings"
 

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 
 import pytest
+import yaml
 
 from . import conftest, runtimes, tools
 
@@ -27,11 +28,8 @@ SMALL = {
 def kre(moorage: tools.Cluster, registry: str) -> Iterator[tools.Cluster]:
     """moorage with KRE switched on, as its administrator does that."""
     given = conftest.values(registry)
-    given["systems"]["kre"] = {
-        "enabled": True,
-        "values": runtimes.VALUES,
-        "poll": {"busySeconds": 2, "idleSeconds": 5},
-    }
+    section = yaml.safe_load(runtimes.VALUES.read_text())["systems"]["kre"]
+    given["systems"]["kre"] = section | {"poll": {"busySeconds": 2, "idleSeconds": 5}}
     conftest.install(moorage, given)
     try:
         yield moorage
