@@ -61,6 +61,18 @@ class Runtime:
 
         return tools.wait(f"{self.namespace}/demo Ready", holds, within=WITHIN)
 
+    def stopped(self, reason: str) -> str:
+        """Wait until it is not Ready for that reason; returns what is said."""
+
+        def message() -> str:
+            found = self.cluster.get("runtime", "demo", "-n", self.namespace)
+            ready = next(each for each in found["status"]["conditions"] if each["type"] == "Ready")
+            if ready["reason"] != reason:
+                raise tools.Failed(f"Ready {ready['status']} {ready['reason']}: {ready.get('message')}")
+            return str(ready["message"])
+
+        return tools.wait(f"{self.namespace}/demo {reason}", message, within=WITHIN)
+
     def pods(self) -> dict[str, str]:
         """The uid of each pod that is ready, by its name."""
         found = self.cluster.items("pods", "-n", self.namespace)

@@ -156,6 +156,35 @@ def test_made_anew_it_goes_on_from_what_was_kept(demo: runtimes.Runtime) -> None
         assert "world" == (mongo.data.greetings.find_one() or {}).get("hello")
 
 
+def test_a_volume_grows_under_its_server(demo: runtimes.Runtime) -> None:
+    demo.ready()
+    before = demo.pods()
+    demo.edit(mongo={"storage": {"size": "3Gi"}})
+
+    def capacity() -> bool:
+        claim = demo.cluster.get("pvc", "data-kre-mongo-0", "-n", demo.namespace)
+        return "3Gi" == claim["status"]["capacity"]["storage"]
+
+    tools.wait("mongo's volume has 3Gi", capacity, within=runtimes.WITHIN)
+    demo.ready()
+    assert before == demo.pods()
+
+
+def test_nats_grows_and_does_not_shrink(demo: runtimes.Runtime) -> None:
+    """The stream is there all along; a server that would leave may have streams that nobody else has."""
+    demo.ready()
+    demo.edit(nats_streaming={"replicas": 3})
+
+    assert 3 == demo.ready()["natsServers"]
+    assert "kre-nats-2" in demo.pods()
+    assert "greetings" == demo.jetstream("STREAM.INFO.greetings")["config"]["name"]
+    demo.edit(nats_streaming={"replicas": 2})
+    assert "NATS may have streams on 3 servers" in demo.stopped("NatsShrinks")
+    assert "kre-nats-2" in demo.pods()
+    demo.edit(nats_streaming={"replicas": 3})
+    demo.ready()
+
+
 def test_reclaimed_nothing_is_left(demo: runtimes.Runtime) -> None:
     demo.edit(reclaim="Delete")
     demo.delete()
