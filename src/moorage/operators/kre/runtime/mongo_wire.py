@@ -20,6 +20,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import bson
+from bson import errors as bson_errors
 from pymongo import saslprep
 
 Document = dict[str, Any]
@@ -97,7 +98,7 @@ class Connection:
             raise UnreadableError("an answer of other parts than one document")
         try:
             found: Document = bson.decode(body[len(_PLAIN) :])
-        except (bson.InvalidBSON, RecursionError) as error:
+        except (bson_errors.InvalidBSON, RecursionError) as error:
             raise UnreadableError(f"an answer that can't be read: {error}") from error
         return found
 
