@@ -36,7 +36,7 @@ INPUTS = {
     "xsld-8614": ("images/build", "images/xsld", "testbed/tb/images"),
     **{
         f"kre-{server}": ("images/build", f"images/kre/{server}", "testbed/tb/images")
-        for server in ("mongo", "nats", "store", "influxdb", "nginx")
+        for server in ("mongo", "nats", "minio", "influxdb", "nginx")
     },
 }
 PRODUCT = ("collector", "operator")

@@ -1,6 +1,6 @@
 """KRE Runtimes with running pods: the product's own walk through, then what is done to one in its life.
 
-Its servers are of `images/kre`: NATS, InfluxDB and nginx themselves, FerretDB in mongo's place, a stand-in in MinIO's.
+Its servers are of `images/kre`: NATS, MinIO, InfluxDB and nginx themselves, FerretDB in mongo's place.
 """
 
 from __future__ import annotations
