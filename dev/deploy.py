@@ -30,9 +30,14 @@ INPUTS = {
         "requirements/runtime.txt",
         "src/moorage",
         "charts/collector",
+        "charts/kre-runtime",
     ),
     "xsld": ("images/build", "images/xsld", "testbed/tb/images"),
     "xsld-8614": ("images/build", "images/xsld", "testbed/tb/images"),
+    **{
+        f"kre-{server}": ("images/build", f"images/kre/{server}", "testbed/tb/images")
+        for server in ("mongo", "nats", "minio", "influxdb", "nginx")
+    },
 }
 PRODUCT = ("collector", "operator")
 """The images of a deployment; the others are stand-ins, for tests."""
@@ -108,6 +113,7 @@ def trouble(place: places.Place) -> str:
         ("logs", "deployment/moorage", "-n", places.NAMESPACE, "--tail=30"),
         ("get", "collectors", "-A", "-o", "wide"),
         ("get", "xsldcaches,datagrids,gridtemplates", "-A", "-o", "wide"),
+        ("get", "runtimes", "-A", "-o", "wide"),
     ):
         try:
             said = place.kubectl(*command)

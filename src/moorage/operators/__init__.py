@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from . import collector, system, xsld
+from . import collector, kre, system, xsld
 
-SYSTEMS: dict[str, system.System] = {each.name: each for each in (collector.SYSTEM, xsld.SYSTEM)}
+SYSTEMS: dict[str, system.System] = {each.name: each for each in (collector.SYSTEM, kre.SYSTEM, xsld.SYSTEM)}

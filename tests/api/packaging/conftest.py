@@ -23,6 +23,9 @@ import yaml
 ROOT = Path(__file__).resolve().parents[3]
 PATIENCE = 90  # seconds until a new admission policy must be in force
 
+OFF = ("kre",)
+"""Systems that are off by default."""
+
 Row = tuple[tuple[str, ...], str, str, str]
 """(verbs, resource, where, name): a row stands for each of its verbs."""
 
@@ -78,7 +81,11 @@ class Operator:
         self.name = name  # of the release, its namespace, its account
         self.user = f"system:serviceaccount:{name}:{name}"
         self.accounts = f"{name}-accounts"
-        self.roles = {"collector": f"{name}-collector-tenant", "xsld": f"{name}-xsld-namespace"}
+        self.roles = {
+            "collector": f"{name}-collector-tenant",
+            "xsld": f"{name}-xsld-namespace",
+            "kre": f"{name}-kre-namespace",
+        }
 
     def account(self, namespace: str, system: str = "collector") -> str:
         """By whom that namespace is reached."""
@@ -200,7 +207,7 @@ def installed(cluster: Cluster, folder: Path, name: str, values: dict[str, Any])
 
 @pytest.fixture(scope="module")
 def operator(cluster: Cluster, tag: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Operator]:
-    """The chart with all systems, as moorage-TAG."""
+    """The chart with the systems that are on by default, as moorage-TAG."""
     source = {"oci": "oci://registry.example/x", "secretRef": "registry"}
     values = {"systems": {"collector": {"charts": {"default": source}}}}
     with installed(cluster, tmp_path_factory.mktemp("values"), f"moorage-{tag}", values) as made:
@@ -228,7 +235,7 @@ def definitions(cluster: Cluster) -> None:
 
 def _wait_until_in_force(operator: Operator, systems: dict[str, dict[str, Any]]) -> None:
     """The API server learns of a new policy by its own watch, within seconds."""
-    on = [system for system in operator.roles if systems.get(system, {}).get("enabled", True)]
+    on = [system for system in operator.roles if systems.get(system, {}).get("enabled", system not in OFF)]
     another = {"name": "another", "namespace": "default"}
     probes = [operator.binding("kube-system", system) for system in on]
     probes += [operator.binding("default", system, metadata=another) for system in on]

@@ -128,6 +128,10 @@ class Node:
             )
             await asyncio.sleep(BEAT)
 
+    def container(self, pod: dict[str, Any], address: str) -> Container:
+        """What is to run in a pod."""
+        return Container(self, pod, address)
+
     def _spawn(self, work: Any) -> None:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
@@ -142,7 +146,7 @@ class Node:
         if wanted and pod["metadata"]["name"] in self.no_room:
             self._spawn(self._refuse(pod))
         elif wanted and uid not in self._running:
-            self._running[uid] = Container(self, pod, self._network.address())
+            self._running[uid] = self.container(pod, self._network.address())
             self._spawn(self._running[uid].live())
         elif uid in self._running and "deletionTimestamp" in pod["metadata"]:
             self._running[uid].deleted.set()

@@ -22,6 +22,7 @@ PAGES = (
     "docs/operations.md",
     "docs/xsld.md",
     "docs/krt.md",
+    "docs/kre.md",
     "examples/collector/README.md",
 )
 BLOCK = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
