@@ -10,7 +10,7 @@ import socket
 import subprocess
 import urllib.request
 from collections.abc import Iterator
-from typing import Any
+from typing import IO, Any
 
 import pymongo
 
@@ -121,9 +121,13 @@ class Runtime:
             yield client
 
     def jetstream(self, what: str, **body: Any) -> dict[str, Any]:
-        """One request to JetStream, by the servers' Service."""
-        with self.forwarded("service/kre-nats", 4222) as port:
-            return _request(port, f"$JS.API.{what}", json.dumps(body).encode())
+        """One request to JetStream, by the servers' Service; asked again while nobody leads who would answer it."""
+
+        def answer() -> dict[str, Any]:
+            with self.forwarded("service/kre-nats", 4222) as port:
+                return _request(port, f"$JS.API.{what}", json.dumps(body).encode())
+
+        return tools.wait(f"an answer of JetStream to {what}", answer, within=WITHIN)
 
     def http(self, target: str, port: int, path: str) -> bytes:
         """What a server answers."""
@@ -142,19 +146,28 @@ def _is_ready(pod: dict[str, Any]) -> bool:
 
 def _request(port: int, subject: str, body: bytes) -> dict[str, Any]:
     """NATS' protocol is lines: who asks says where the answer goes to."""
-    with socket.create_connection(("127.0.0.1", port), timeout=20) as raw, raw.makefile("rwb") as talk:
-        talk.readline()  # INFO
-        talk.write(b'CONNECT {"verbose": false}\r\nSUB answer 1\r\n')
-        talk.write(f"PUB {subject} answer {len(body)}\r\n".encode() + body + b"\r\n")
-        talk.flush()
-        while line := talk.readline():
-            words = line.split()
-            if words[0] == b"PING":
-                talk.write(b"PONG\r\n")
-                talk.flush()
-            elif words[0] == b"MSG":
-                answer: dict[str, Any] = json.loads(talk.read(int(words[-1])))
-                return answer
-            else:
-                raise tools.Failed(f"NATS says {line!r}")
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=5) as raw, raw.makefile("rwb") as talk:
+            return _answer(talk, subject, body)
+    except OSError as error:
+        raise tools.Failed(f"NATS does not answer: {error}") from error
+
+
+def _answer(talk: IO[bytes], subject: str, body: bytes) -> dict[str, Any]:
+    talk.readline()  # INFO
+    talk.write(b'CONNECT {"verbose": false}\r\nSUB answer 1\r\n')
+    talk.write(f"PUB {subject} answer {len(body)}\r\n".encode() + body + b"\r\n")
+    talk.flush()
+    while line := talk.readline():
+        words = line.split()
+        if words[0] == b"PING":
+            talk.write(b"PONG\r\n")
+            talk.flush()
+        elif words[0] == b"MSG":
+            answer: dict[str, Any] = json.loads(talk.read(int(words[-1])))
+            if "error" in answer:
+                raise tools.Failed(str(answer["error"]))
+            return answer
+        else:
+            raise tools.Failed(f"NATS says {line!r}")
     raise tools.Failed("NATS closed the connection")

@@ -94,6 +94,11 @@ class RuntimeReason(decision.Reason):
     LEAVING = "Leaving", "Nothing is left to remove.", "the Runtime goes at once"
 
     # --- the servers, by their own word ---
+    MAKING_NATS = (
+        "MakingNats",
+        "How many servers NATS is to have is written down, before the first of them is made.",
+        _GOES_ON,
+    )
     NATS_CONVERTS = (
         "NatsConverts",
         "One NATS server and a cluster of them don't become each other in place: streams of the one are nobody's in "

@@ -93,6 +93,7 @@ def test_what_is_whole_needs_nothing() -> None:
     assert "STARTED" == found.report["phase"]
 
 
+ONE = held(nats=[volume("nats")])
 NAMED = settings(credentialsSecretRef={"name": "mine"})
 SMALL = held(mongo=[volume("mongo", size="1Gi", expandable=True)])
 STUCK = held(mongo=[volume("mongo", size="1Gi", expandable=False)])
@@ -134,14 +135,24 @@ STEPS: list[tuple[dict[str, Any], type[Any], Reason, str]] = [
         Reason.CREDENTIALS_DIFFER,
         "other credentials than Secret kre-credentials: mongoPassword, mongoUser",
     ),
-    ({"status": status(natsServers=1)}, Blocked, Reason.NATS_CONVERTS, "streams on 1 server, and .*replicas is 3"),
     (
-        {"settings": settings(nats_streaming={"replicas": 1})},
+        {"status": status(natsServers=1), "held": ONE},
+        Blocked,
+        Reason.NATS_CONVERTS,
+        "streams on 1 server, and .*replicas is 3",
+    ),
+    (
+        {"settings": settings(nats_streaming={"replicas": 1}), "held": ONE},
         Blocked,
         Reason.NATS_CONVERTS,
         "streams on 3 servers, and .*replicas is 1",
     ),
-    ({"status": status(natsServers=5)}, Blocked, Reason.NATS_SHRINKS, "streams on 5 servers, and .*replicas is 3"),
+    (
+        {"status": status(natsServers=5), "held": ONE},
+        Blocked,
+        Reason.NATS_SHRINKS,
+        "streams on 5 servers, and .*replicas is 3",
+    ),
     (
         {"status": status(natsServers=0), "held": held(nats=[volume("nats", 4)])},
         Blocked,
@@ -167,13 +178,13 @@ STEPS: list[tuple[dict[str, Any], type[Any], Reason, str]] = [
         "is made",
     ),
     (
-        {"settings": settings(nats_streaming={"replicas": 2}), "status": status(natsServers=1)},
+        {"settings": settings(nats_streaming={"replicas": 2}), "status": status(natsServers=1), "held": ONE},
         Blocked,
         Reason.NATS_CONVERTS,
         "streams on 1 server, .*replicas is 2",
     ),
     (
-        {"settings": settings(nats_streaming={"replicas": 1}), "status": status(natsServers=2)},
+        {"settings": settings(nats_streaming={"replicas": 1}), "status": status(natsServers=2), "held": ONE},
         Blocked,
         Reason.NATS_CONVERTS,
         "streams on 2 servers, .*replicas is 1",
@@ -260,7 +271,7 @@ def test_a_wait_has_an_end_and_a_pace(changed: dict[str, Any], within: float, ag
 
 def test_what_to_do_names_the_field_and_the_volume() -> None:
     """Each in the user's own words."""
-    shrinks = verdict(seen(status=status(natsServers=5)))
+    shrinks = verdict(seen(status=status(natsServers=5), held=ONE))
     stuck = verdict(seen(held=STUCK))
 
     assert "set it to 5 again, or make a new Runtime of 3; volume data-kre-nats-4 is of the server that" in shrinks.fix
@@ -275,6 +286,7 @@ def test_what_to_do_names_the_field_and_the_volume() -> None:
             "status": status(natsServers=2),
         },
         {"settings": settings(nats_streaming={"replicas": 5}), "nats": Fresh(NatsSeen("a", tuple("abcde")))},
+        {"settings": settings(), "status": status(natsServers=3), "held": ONE},
         {"held": held(nats=[volume("nats", 0), volume("nats", 2), volume("nats", 4, deleting=True)])},
         {"held": held(nats=[volume("nats", n, size="1Gi") for n in range(3)], chronograf=[volume("chronograf")])},
         {"mongo": Fresh(MongoSeen(reader=False))},
@@ -289,6 +301,7 @@ def test_what_to_do_names_the_field_and_the_volume() -> None:
     ids=[
         "two become three",
         "a cluster grows",
+        "of three the first has its volume",
         "a volume that goes counts no more",
         "none is too small",
         "nobody reads",
@@ -311,16 +324,45 @@ def test_a_volume_grows_by_its_claim() -> None:
     assert "5Gi" == patch.ops[0]["value"]
 
 
-def test_how_many_servers_nats_has_is_written_down_once_it_is_whole() -> None:
-    """And not before: streams may lie on them from then on."""
-    it = seen(status=status(natsServers=0))
+def remembered(it: Seen) -> list[tuple[decision.Reason, dict[str, Any]]]:
     acts = decided(it).acts
-
-    assert [(Reason.WHOLE, {"natsServers": 3})] == [
+    return [
         (act.reason, action.fields) for act in acts for action in act.actions if isinstance(action, decision.Remember)
     ]
+
+
+def test_how_many_servers_nats_has_is_written_down_once_it_is_whole() -> None:
+    """Where there were others before, and not sooner: streams may lie on the new ones from then on."""
+    it = seen(status=status(natsServers=2), held=ONE)
+
+    assert [(Reason.WHOLE, {"natsServers": 3})] == remembered(it)
     assert decided(it).standing is None
-    assert () == decided(seen(status=status(natsServers=0), nats=Fresh(NatsSeen("", ())))).acts
+    assert [] == remembered(seen(status=status(natsServers=2), held=ONE, nats=Fresh(NatsSeen("", ()))))
+
+
+@pytest.mark.parametrize("before", [0, 1, 5])
+def test_how_many_servers_nats_is_made_of_is_written_down_before(before: int) -> None:
+    """Their volumes come one after another: the first one alone is no NATS of one server. Whatever was, is gone."""
+    it = seen(release=release_states.nothing(), status=status(natsServers=before))
+
+    first, then = remembered(it)
+    assert (Reason.MAKING_NATS, {"natsServers": 3}) == first
+    assert "Installing" == verdict(it).reason == then[0]
+    assert [then] == remembered(seen(release=release_states.nothing(), status=status(natsServers=3)))
+
+
+@pytest.mark.parametrize(
+    "left",
+    [
+        {"held": ONE},
+        {"held": Fresh((HeldSeen("nats", pods=("kre-nats-0",)),))},
+        {"components": (types.Component("nats", 0, 1),)},
+    ],
+    ids=["a volume", "a pod", "a StatefulSet"],
+)
+def test_nats_is_gone_once_nothing_of_it_is_left(left: dict[str, Any]) -> None:
+    """It may be without volumes, and then its streams are with its pods."""
+    assert Reason.NATS_CONVERTS == verdict(seen(status=status(natsServers=1), **left)).reason
 
 
 def test_a_single_nats_needs_no_leader() -> None:
@@ -338,7 +380,7 @@ def test_helm_comes_between() -> None:
     nothing = release_states.nothing()
 
     assert "Installing" == verdict(seen(release=nothing, mongo=DOWN)).reason
-    assert Reason.NATS_CONVERTS == verdict(seen(release=nothing, status=status(natsServers=1))).reason
+    assert Reason.NATS_CONVERTS == verdict(seen(release=nothing, status=status(natsServers=1), held=ONE)).reason
 
 
 def test_mongo_is_initiated_although_others_are_not_ready() -> None:
@@ -531,7 +573,7 @@ def test_every_reason_is_reached_and_told() -> None:
     """None is there for nothing; each says what comes next."""
     reached = {row[2] for row in STEPS} | {row[2] for row in DELETION} | {row[3] for row in FACTS}
 
-    assert {Reason.REMOVING_CREDENTIALS} == set(Reason) - reached
+    assert {Reason.REMOVING_CREDENTIALS, Reason.MAKING_NATS} == set(Reason) - reached
     acts = decided(seen(release=GONE, settings=DELETE), deleting=True).acts
     assert Reason.REMOVING_CREDENTIALS in {act.reason for act in acts}
     assert all(reason.help and reason.next for reason in Reason)

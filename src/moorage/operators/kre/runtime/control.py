@@ -89,8 +89,14 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def nats_before(self) -> int:
-        """How many NATS servers may hold streams: those that were seen, and those that have a volume."""
-        claims = [volume.ordinal + 1 for volume in self.held_by("nats").volumes if not volume.deleting]
+        """How many NATS servers may hold streams: as many as were written down, and those that have a volume.
+
+        Without volumes streams are with the pods; where nothing of it is left there are none.
+        """
+        held = self.held_by("nats")
+        claims = [volume.ordinal + 1 for volume in held.volumes if not volume.deleting]
+        if not claims and not held.pods and all(each.name != "nats" for each in self.components):
+            return 0
         return max([self.status.nats_servers, *claims])
 
 
@@ -167,8 +173,15 @@ def credentials_are_there(seen: Seen) -> Verdict:
 
 
 def nats_keeps_its_shape(seen: Seen) -> Verdict:
-    """One server and a cluster are two things, and a server that leaves may hold streams that nobody else has."""
+    """One server and a cluster are two things, and a server that leaves may hold streams that nobody else has.
+
+    How many there are to be is written down before the first of them is made, as their volumes come one by one.
+    """
     wanted, had = seen.settings.nats, seen.nats_before
+    if not had and seen.status.nats_servers != wanted:
+        note = decision.Remember(why="its servers are not made all at once", fields={"natsServers": wanted})
+        said = f"NATS is to be made of {wanted} server{'s' if wanted > 1 else ''}"
+        return Act(Reason.MAKING_NATS, said, (note,), go_on=True)
     if not had or wanted == had or (1 < had < wanted):
         return DONE
     said = (

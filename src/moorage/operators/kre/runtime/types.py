@@ -348,7 +348,9 @@ class RuntimeStatus(release_status.HelmStatus, frozen=True, kw_only=True, rename
     """The observed state."""
 
     phase: Annotated[str, msgspec.Meta(description="CREATING, STARTED or ERROR.")] = ""
-    nats_servers: Annotated[int, msgspec.Meta(description="Servers that NATS was last seen whole with.")] = 0
+    nats_servers: Annotated[
+        int, msgspec.Meta(description="Servers that NATS was made with, or last seen whole with.")
+    ] = 0
     components: Annotated[
         tuple[Component, ...],
         msgspec.Meta(extra_json_schema={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}),
