@@ -40,7 +40,10 @@ INPUTS = {
     },
 }
 PRODUCT = ("collector", "operator")
-"""The images of a deployment; the others are stand-ins, for tests."""
+"""The images of a deployment; the others are for tests."""
+
+SERVERS = tuple(name for name in INPUTS if name.startswith("kre-"))
+"""Those that a Runtime takes with running pods, and no other test: they take minutes to build."""
 BUILD = "moorage.dev/build"
 """Annotation of the operator's pods: the hash of what was installed."""
 
