@@ -99,11 +99,11 @@ class Clock:
         if self._since is not None:
             yield
             return
-        self._since = time.monotonic()
+        begun = self._since = time.monotonic()
         try:
             yield
         finally:
-            self._stood, self._since = self._stood + time.monotonic() - self._since, None
+            self._stood, self._since = self._stood + time.monotonic() - begun, None
 
 
 class Bench:
