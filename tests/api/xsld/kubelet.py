@@ -193,7 +193,7 @@ class Node:
         return self._folder / pod["metadata"]["uid"][:13]
 
     async def bind(self, pod: dict[str, Any]) -> None:
-        """As a scheduler does."""
+        """As a scheduler does; a pod that is gone meanwhile needs no node."""
         name = pod["metadata"]["name"]
         body = {
             "apiVersion": "v1",
@@ -202,7 +202,7 @@ class Node:
             "target": {"apiVersion": "v1", "kind": "Node", "name": self.name},
         }
         path = builtin.POD.path(self._namespace, name, "binding")
-        with contextlib.suppress(errors.Conflict):
+        with contextlib.suppress(errors.Conflict, errors.NotFound):
             await self._client.raw("POST", path, body=body)
 
     async def tell(self, pod: dict[str, Any], status: dict[str, Any]) -> None:
