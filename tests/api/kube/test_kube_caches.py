@@ -149,7 +149,7 @@ async def test_a_definition_deleted_and_made_anew(
             await client.list(resource, namespace)
         except errors.ApiError:
             return False
-        stated = found.get("status", {}).get("conditions", ())
+        stated = (found.get("status") or {}).get("conditions") or ()
         return any((each["type"], each["status"]) == ("Established", "True") for each in stated)
 
     async def make(name: str) -> None:

@@ -22,7 +22,7 @@ async def define(client: kube_client.Client, group: str = widget.GROUP) -> None:
             await client.list(widget.resource(group), "default")
         except errors.ApiError:
             return False
-        stated = found.get("status", {}).get("conditions", ())
+        stated = (found.get("status") or {}).get("conditions") or ()
         return any((each["type"], each["status"]) == ("Established", "True") for each in stated)
 
     await operate.until(is_served)
