@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
-from . import collector, opencga, system, xsld
+from . import collector, kre, opencga, system, xsld
 
-SYSTEMS: dict[str, system.System] = {each.name: each for each in (collector.SYSTEM, opencga.SYSTEM, xsld.SYSTEM)}
+SYSTEMS: dict[str, system.System] = {
+    each.name: each for each in (collector.SYSTEM, kre.SYSTEM, opencga.SYSTEM, xsld.SYSTEM)
+}
