@@ -73,7 +73,6 @@ def values(registry: str) -> dict[str, Any]:
                     }
                 },
             },
-            "opencga": {"enabled": True, "poll": {"busySeconds": 2, "idleSeconds": 5}},
             "xsld": {"poll": {"busySeconds": 2, "idleSeconds": 5}},
         },
     }

@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from . import tools
+from . import conftest, tools
 
 PLACE = "opencga-demo"
 WITHIN = 420.0
@@ -148,9 +148,29 @@ class Demo:
             asked(address, f"/{how}", "POST")
 
 
+@contextlib.contextmanager
+def switched_on(cluster: tools.Cluster, registry: str) -> Iterator[tools.Cluster]:
+    """moorage with OpenCGA, as its administrator does that."""
+    given = conftest.values(registry)
+    given["systems"]["opencga"] = {"enabled": True, "poll": {"busySeconds": 2, "idleSeconds": 5}}
+    conftest.install(cluster, given)
+    try:
+        yield cluster
+    finally:
+        conftest.install(cluster, conftest.values(registry))
+
+
 @pytest.fixture(scope="module")
-def demo(moorage: tools.Cluster) -> Iterator[Demo]:
+def opencga(moorage: tools.Cluster, registry: str) -> Iterator[tools.Cluster]:
+    """See `switched_on`."""
+    with switched_on(moorage, registry) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def demo(opencga: tools.Cluster) -> Iterator[Demo]:
     """The installation, Ready; the tests of this module go on from one another's end."""
+    moorage = opencga
     moorage.apply(namespace())
     moorage.apply(*DATABASE, secret(), community())
     made = Demo(moorage)

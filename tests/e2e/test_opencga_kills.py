@@ -16,8 +16,16 @@ END = "import os, signal; os.kill(1, signal.SIGTERM)"
 
 
 @pytest.fixture
-def place(moorage: tools.Cluster) -> Iterator[life.Demo]:
+def opencga(moorage: tools.Cluster, registry: str) -> Iterator[tools.Cluster]:
+    """moorage with OpenCGA switched on."""
+    with life.switched_on(moorage, registry) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def place(opencga: tools.Cluster) -> Iterator[life.Demo]:
     """A namespace with a database, and nothing installed."""
+    moorage = opencga
     moorage.kubectl("delete", "namespace", life.PLACE, "--ignore-not-found", "--timeout=240s")
     moorage.apply(life.namespace())
     moorage.apply(*life.DATABASE, life.secret())
