@@ -500,6 +500,14 @@ GOAL: dict[str, Row] = {
         "",
         SETTLED,
     ),
+    "another server is no less wanted for that": row(
+        demo(automationConfig={"processes": [{"name": "demo-1", "disabled": True}, {"name": "demo-2"}]}).says_(
+            "demo-2", server=None
+        ),
+        "all_is_well",
+        waits("MembersNotReady", "agents", STARTUP),
+        "demo-2",
+    ),
     "nobody is wanted": row(demo(0), "", SETTLED),
 }
 
@@ -569,6 +577,18 @@ def test_a_place_comes_after_the_pod_and_goes_before_it(
     seen = (it if good else it.but(published=automation.Published(7, "another"))).seen
 
     assert (places, replicas) == (seen.placed.members, seen.replicas)
+
+
+def test_nobody_comes_by_what_was_told_a_while_ago() -> None:
+    """Nor by a document that is not the one that is wanted: all members must be well, by fresh words of it."""
+    it = demo().wants(members=6)
+    told = freshness.value_of(it.seen.told)
+    assert told is not None
+
+    assert 4 == it.seen.replicas
+    assert 3 == it.fact(told=freshness.Stale(told, 0.0, "it took too long")).seen.replicas
+    assert 3 == it.but(published=automation.Published(7, "another")).seen.replicas
+    assert 3 == it.fact(secrets=NOT_YET).seen.replicas
 
 
 def test_pods_that_wait_bear_what_is_wrong_with_them() -> None:
