@@ -139,7 +139,9 @@ class Node:
 
     def _on_pod(self, change: informer.Change[dict[str, Any]]) -> None:
         pod = change.new
-        if pod is None:
+        if pod is None:  # one without a node goes at once
+            if change.old is not None and (gone := self._running.get(change.old["metadata"]["uid"])):
+                gone.deleted.set()
             return
         uid = pod["metadata"]["uid"]
         wanted = (pod["spec"].get("nodeSelector") or {}).get("members") == self.name
@@ -271,6 +273,13 @@ class Container:
 
     async def live(self) -> None:
         """From binding to the pod's end."""
+        try:
+            await self._live()
+        except errors.NotFound:  # its claim is gone: it never starts, and so is to be deleted
+            await self.deleted.wait()
+            await self._node.gone(self.pod)
+
+    async def _live(self) -> None:
         await self._node.bind(self.pod)
         image = self.pod["spec"]["containers"][0]["image"]
         if image in self._node.image_fails:
