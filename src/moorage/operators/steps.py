@@ -72,3 +72,8 @@ def rights_returned(
         return unbind, msgspec.structs.replace(edit, require=())
 
     return last
+
+
+def owner_may_go(why: str, reason: decision.Reason, last: helm_deletion.Last) -> Act:
+    """The finalizer goes, and what `last` (see `rights_returned`) has go before it."""
+    return Act(reason, why, last(decision.EditFinalizer(why=why, present=False)))

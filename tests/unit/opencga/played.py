@@ -10,7 +10,7 @@ import json
 from typing import Any
 
 from moorage.children import owners
-from moorage.operators import plain_http
+from moorage.operators import asking
 from moorage.operators.opencga import names
 from moorage.operators.opencga.wanted import build
 from tests.unit.runtime import fake_api
@@ -145,11 +145,11 @@ class Api(fake_api.FakeApi):
     # --- agents and servers ---------------------------------------------------------------------------------------
 
     async def get(self, address: str, port: int, path: str) -> tuple[int, bytes]:
-        """What a pod answers; see `plain_http.Http.get`."""
+        """What a pod answers; see `asking.Http.get`."""
         name = next((name for name, it in self._addresses.items() if it == address), "")
         pod = self.objects.get(fake_api.Place("pods", "ns", name))
         if pod is None or name in self.broken:
-            raise plain_http.AskError("connection refused")
+            raise asking.AskError("connection refused")
         version = pod["metadata"]["annotations"][build.VERSION]
         if port == 9090:
             told = {"Version": version} if path.endswith("about") else dict.fromkeys(self.failing.split(), "KO")
@@ -164,4 +164,4 @@ class Api(fake_api.FakeApi):
         return 200, json.dumps(health).encode()
 
     async def close(self) -> None:
-        """As a transport and as `plain_http.Http`: there is nothing to close."""
+        """As a transport and as `asking.Http`: there is nothing to close."""

@@ -71,7 +71,7 @@ async def lives(api: played.Api) -> None:
 async def lived(monkeypatch: pytest.MonkeyPatch, point: int, *, arrives: bool) -> tuple[played.Api, bool]:
     """A whole life with an operator that ends at that write and another after it; and whether it came to that."""
     api = await applied(members=2, volumes={"data": {"size": "10G", "reclaimOnDelete": "Delete"}})
-    monkeypatch.setattr(kind.plain_http, "Http", lambda: api)
+    monkeypatch.setattr(kind.asking, "Http", lambda: api)
     first = Mortal(api, point, arrives=arrives)
     life = asyncio.create_task(lives(api))
     ended = asyncio.create_task(first.ended.wait())

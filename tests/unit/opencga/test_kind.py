@@ -27,7 +27,7 @@ Made = tuple[kind.CommunityKind, types.Community]
 @contextlib.asynccontextmanager
 async def started(api: fake_api.FakeApi, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Made]:
     """The kind on a server with an installation, with all rights bound, and all known that can be."""
-    monkeypatch.setattr(kind.plain_http, "Http", lambda: api)
+    monkeypatch.setattr(kind.asking, "Http", lambda: api)
     await api.put("rolebindings", states.RIGHTS.binding, accounts.binding("ns", states.RIGHTS))
     client = kube_client.Client(api)
     informers = informer.Informers(client)
@@ -251,7 +251,7 @@ async def test_a_master_that_works_at_the_catalog_is_not_taken_away(
 
         async def get(_: str, port: int, __: str) -> tuple[int, bytes]:
             if health is None:
-                raise kind.plain_http.AskError("no answer")
+                raise kind.asking.AskError("no answer")
             return (200, json.dumps(health).encode()) if port == 5000 else (200, b"{}")
 
         monkeypatch.setattr(made._members, "_get", get)

@@ -41,7 +41,7 @@ async def applied(**spec: Any) -> played.Api:
 @contextlib.asynccontextmanager
 async def operating(api: played.Api, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
     """The operator runs."""
-    monkeypatch.setattr(kind.plain_http, "Http", lambda: api)
+    monkeypatch.setattr(kind.asking, "Http", lambda: api)
     stop = asyncio.Event()
     options = manager.Settings(identity="me", namespace="moorage-system", elect=False, port=0)
     made = kind.CommunityKind(SETTINGS, "moorage-system")

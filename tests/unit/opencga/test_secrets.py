@@ -78,7 +78,7 @@ async def test_without_names_it_is_the_one_of_old() -> None:
         ("secrets", "own", encoded(p=""), "its key p is empty"),
         ("secrets", "own", encoded(p="short"), "p: it must have 8 to 100 characters"),
         ("secrets", "own", encoded(p=f"{PASSWORD}\n"), "p: it ends with a line break, as echo makes one"),
-        ("secrets", "own", {"data": {"p": "%%%"}}, "its key p is empty"),
+        ("secrets", "own", {"data": {"p": "/w=="}}, "its key p is no text"),
         ("secrets", "own", {}, "it has no key p"),
         (
             "secrets",

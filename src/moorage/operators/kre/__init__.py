@@ -1,7 +1,7 @@
 """KRE: runtimes, in which versions of AI models run.
 
 `runtime` holds the kind: `types` spec and status; `build` spec to the chart's values; `control`, `deletion` and `facts`
-what is decided; `credentials`, `servers`, `asking` and `mongo` what is known of the outside; `kind` what it watches.
+what is decided; `credentials`, `servers`, `nats` and `mongo` what is known of the outside; `kind` what it watches.
 `krt` and `names` are for the versions that people bring as `.krt` files: `moorage krt check` reads them.
 """
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from moorage.children import parts, removal
-from moorage.operators import accounts, steps
-from moorage.runtime import decision, freshness
-from moorage.runtime.decision import DONE, Act, Verdict
+from moorage.operators import steps
+from moorage.runtime import freshness
+from moorage.runtime.decision import DONE, Verdict
 
 from . import names, objects
 from .observation import Seen
@@ -20,18 +20,12 @@ from .reasons import Reason
 
 def namespace_ends(seen: Seen) -> Verdict:
     """With the namespace everything goes, and rights with it."""
-    if seen.namespace_ending:
-        return steps.leave(Reason.LEAVING, "the namespace is being deleted with everything in it")
-    return DONE
+    return steps.namespace_ends(seen.namespace_ending, Reason.LEAVING)
 
 
 def nothing_was_made(seen: Seen) -> Verdict:
     """Where no rights were ever bound there is nothing to remove."""
-    if isinstance(seen.binding, freshness.Failed):
-        return decision.unknown(Reason.BINDING, seen.binding, "binding")
-    if seen.binding.value is None and not seen.allowed:
-        return steps.leave(Reason.LEAVING, "nothing was made")
-    return DONE
+    return steps.nothing_was_made(seen.binding, seen.allowed, Reason.BINDING, Reason.LEAVING)
 
 
 def orphaning_is_honoured(seen: Seen) -> Verdict:
@@ -86,15 +80,9 @@ def volumes_are_gone(seen: Seen) -> Verdict:
 
 def installation_may_go(seen: Seen) -> Verdict:
     """Services and the document go by their owner; the last installation gives the operator's rights back."""
-    why = f"nothing of it is left but what {names.COMMUNITY.kind} owns"
-    if seen.neighbours:
-        return steps.leave(Reason.LEAVING, why, decision.Guard("others_stay"))
-    binding = freshness.value_of(seen.binding)
-    if binding is None:
-        raise ValueError("rights are bound before anything is removed")
-    namespace = seen.meta.namespace
-    unbind = accounts.unbind(binding, namespace, seen.rights, f"no OpenCGA is left in {namespace}")
-    return Act(Reason.LEAVING, why, (unbind, decision.EditFinalizer(why=why, present=False)))
+    binding, why = freshness.value_of(seen.binding), f"no OpenCGA is left in {seen.meta.namespace}"
+    last = steps.rights_returned(binding, seen.meta.namespace, seen.rights, seen.neighbours, why)
+    return steps.owner_may_go(f"nothing of it is left but what {names.COMMUNITY.kind} owns", Reason.LEAVING, last)
 
 
 def _both(seen: Seen) -> tuple[tuple[str, parts.Objects], ...]:

@@ -16,7 +16,7 @@ from moorage.children import apply, ordinals, owners, parts, reading, volumes
 from moorage.children.live import guards, surroundings
 from moorage.kube import client as kube_client
 from moorage.kube import errors
-from moorage.operators import accounts, plain_http, tenancy
+from moorage.operators import accounts, asking, tenancy
 from moorage.runtime import decision, freshness, kind, namespace_watches, source
 
 from . import config, control, facts, members, names, objects, observation, secrets, types
@@ -59,7 +59,7 @@ class CommunityKind(kind.Kind[types.Community, observation.Seen]):
         self._watches = namespace_watches.Watches(
             lambda namespace: members.View(world, namespace, self.rights.user(namespace))
         )
-        self._http = plain_http.Http()
+        self._http = asking.Http()
         self._secrets = secrets.Secrets(world, self._within)
         self._members = members.Members(world, self._settings, self._watches, self.find, self._http.get)
         self._around = surroundings.Surroundings(world, self._within)

@@ -13,7 +13,7 @@ from moorage.api import builtin
 from moorage.children import owners
 from moorage.children.live import views
 from moorage.kube.informers import informer
-from moorage.operators import plain_http
+from moorage.operators import asking
 from moorage.runtime import freshness, kind, namespace_watches, source
 
 from . import answers, config, names, types
@@ -24,7 +24,7 @@ Place = tuple[str, str]
 
 Find = Callable[[str, str], types.Community | None]
 Get = Callable[[str, int, str], Awaitable[tuple[int, bytes]]]
-"""(address, port, path) to (status, answer); raises `plain_http.AskError`."""
+"""(address, port, path) to (status, answer); raises `asking.AskError`."""
 
 POLL_LIMIT = 20.0
 """Seconds that one look at all pods of an installation may take."""
@@ -144,7 +144,7 @@ class Members:
             if status != 200:
                 return f"it answers with HTTP {status}"
             return answers.agent(text, name, said.health)
-        except (plain_http.AskError, answers.AnswerError) as error:
+        except (asking.AskError, answers.AnswerError) as error:
             return answers.words(str(error))
 
     async def _server(self, pod: Object, role: str) -> answers.Server | str | None:
@@ -159,5 +159,5 @@ class Members:
                 self._get(where, port, paths.context + paths.status),
             )
             return answers.server(about, status, said.about)
-        except (plain_http.AskError, answers.AnswerError) as error:
+        except (asking.AskError, answers.AnswerError) as error:
             return answers.words(str(error))

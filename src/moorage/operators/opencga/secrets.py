@@ -5,8 +5,6 @@ What comes out is what is wrong with them, and by what it is known that one has 
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -14,7 +12,7 @@ import msgspec
 
 from moorage.api import builtin, meta
 from moorage.kube import client as kube_client
-from moorage.kube import errors
+from moorage.operators import named_data
 from moorage.runtime import freshness, kind, source
 
 from . import types
@@ -84,8 +82,8 @@ class Secrets:
     async def _look(self, asked: Given) -> SecretsSeen:
         revisions = {}
         for each in asked.asked:
-            found = await self._read(asked.place[0], each)
-            kind_ = each.resource.kind
+            namespace, kind_ = asked.place[0], each.resource.kind
+            found = await named_data.read(self._within(namespace), each.resource, namespace, each.name)
             if found is None:
                 said = f"there is no {kind_} {each.name}, which {each.field} names"
                 return SecretsSeen(said, f"make it with the key {' and '.join(each.keys)}, or correct {each.field}")
@@ -94,32 +92,19 @@ class Secrets:
             revisions[each.name] = revision(found)
         return SecretsSeen(revisions=revisions)
 
-    async def _read(self, namespace: str, each: Asked) -> Object | None:
-        try:
-            return await self._within(namespace).get(each.resource, namespace, each.name)
-        except errors.NotFound:
-            return None
-
 
 def revision(found: Mapping[str, Any]) -> str:
-    """By what it is known that what it holds has changed: the time of that, by the API server's own notes.
-
-    Labels and annotations may change all day, and are nobody's configuration.
-    """
+    """By what it is known that what it holds has changed, or that it was made anew."""
     metadata = found["metadata"]
-    noted = [
-        str(entry.get("time") or "")
-        for entry in metadata.get("managedFields") or ()
-        if "f:data" in (entry.get("fieldsV1") or {})
-    ]
-    return f"{metadata['uid']}/{max(noted, default='') or metadata['resourceVersion']}"
+    return f"{metadata['uid']}/{named_data.changed(found) or metadata['resourceVersion']}"
 
 
 def _fault(each: Asked, found: Object) -> str:
+    texts = named_data.texts(each.resource, found)
     for key in each.keys:
-        text = _text(found, each.resource, key)
-        if text is None:
-            return f"it has no key {key}"
+        if wrong := named_data.fault(each.resource, found, key):
+            return wrong
+        text = texts[key]
         if not text.strip():
             return f"its key {key} is empty"
         if each.administrator and (fault := types.password_fault(text)):
@@ -127,13 +112,3 @@ def _fault(each: Asked, found: Object) -> str:
         if each.resource == builtin.SECRET and text != text.strip("\r\n"):
             return f"{key} ends with a line break, which would be taken for a part of it"
     return ""
-
-
-def _text(found: Object, resource: meta.Resource, key: str) -> str | None:
-    value = (found.get("data") or {}).get(key)
-    if value is None or resource != builtin.SECRET:
-        return value
-    try:
-        return base64.b64decode(value).decode()
-    except (binascii.Error, UnicodeDecodeError):
-        return ""

@@ -7,8 +7,6 @@ out is whether they are sound. It decides nothing.
 from __future__ import annotations
 
 import asyncio
-import base64
-import binascii
 import hashlib
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Any
@@ -19,8 +17,7 @@ from moorage.api import builtin, conditions
 from moorage.children import ordinals
 from moorage.children.live import surroundings, views
 from moorage.kube import client as kube_client
-from moorage.kube import errors
-from moorage.operators import accounts
+from moorage.operators import accounts, named_data
 from moorage.runtime import decision, freshness, kind, namespace_watches, reasons, source
 
 from . import config
@@ -153,7 +150,7 @@ class Groups:
             *place, obj.metadata.uid, obj.spec, self.settings.dialect
         ).credentials
         generated = obj.spec.credentials_secret_ref is None
-        live_secret = await self._object_of(place[0], secret)
+        live_secret = await named_data.read(self.within(place[0]), builtin.SECRET, place[0], secret)
         self._changed[place] = _changed(live_secret)
         found = _texts(live_secret)
         if found is None and not generated:
@@ -181,13 +178,7 @@ class Groups:
         return DIFFERS if live != wanted else ""
 
     async def _secret(self, namespace: str, name: str) -> dict[str, str] | None:
-        return _texts(await self._object_of(namespace, name))
-
-    async def _object_of(self, namespace: str, name: str) -> dict[str, Any] | None:
-        try:
-            return await self.within(namespace).get(builtin.SECRET, namespace, name)
-        except errors.NotFound:
-            return None
+        return _texts(await named_data.read(self.within(namespace), builtin.SECRET, namespace, name))
 
     def credentials_since(self, place: Place) -> float:
         """Since when the Secret holds what it holds (epoch seconds); 0 while that is not known."""
@@ -219,12 +210,9 @@ class Groups:
     async def _entrypoint(self, key: tuple[str, str]) -> str:
         """The user's script, never empty. Raises SourceError for one that is not there."""
         namespace, name = key
-        try:
-            found = await self.within(namespace).get(builtin.CONFIG_MAP, namespace, name)
-        except errors.NotFound:
-            raise source.SourceError(
-                "Missing", f"there is no ConfigMap {name}, which {_SCRIPT} names", transient=False
-            ) from None
+        found = await named_data.read(self.within(namespace), builtin.CONFIG_MAP, namespace, name)
+        if found is None:
+            raise source.SourceError("Missing", f"there is no ConfigMap {name}, which {_SCRIPT} names", transient=False)
         script = (found.get("data") or {}).get("entrypoint.sh")
         if not script:
             raise source.SourceError(
@@ -407,24 +395,15 @@ KUBELET_LAG = 10.0
 
 
 def _texts(secret: dict[str, Any] | None) -> dict[str, str] | None:
-    if secret is None:
-        return None
-    try:
-        return {key: base64.b64decode(value).decode() for key, value in (secret.get("data") or {}).items()}
-    except (binascii.Error, UnicodeDecodeError):
-        return {}
+    return None if secret is None else named_data.texts(builtin.SECRET, secret)
 
 
 def _changed(secret: dict[str, Any] | None) -> float:
     """When its data was changed last, by what the API server notes of its fields; 0 where there is nothing to tell."""
     if secret is None:
         return 0.0
-    metadata = secret["metadata"]
-    made = metadata.get("creationTimestamp") or ""
-    noted = [
-        it.get("time") or "" for it in metadata.get("managedFields") or () if "f:data" in (it.get("fieldsV1") or {})
-    ]
-    last = max([made, *noted])
+    made = secret["metadata"].get("creationTimestamp") or ""
+    last = max(made, named_data.changed(secret))
     if not last:
         return 0.0
     return conditions.epoch(last) + (KUBELET_LAG if last > made else 0.0)

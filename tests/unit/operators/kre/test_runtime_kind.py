@@ -174,6 +174,12 @@ SECRETS: dict[str, tuple[dict[str, Any], str, dict[str, str], CredentialsSeen]] 
         {key: OWNED[key] for key in OWNED if key != "mongoUser"},
         CredentialsSeen("U", fault="it has no key mongoUser"),
     ),
+    "a key is empty": (
+        {},
+        kinds.CREDENTIALS,
+        OWNED | {"mongoUser": ""},
+        CredentialsSeen("U", fault="its key mongoUser is empty"),
+    ),
     "a line break at the end": (
         {},
         kinds.CREDENTIALS,

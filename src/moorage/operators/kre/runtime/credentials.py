@@ -7,7 +7,6 @@ that were kept can be read with what they were made with, and with nothing else.
 from __future__ import annotations
 
 import base64
-import binascii
 import dataclasses
 import hashlib
 import secrets
@@ -16,9 +15,10 @@ from typing import Any
 
 import msgspec
 
-from moorage.api import builtin, meta
+from moorage.api import builtin
 from moorage.kube import client as kube_client
 from moorage.kube import errors
+from moorage.operators import named_data
 from moorage.operators.kre import kinds
 from moorage.runtime import decision, freshness, kind, source
 
@@ -60,11 +60,6 @@ def given(obj: types.Runtime) -> Given:
     return Given(obj.metadata.key, wanted.secret, wanted.named, wanted.reader, digest, clear)
 
 
-class _Secret(msgspec.Struct, frozen=True):
-    metadata: meta.ObjectMeta
-    data: dict[str, str] = {}
-
-
 class Credentials:
     """Those of all Runtimes. `within` gives what acts in a namespace and nowhere else."""
 
@@ -100,19 +95,18 @@ class Credentials:
 
     async def _look(self, asked: Given) -> CredentialsSeen:
         namespace = asked.place[0]
-        try:
-            found = await self._within(namespace).get(builtin.SECRET, namespace, asked.secret, as_=_Secret)
-        except errors.NotFound:  # what somebody has deleted meanwhile is made as it was
+        found = await named_data.read(self._within(namespace), builtin.SECRET, namespace, asked.secret)
+        if found is None:  # what somebody has deleted meanwhile is made as it was
             return CredentialsSeen(known=asked.place in self._known or set(KEYS) <= asked.in_clear.keys())
-        texts = _texts(found)
+        texts = named_data.texts(builtin.SECRET, found)
         keys = (*KEYS, READER_KEY) if asked.reader else KEYS
-        fault = next(filter(None, (_fault(key, texts.get(key)) for key in keys)), "")
+        fault = next(filter(None, (_fault(found, key, texts.get(key, "")) for key in keys)), "")
         if not fault:
             self._known[asked.place] = texts
         clear = {} if asked.named else asked.in_clear
         differs = tuple(sorted(key for key, text in clear.items() if texts.get(key) != text))
-        made = kinds.COMPONENT in found.metadata.labels
-        return CredentialsSeen(found.metadata.uid, made, fault, differs)
+        made = kinds.COMPONENT in (found["metadata"].get("labels") or {})
+        return CredentialsSeen(found["metadata"]["uid"], made, fault, differs)
 
     async def _make(self, obj: types.Runtime, _: dict[str, Any]) -> decision.Outcome:
         """By a create, which one of two gets through: what was made once is never written over."""
@@ -149,16 +143,11 @@ def _body(namespace: str, name: str, texts: dict[str, str]) -> dict[str, Any]:
     }
 
 
-def _texts(found: _Secret) -> dict[str, str]:
-    try:
-        return {key: base64.b64decode(value).decode() for key, value in found.data.items()}
-    except (binascii.Error, UnicodeDecodeError):
-        return {}
-
-
-def _fault(key: str, text: str | None) -> str:
+def _fault(found: dict[str, Any], key: str, text: str) -> str:
+    if wrong := named_data.fault(builtin.SECRET, found, key):
+        return wrong
     if not text:
-        return f"it has no key {key}"
+        return f"its key {key} is empty"
     if text.strip() != text:
         return f"{key} begins or ends with white space, which a server would take for a part of it"
     least = LEAST.get(key, 1)

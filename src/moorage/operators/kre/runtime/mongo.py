@@ -10,7 +10,9 @@ from typing import Any
 
 import msgspec
 
-from . import asking, mongo_wire
+from moorage.operators import asking
+
+from . import mongo_wire
 from .control import MongoSeen
 
 ALREADY_INITIATED, USER_EXISTS = 23, 51003

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 from moorage.api import builtin, meta
 from moorage.children import owners
 from moorage.helm import release_watches
+from moorage.operators import asking
 from moorage.operators.kre import config, kinds
 from moorage.operators.kre.reasons import RuntimeReason as Reason
 from moorage.runtime import decision, freshness, kind, namespace_watches, reasons, source
 
-from . import asking, build, credentials, types
+from . import build, credentials, nats, types
 from .control import MongoSeen, NatsSeen
 
 if TYPE_CHECKING:
@@ -166,15 +167,15 @@ class Servers:
         pods = self._pods(place, "nats")
         asked = await asyncio.gather(*(self._ask_one(address) for address in pods.values()))
         told = dict(zip(pods, asked, strict=True))
-        answers = {name: it for name, it in told.items() if isinstance(it, asking.NatsAnswer)}
+        answers = {name: it for name, it in told.items() if isinstance(it, nats.Answer)}
         if not answers:
             words = "; ".join(f"{name}: {it}" for name, it in told.items())
             raise source.SourceError("Unreachable", f"no NATS server answers: {words}")
-        return of_nats(answers)
+        return nats.seen(answers)
 
-    async def _ask_one(self, address: str) -> asking.NatsAnswer | str:
+    async def _ask_one(self, address: str) -> nats.Answer | str:
         try:
-            return asking.nats_answer(*await self._http.get(address, NATS_PORT, "/jsz"))
+            return nats.answer(*await self._http.get(address, NATS_PORT, "/jsz"))
         except asking.AskError as error:
             return str(error)
 
@@ -251,16 +252,3 @@ class Servers:
 def _not_yet(server: str) -> source.SourceError:
     """Nobody was asked so far: nothing is known by that, least of all that nobody answers."""
     return source.SourceError(freshness.NOT_YET, freshness.not_yet(server).message)
-
-
-def of_nats(answers: dict[str, asking.NatsAnswer]) -> NatsSeen:
-    """From what each server tells, by its pod's name, to what is so. One without JetStream is none."""
-    working = {name: it for name, it in answers.items() if not it.disabled}
-    clusters = {name: it.meta_cluster for name, it in working.items() if it.meta_cluster is not None}
-    if not clusters:  # a single server is no cluster
-        return NatsSeen("", tuple(sorted(working)))
-    leader = next((name for name, cluster in clusters.items() if cluster.leader == name), "")
-    if not leader:
-        return NatsSeen("", tuple(sorted(clusters)))
-    away = {member.name for member in clusters[leader].replicas if member.offline}
-    return NatsSeen(leader, tuple(sorted(clusters.keys() - away)))

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hashlib
 from typing import Any
 
 import msgspec
 
 from moorage.api import builtin
-from moorage.kube import errors
+from moorage.operators import named_data
 from moorage.operators.xsld import group_access, names
 from moorage.operators.xsld.reasons import Reason
 from moorage.operators.xsld.within_cache import common_kind
@@ -96,23 +94,15 @@ class TemplateKind(common_kind.DependentKind[types.GridTemplate, control.Seen]):
         if ref is None:
             raise _SourceError("spec.source names nothing")
         said = f"{resource.kind} {ref.name}"
-        try:
-            found = await self._caches.groups.within(obj.metadata.namespace).get(
-                resource, obj.metadata.namespace, ref.name
-            )
-            data = found.get("data") or {}
-        except errors.NotFound:
-            raise _SourceError(f"there is no {said}") from None
-        texts = []
-        for name in (ref.object_grid_key, ref.deployment_key):
-            if name not in data:
-                raise _SourceError(f"{said} has no key {name}")
-            try:
-                text = data[name] if resource == builtin.CONFIG_MAP else base64.b64decode(data[name]).decode()
-            except (binascii.Error, UnicodeDecodeError):
-                raise _SourceError(f"key {name} of {said} is no text") from None
-            texts.append(text)
-        return texts[0], texts[1]
+        namespace, keys = obj.metadata.namespace, (ref.object_grid_key, ref.deployment_key)
+        found = await named_data.read(self._caches.groups.within(namespace), resource, namespace, ref.name)
+        if found is None:
+            raise _SourceError(f"there is no {said}")
+        for key in keys:
+            if fault := named_data.fault(resource, found, key):
+                raise _SourceError(f"{said}: {fault}")
+        texts = named_data.texts(resource, found)
+        return texts[keys[0]], texts[keys[1]]
 
     # --- what is done to the group ---------------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
-"""One question to a server of a system by plain HTTP, without credentials. It decides nothing and retries nothing.
+"""One question to a server of a system: by plain HTTP, without credentials; and how any question may end, in words.
 
-Who answers is whatever image the namespace's users run: an answer is believed for that namespace alone, and is bounded
-in time and size.
+It decides nothing and retries nothing. Who answers is whatever image the namespace's users run, so that an answer is
+believed for that namespace alone, and is bounded in time and size.
 """
 
 from __future__ import annotations
@@ -16,7 +16,15 @@ ANSWER_LIMIT = 2**20
 
 
 class AskError(Exception):
-    """There is no answer, or none that can be read; the message says which."""
+    """No answer, or none that can be read; the message says which. `maybe`: what was asked may have been done."""
+
+    def __init__(self, words: str, *, maybe: bool = False) -> None:
+        super().__init__(words)
+        self.maybe = maybe
+
+
+class RefusedError(AskError):
+    """The server answered, and refused; by its own words."""
 
 
 class Http:
@@ -34,7 +42,7 @@ class Http:
         except TimeoutError as error:
             raise AskError(f"no answer within {REQUEST_LIMIT:g} s") from error
         except (aiohttp.ClientError, OSError) as error:
-            raise AskError(first_line(error)) from error
+            raise AskError(why(error)) from error
 
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:
@@ -63,6 +71,6 @@ async def _bounded(content: aiohttp.StreamReader) -> bytes:
     return bytes(text)
 
 
-def first_line(error: Exception) -> str:
+def why(error: Exception) -> str:
     """An error's own words, the first line of them."""
     return str(error).splitlines()[0][:300] if str(error) else type(error).__name__

@@ -9,19 +9,19 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import pytest
 from aiohttp import web
 
-from moorage.operators import plain_http
+from moorage.operators import asking
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 @contextlib.asynccontextmanager
-async def served(handler: Handler) -> AsyncIterator[tuple[plain_http.Http, int]]:
+async def served(handler: Handler) -> AsyncIterator[tuple[asking.Http, int]]:
     app = web.Application()
     app.router.add_get("/{path:.*}", handler)
     runner = web.AppRunner(app)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
-    http = plain_http.Http()
+    http = asking.Http()
     try:
         yield http, runner.addresses[0][1]
     finally:
@@ -62,19 +62,19 @@ async def test_every_question_has_a_connection_of_its_own() -> None:
 
 async def test_an_answer_without_end_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     """It must not fill this process's memory."""
-    monkeypatch.setattr(plain_http, "ANSWER_LIMIT", 2**20)
+    monkeypatch.setattr(asking, "ANSWER_LIMIT", 2**20)
 
     async def told(_: web.Request) -> web.Response:
         return web.Response(body=b"x" * (2**20 + 1))
 
     async with served(told) as (http, port):
-        with pytest.raises(plain_http.AskError, match="more than 1 MiB"):
+        with pytest.raises(asking.AskError, match="more than 1 MiB"):
             await http.get("127.0.0.1", port, "/")
 
 
 async def test_who_does_not_answer_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
     """Within the limit, and in words."""
-    monkeypatch.setattr(plain_http, "REQUEST_LIMIT", 0.05)
+    monkeypatch.setattr(asking, "REQUEST_LIMIT", 0.05)
     release = asyncio.Event()
 
     async def told(_: web.Request) -> web.Response:
@@ -83,7 +83,7 @@ async def test_who_does_not_answer_is_told_of(monkeypatch: pytest.MonkeyPatch) -
 
     async with served(told) as (http, port):
         try:
-            with pytest.raises(plain_http.AskError, match=r"no answer within 0\.05 s"):
+            with pytest.raises(asking.AskError, match=r"no answer within 0\.05 s"):
                 await http.get("127.0.0.1", port, "/")
         finally:
             release.set()
@@ -97,15 +97,29 @@ async def test_where_nobody_listens() -> None:
 
     async with served(told) as (_, port):
         pass
-    http = plain_http.Http()
+    http = asking.Http()
     try:
-        with pytest.raises(plain_http.AskError, match=r"127\.0\.0\.1"):
+        with pytest.raises(asking.AskError, match=r"127\.0\.0\.1"):
             await http.get("127.0.0.1", port, "/")
     finally:
         await http.close()
 
 
+async def test_a_connection_that_is_closed_is_told_of() -> None:
+    """As by a server that ends while it is asked."""
+
+    async def told(asked: web.Request) -> web.Response:
+        assert asked.transport is not None
+        asked.transport.close()
+        return web.Response()
+
+    async with served(told) as (http, port):
+        with pytest.raises(asking.AskError, match="Server disconnected") as lost:
+            await http.get("127.0.0.1", port, "/")
+    assert not lost.value.maybe
+
+
 def test_words_of_an_error_without_any() -> None:
     """Its name."""
-    assert "TimeoutError" == plain_http.first_line(TimeoutError())
-    assert "one" == plain_http.first_line(ValueError("one\ntwo"))
+    assert "TimeoutError" == asking.why(TimeoutError())
+    assert "one" == asking.why(ValueError("one\ntwo"))

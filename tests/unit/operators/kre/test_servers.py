@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import unicodedata
 from collections.abc import AsyncIterator
 
 import pytest
-from aiohttp import web
 
-from moorage.operators.kre.runtime import asking, build, mongo_wire, servers
+from moorage.operators import asking
+from moorage.operators.kre.runtime import build, mongo_wire, nats
 from moorage.operators.kre.runtime import mongo as mongos
 from moorage.operators.kre.runtime.control import MongoSeen, NatsSeen
 
@@ -178,57 +177,6 @@ async def test_passwords_of_all_letters(password: str) -> None:
         assert not (await mongo(running, password).look(None)).refused
 
 
-# --- HTTP -------------------------------------------------------------------------------------------------------------
-
-
-@contextlib.asynccontextmanager
-async def serving(answer: web.Response | None) -> AsyncIterator[int]:
-    """A server that answers everything with that, or not at all."""
-
-    async def handle(request: web.Request) -> web.StreamResponse:
-        if answer is None:
-            assert request.transport is not None
-            request.transport.close()
-            return web.Response()
-        return web.Response(status=answer.status, body=answer.body)
-
-    app = web.Application()
-    app.router.add_get("/{tail:.*}", handle)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    try:
-        yield runner.addresses[0][1]
-    finally:
-        await runner.cleanup()
-
-
-async def get(answer: web.Response | None) -> tuple[int, bytes]:
-    http = asking.Http()
-    try:
-        async with serving(answer) as port:
-            return await http.get("127.0.0.1", port, "/jsz")
-    finally:
-        await http.close()
-
-
-async def test_what_is_answered_is_handed_on() -> None:
-    assert (503, b"not yet") == await get(web.Response(status=503, body=b"not yet"))
-
-
-async def test_an_answer_without_end_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asking, "ANSWER_LIMIT", 1000)
-
-    with pytest.raises(asking.AskError, match="an answer of more than"):
-        await get(web.Response(body=b"x" * 2000))
-
-
-async def test_a_broken_connection_is_told() -> None:
-    with pytest.raises(asking.AskError):
-        await get(None)
-
-
 # --- NATS -------------------------------------------------------------------------------------------------------------
 
 ALONE = b'{"server_id": "N", "memory": 0, "streams": 3}'
@@ -244,7 +192,7 @@ def in_cluster(leader: str, *replicas: tuple[str, bool]) -> bytes:
 
 def told(**answers: bytes) -> NatsSeen:
     """By the last letter of the pods' names."""
-    return servers.of_nats({f"kre-nats-{name[1:]}": asking.nats_answer(200, text) for name, text in answers.items()})
+    return nats.seen({f"kre-nats-{name[1:]}": nats.answer(200, text) for name, text in answers.items()})
 
 
 LEADS = in_cluster("kre-nats-0", ("kre-nats-1", False), ("kre-nats-2", False))
@@ -281,4 +229,4 @@ def test_a_cluster_by_the_word_of_its_leader(answers: dict[str, bytes], seen: Na
 )
 def test_an_answer_that_is_none(status: int, text: bytes, words: str) -> None:
     with pytest.raises(asking.AskError, match=words):
-        asking.nats_answer(status, text)
+        nats.answer(status, text)
