@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-__all__ = ["Condition", "Verdict", "age", "epoch", "find", "merge", "timestamp"]
+__all__ = ["Condition", "Verdict", "age", "epoch", "find", "is_true", "merge", "timestamp"]
 
 Verdict = Literal["True", "False", "Unknown"]
 
@@ -50,6 +50,12 @@ def find(conditions: Iterable[Condition], type_: str) -> Condition | None:
         if condition.type == type_:
             return condition
     return None
+
+
+def is_true(conditions: Iterable[Condition], type_: str) -> bool:
+    """Whether the condition of that type is there, and says True."""
+    found = find(conditions, type_)
+    return found is not None and found.status == "True"
 
 
 SKEW = 60.0

@@ -28,6 +28,13 @@ class Around(msgspec.Struct, frozen=True):
 NOTHING = Around()
 
 
+def address(it: Object) -> str:
+    """Where that pod is reached. One that has ended, or is ending, has no address: it may be another's by now."""
+    status = it.get("status") or {}
+    ended = status.get("phase") in ("Succeeded", "Failed") or "deletionTimestamp" in it["metadata"]
+    return "" if ended else str(status.get("podIP") or "")
+
+
 def pod(it: Object, ordinal: int, *, gate: str = "", around: Around = NOTHING) -> parts.PodSeen:
     """A pod. `gate` is the type of its readiness gate.
 

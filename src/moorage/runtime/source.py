@@ -13,7 +13,7 @@ import random
 import time
 import weakref
 from collections.abc import Awaitable, Callable, Hashable, Iterator
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from moorage.api import conditions
 
@@ -247,3 +247,26 @@ def _same(before: freshness.Observed[V], after: freshness.Observed[V]) -> bool:
     return type(before) is type(after) and (
         before == after if isinstance(after, freshness.Failed) else freshness.value_of(before) == after.value
     )
+
+
+class Paces(Generic[K]):
+    """How often each of some keys is looked at: every `usual` seconds, or as was set for it. `of` is an `every`."""
+
+    def __init__(self, usual: float) -> None:
+        self._usual = usual
+        self._set: dict[K, float] = {}
+
+    def of(self, key: K) -> float:
+        """Seconds between two looks."""
+        return self._set.get(key, self._usual)
+
+    def set(self, key: K, seconds: float, *sources: Source[K, Any]) -> None:
+        """From now on; in these sources at once, where that is more often than was set before."""
+        before, self._set[key] = self._set.get(key, seconds), seconds
+        if seconds < before:
+            for each in sources:
+                each.refresh(key)
+
+    def forget(self, key: K) -> None:
+        """Nobody asks for it any more."""
+        self._set.pop(key, None)

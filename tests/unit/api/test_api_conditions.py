@@ -27,6 +27,14 @@ def test_the_time_moves_only_with_the_status() -> None:
     assert conditions.find(second, "Stalled") is None
 
 
+def test_one_is_true_where_it_is_there_and_says_so() -> None:
+    said = made({"Ready": "True", "Stalled": "Unknown"})
+
+    assert conditions.is_true(said, "Ready")
+    assert not conditions.is_true(said, "Stalled")
+    assert not conditions.is_true(said, "Available")
+
+
 def test_what_is_no_longer_said_is_dropped() -> None:
     assert conditions.merge(made({"Ready": "True"}), (), 0) == ()
 

@@ -96,6 +96,23 @@ def test_a_pod_that_works() -> None:
     assert (False, False, "", "") == (pod.deleting, pod.overdue, pod.trouble, pod.cause)
 
 
+@pytest.mark.parametrize(
+    ("content", "address"),
+    [
+        ({"status": {"podIP": "10.0.0.1", "phase": "Running"}}, "10.0.0.1"),
+        ({"status": {"podIP": "10.0.0.1"}}, "10.0.0.1"),
+        ({"status": {"podIP": "10.0.0.1", "phase": "Succeeded"}}, ""),
+        ({"status": {"podIP": "10.0.0.1", "phase": "Failed"}}, ""),
+        ({"status": {"podIP": "10.0.0.1"}, "metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}, ""),
+        ({"status": {"podIP": None}}, ""),
+        ({}, ""),
+    ],
+)
+def test_where_a_pod_is_reached(content: dict[str, Any], address: str) -> None:
+    """Not one that ends: its address may be another's by now."""
+    assert address == reading.address({"metadata": {}, **content})
+
+
 def test_a_pod_that_is_applied_by_itself_is_of_what_was_applied_last() -> None:
     """Nobody else says of which template it is."""
     assert "digest" == reading.pod(live(metadata={"annotations": {apply.STAMP: "digest"}}), -1).revision

@@ -317,6 +317,25 @@ async def test_each_key_has_its_own_pace_asked_for_anew_each_time(make: Make, pl
     assert place.asked.count("busy") <= before + 1, "what was under way, and no more"
 
 
+async def test_who_is_to_be_asked_more_often_is_asked_at_once(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not who is to be asked as often as before, or less; nor at the first word, as who is read is asked anyway."""
+    paces, asked = source.Paces[str](1000.0), list[str]()
+    both = make(every=paces.of), make(every=paces.of)
+    for each in both:
+        monkeypatch.setattr(each, "refresh", asked.append)
+    assert 1000.0 == paces.of("k")
+
+    for seconds in (500.0, 500.0, 900.0):
+        paces.set("k", seconds, *both)
+        assert seconds == paces.of("k")
+    assert [] == asked
+    paces.set("k", 800.0, *both)
+    assert ["k", "k"] == asked
+    assert 1000.0 == paces.of("other")
+    paces.forget("k")
+    assert 1000.0 == paces.of("k")
+
+
 async def test_what_was_outdated_behind_busy_slots_is_news_when_it_is_known_again(
     make: Make, place: Place, woken: list[Any]
 ) -> None:

@@ -142,7 +142,8 @@ class CommunityKind(kind.Kind[types.Community, observation.Seen]):
             seen = msgspec.structs.replace(seen, objects=self._objects(seen, key))
             if not isinstance(seen.objects, freshness.Failed):
                 self._members.may_ask(place)
-        self._members.set_pace(place, busy=not _is_ready(obj) or obj.metadata.deleting)
+        settled = conditions.is_true(obj.status.conditions, "Ready") and not obj.metadata.deleting
+        self._members.set_pace(place, busy=not settled)
         return seen
 
     def _objects(self, seen: observation.Seen, key: kind.Key) -> freshness.Observed[observation.There]:
@@ -349,11 +350,6 @@ class CommunityKind(kind.Kind[types.Community, observation.Seen]):
 
 
 # --- from live objects to what is seen of them -------------------------------------------------------------------
-
-
-def _is_ready(obj: types.Community) -> bool:
-    ready = conditions.find(obj.status.conditions, "Ready")
-    return ready is not None and ready.status == "True"
 
 
 def _is_mine(held: Object | None, seen: observation.Seen) -> bool:

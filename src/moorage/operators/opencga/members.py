@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from moorage.api import builtin
-from moorage.children import owners
+from moorage.children import owners, reading
 from moorage.children.live import views
 from moorage.kube.informers import informer
 from moorage.operators import asking
@@ -60,13 +60,6 @@ def workload_of(role: str, name: str) -> str:
     return names.rest(name) if role == names.REST else names.master(name)
 
 
-def address(pod: Object) -> str:
-    """Where the pod is reached. One that has ended, or is ending, has no address: it may be another's by now."""
-    status = pod.get("status") or {}
-    ended = status.get("phase") in ("Succeeded", "Failed") or "deletionTimestamp" in pod["metadata"]
-    return "" if ended else str(status.get("podIP") or "")
-
-
 class Members:
     """What the pods of all installations told."""
 
@@ -79,12 +72,12 @@ class Members:
         get: Get,
     ) -> None:
         self._settings, self._watches, self._find, self._get = settings, watches, find, get
-        self._paces: dict[Place, float] = {}
+        self._paces = source.Paces[Place](settings.poll.idle_seconds)
         self.source = source.Source[Place, tuple[answers.Told, ...]](
             "members",
             self.ask,
             world.enqueue,
-            every=lambda place: self._paces.get(place, settings.poll.idle_seconds),
+            every=self._paces.of,
             deadline=POLL_LIMIT,
             concurrency=64,
             backoff=(1.0, 15.0),
@@ -97,15 +90,12 @@ class Members:
     def forget(self, place: Place, reader: kind.Key) -> None:
         """The installation is gone."""
         self.source.forget(reader)
-        self._paces.pop(place, None)
+        self._paces.forget(place)
 
     def set_pace(self, place: Place, *, busy: bool) -> None:
         """How often they are asked; at once where it is to be more often than before."""
         poll = self._settings.poll
-        seconds = poll.busy_seconds if busy else poll.idle_seconds
-        before, self._paces[place] = self._paces.get(place, seconds), seconds
-        if seconds < before:
-            self.source.refresh(place)
+        self._paces.set(place, poll.busy_seconds if busy else poll.idle_seconds, self.source)
 
     def may_ask(self, place: Place) -> None:
         """What was missing to ask is there now, for who was not asked so far."""
@@ -121,7 +111,7 @@ class Members:
             self._one(pod, role)
             for role in (names.MASTER, names.REST)
             for pod in view.managed(place[1], obj.metadata.uid, workload_of(role, place[1]))
-            if address(pod)
+            if reading.address(pod)
         ]
         return tuple(await asyncio.gather(*asked))
 
@@ -140,7 +130,7 @@ class Members:
     async def _agent(self, pod: Object, name: str) -> answers.Agent | str:
         said = self._settings.dialect
         try:
-            status, text = await self._get(address(pod), said.ports.agent, said.paths.health)
+            status, text = await self._get(reading.address(pod), said.ports.agent, said.paths.health)
             if status != 200:
                 return f"it answers with HTTP {status}"
             return answers.agent(text, name, said.health)
@@ -152,7 +142,7 @@ class Members:
         if role != names.REST:
             return None
         said = self._settings.dialect
-        where, port, paths = address(pod), said.ports.rest, said.paths
+        where, port, paths = reading.address(pod), said.ports.rest, said.paths
         try:
             (_, about), (_, status) = await asyncio.gather(
                 self._get(where, port, paths.context + paths.about),

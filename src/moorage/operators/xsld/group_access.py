@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from moorage.api import builtin, conditions
-from moorage.children import ordinals
+from moorage.children import ordinals, reading
 from moorage.children.live import surroundings, views
 from moorage.kube import client as kube_client
 from moorage.operators import accounts, named_data
@@ -63,13 +63,6 @@ def given(obj: types.XsldCache) -> Given:
 Find = Callable[[str, str], types.XsldCache | None]
 
 
-def _address(pod: dict[str, Any]) -> str:
-    """Where the pod is reached. One that has ended, or is ending, has no address: it may be another's by now."""
-    status = pod.get("status") or {}
-    ended = status.get("phase") in ("Succeeded", "Failed") or "deletionTimestamp" in pod["metadata"]
-    return "" if ended else str(status.get("podIP") or "")
-
-
 class Groups:
     """Everything that is known of the groups, and done to them."""
 
@@ -80,14 +73,14 @@ class Groups:
         )
         self._admins: dict[Place, tuple[str, admin.Admin]] = {}
         self._closing: set[asyncio.Task[None]] = set()
-        self._paces: dict[Place, float] = {}
+        self._paces = source.Paces[Place](settings.poll.idle_seconds)
         self._unsent: set[Hashable] = set()
         self._changed: dict[Place, float] = {}  # when the Secret with the credentials did last, as read last
         self.polls = source.Source[Place, answers.Polled](
             "group",
             self.poll,
             world.enqueue,
-            every=self._pace,
+            every=self._paces.of,
             deadline=POLL_LIMIT,
             concurrency=256,
             backoff=(1.0, 30.0),
@@ -121,7 +114,7 @@ class Groups:
         for each in self._sources:
             each.forget(reader)
         self.watches.leave(reader)
-        self._paces.pop(place, None)
+        self._paces.forget(place)
         self._unsent.discard(place)
         self._changed.pop(place, None)
         self._drop(place)
@@ -133,12 +126,7 @@ class Groups:
 
     def set_pace(self, place: Place, seconds: float) -> None:
         """How often the group is asked; a group that is to be asked more often than before is asked at once."""
-        before, self._paces[place] = self._paces.get(place, seconds), seconds
-        if seconds < before:
-            self.polls.refresh(place)
-
-    def _pace(self, place: Place) -> float:
-        return self._paces.get(place, self.settings.poll.idle_seconds)
+        self._paces.set(place, seconds, self.polls)
 
     # --- credentials ---------------------------------------------------------------------------------------------
 
@@ -229,7 +217,7 @@ class Groups:
         if place not in self._admins or view is None or view.unsynced:
             raise self._not_asked(obj)
         targets = self._targets(place)
-        if not targets and any(_address(pod) for pod in view.pods_of(place[1])):
+        if not targets and any(reading.address(pod) for pod in view.pods_of(place[1])):
             said = f"no pod with an address belongs to StatefulSet {place[1]} of this cache"
             raise source.SourceError("NotOurs", f"{said}; nobody else is asked")
         asker = self._admins[place][1]
@@ -269,7 +257,7 @@ class Groups:
         return [
             admin.Target(it["metadata"]["name"], it["metadata"]["uid"], address, self._host(place, it))
             for it in pods
-            if (address := _address(it))
+            if (address := reading.address(it))
         ]
 
     @staticmethod

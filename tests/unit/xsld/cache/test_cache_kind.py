@@ -486,7 +486,7 @@ async def test_a_group_is_asked_as_often_as_something_may_change(status: dict[st
         found = made.find("ns", "c")
         assert found is not None
         made.observe(msgspec.structs.replace(found, status=types.XsldCacheStatus(**status)), states.NOW)
-        assert seconds == made.groups._pace(("ns", "c"))
+        assert seconds == made.groups._paces.of(("ns", "c"))
 
 
 async def test_one_that_is_deleted_is_asked_often() -> None:
@@ -496,4 +496,4 @@ async def test_one_that_is_deleted_is_asked_often() -> None:
         deleted = msgspec.structs.replace(found.metadata, deletion_timestamp=states.ago(1))
         status = types.XsldCacheStatus(conditions=(READY,))
         made.observe(msgspec.structs.replace(found, metadata=deleted, status=status), states.NOW)
-        assert 10 == made.groups._pace(("ns", "c"))
+        assert 10 == made.groups._paces.of(("ns", "c"))

@@ -145,7 +145,8 @@ class RuntimeKind(kind.Kind[types.Runtime, control.Seen]):
         release = self._engine.observe(self._request(obj), now, entitled=mine or (bound and obj.metadata.deleting))
         known = self._servers if mine else None
         told = self._credentials.seen(credentials.given(obj), key) if bound else freshness.not_yet("credentials")
-        self._servers.set_pace(place, busy=not _is_ready(obj) or obj.metadata.deleting)
+        settled = conditions.is_true(obj.status.conditions, "Ready") and not obj.metadata.deleting
+        self._servers.set_pace(place, busy=not settled)
         if mine and isinstance(told, freshness.Fresh) and not isinstance(held, freshness.Failed):
             self._servers.may_ask(place)
         not_yet = freshness.not_yet
@@ -287,11 +288,6 @@ class RuntimeKind(kind.Kind[types.Runtime, control.Seen]):
 
 
 # --- from live objects to what is seen of them -------------------------------------------------------------------
-
-
-def _is_ready(obj: types.Runtime) -> bool:
-    ready = conditions.find(obj.status.conditions, "Ready")
-    return ready is not None and ready.status == "True"
 
 
 def _template_size(workload: dict[str, Any] | None) -> str:

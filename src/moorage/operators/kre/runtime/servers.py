@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Hashable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from moorage.api import builtin, meta
-from moorage.children import owners
+from moorage.children import owners, reading
 from moorage.helm import release_watches
 from moorage.operators import asking
 from moorage.operators.kre import config, kinds
@@ -71,14 +71,8 @@ class View(namespace_watches.View):
 
 
 def addresses(pods: Iterable[Object]) -> dict[str, str]:
-    """Where each pod is reached. One that has ended, or is ending, has no address: it may be another's by now."""
-    found = {}
-    for pod in pods:
-        status = pod.get("status") or {}
-        ended = status.get("phase") in ("Succeeded", "Failed") or "deletionTimestamp" in pod["metadata"]
-        if not ended and status.get("podIP"):
-            found[pod["metadata"]["name"]] = str(status["podIP"])
-    return found
+    """Where each pod that has an address is reached."""
+    return {pod["metadata"]["name"]: address for pod in pods if (address := reading.address(pod))}
 
 
 class Servers:
@@ -97,7 +91,7 @@ class Servers:
 
         self._library = mongo
         self._http = asking.Http()
-        self._paces: dict[Place, float] = {}
+        self._paces = source.Paces[Place](poll.idle_seconds)
         self._proven: dict[Place, Hashable] = {}  # for which login all was well with mongo
         self.nats: source.Source[Place, NatsSeen] = self._source("nats", self._ask_nats)
         self.mongo: source.Source[Place, MongoSeen] = self._source("mongo", self._ask_mongo)
@@ -113,7 +107,7 @@ class Servers:
             name,
             ask,
             self._world.enqueue,
-            every=lambda place: self._paces.get(place, self._poll.idle_seconds),
+            every=self._paces.of,
             deadline=POLL_LIMIT,
             concurrency=64,
             backoff=(1.0, 15.0),
@@ -133,16 +127,13 @@ class Servers:
         """The Runtime is gone."""
         for each in self.all:
             each.forget(reader)
-        self._paces.pop(place, None)
+        self._paces.forget(place)
         self._proven.pop(place, None)
 
     def set_pace(self, place: Place, *, busy: bool) -> None:
         """How often they are asked; at once where it is to be more often than before."""
         seconds = self._poll.busy_seconds if busy else self._poll.idle_seconds
-        before, self._paces[place] = self._paces.get(place, seconds), seconds
-        if seconds < before:
-            for each in self.all:
-                each.refresh(place)
+        self._paces.set(place, seconds, *self.all)
 
     def may_ask(self, place: Place) -> None:
         """What was missing to ask is there now, for those that were not asked so far."""

@@ -327,11 +327,10 @@ class CacheKind(kind.Kind[types.XsldCache, observation.Seen]):
 
 
 def _shared(obj: types.XsldCache) -> common_steps.CacheSeen:
-    available = conditions.find(obj.status.conditions, "Available")
     task = obj.status.current_task
     return common_steps.CacheSeen(
         name=obj.metadata.name,
-        available=available is not None and available.status == "True",
+        available=conditions.is_true(obj.status.conditions, "Available"),
         deleting=obj.metadata.deleting,
         task=f"{task.command} {task.target}" if task else "",
     )
@@ -362,6 +361,5 @@ def _fault_of(entrypoint: freshness.Observed[str]) -> freshness.Observed[str]:
 def _pace(obj: types.XsldCache, poll: config.Poll) -> float:
     if obj.status.current_task is not None:
         return poll.task_seconds
-    ready = conditions.find(obj.status.conditions, "Ready")
-    settled = ready is not None and ready.status == "True" and not obj.metadata.deleting
+    settled = conditions.is_true(obj.status.conditions, "Ready") and not obj.metadata.deleting
     return poll.idle_seconds if settled else poll.busy_seconds
