@@ -5,9 +5,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import json
-import os
 import socket
-import subprocess
 import urllib.request
 from collections.abc import Iterator
 from typing import IO, Any
@@ -107,26 +105,12 @@ class Runtime:
     # --- its servers, as a version in it would use them -----------------------------------------------------------
 
     @contextlib.contextmanager
-    def forwarded(self, target: str, port: int) -> Iterator[int]:
-        """A port of a pod or Service, as one of this host."""
-        environment = os.environ | {"KUBECONFIG": str(self.cluster.kubeconfig)}
-        command = [str(tools.BIN / "kubectl"), "-n", self.namespace, "port-forward", target, f":{port}"]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
-        try:
-            assert process.stdout is not None
-            line = process.stdout.readline()  # Forwarding from 127.0.0.1:41234 -> 9444
-            yield int(line.split()[2].rpartition(":")[2])
-        finally:
-            process.terminate()
-            process.communicate()
-
-    @contextlib.contextmanager
     def mongo(self) -> Iterator[pymongo.MongoClient[dict[str, Any]]]:
         """Mongo, as its administrator."""
         known = self.credentials()
         login = {"username": known["mongoUser"], "password": known["mongoPassword"]}
         with (
-            self.forwarded("pod/kre-mongo-0", 27017) as port,
+            self.cluster.forwarded(self.namespace, "pod/kre-mongo-0", 27017) as port,
             pymongo.MongoClient("127.0.0.1", port, directConnection=True, timeoutMS=20_000, **login) as client,
         ):
             yield client
@@ -135,7 +119,7 @@ class Runtime:
         """One request to JetStream, by the servers' Service; asked again while nobody leads who would answer it."""
 
         def answer() -> dict[str, Any]:
-            with self.forwarded("service/kre-nats", 4222) as port:
+            with self.cluster.forwarded(self.namespace, "service/kre-nats", 4222) as port:
                 return _request(port, f"$JS.API.{what}", json.dumps(body).encode())
 
         return tools.wait(f"an answer of JetStream to {what}", answer, within=WITHIN)
@@ -143,7 +127,7 @@ class Runtime:
     def http(self, target: str, port: int, path: str) -> bytes:
         """What a server answers."""
         with (
-            self.forwarded(target, port) as local,
+            self.cluster.forwarded(self.namespace, target, port) as local,
             urllib.request.urlopen(f"http://127.0.0.1:{local}{path}", timeout=20) as answer,
         ):
             told: bytes = answer.read()

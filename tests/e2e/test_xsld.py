@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import base64
-import contextlib
 import http.client
 import json
-import os
 import ssl
-import subprocess
 import sys
 import time
 import urllib.request
@@ -44,31 +41,14 @@ def settled(cluster: tools.Cluster, members: int) -> dict[str, Any] | None:
     return caches.Cache(cluster, "hello").settled(members)
 
 
-@contextlib.contextmanager
-def forwarded(cluster: tools.Cluster, port: int) -> Iterator[str]:
-    """A port of the client Service, as an address of this host."""
-    environment = os.environ | {"KUBECONFIG": str(cluster.kubeconfig), "PATH": f"{tools.BIN}:{os.environ['PATH']}"}
-    command = ["kubectl", "port-forward", "service/hello-client", f":{port}"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
-    try:
-        assert process.stdout is not None
-        line = process.stdout.readline()  # Forwarding from 127.0.0.1:41234 -> 9444
-        if not line:
-            raise tools.Failed("kubectl port-forward has ended")
-        yield f"https://127.0.0.1:{line.split()[2].rpartition(':')[2]}"
-    finally:
-        process.terminate()
-        process.communicate()
-
-
 def entry(cluster: tools.Cluster, method: str, key: str, value: Any = None) -> Any:
     """One entry of the grid, through the client Service. Raises Failed."""
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     login = base64.b64encode(f"xsadmin:{caches.PASSWORD}".encode()).decode()
     headers = {"Authorization": f"Basic {login}", "Content-Type": "application/json"}
-    with forwarded(cluster, 9444) as address:
-        url = f"{address}/wxsdata/v1/grids/greetings/greetings.LUT.O/{key}"
+    with cluster.forwarded("default", "service/hello-client", 9444) as port:
+        url = f"https://127.0.0.1:{port}/wxsdata/v1/grids/greetings/greetings.LUT.O/{key}"
         body = None if value is None else json.dumps(value).encode()
         request = urllib.request.Request(url, data=body, headers=headers, method=method)
         try:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import dataclasses
 import datetime
 import json
 import os
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -93,6 +94,24 @@ class Cluster:
     def apply(self, *objects: dict[str, Any]) -> None:
         """`kubectl apply`."""
         self.kubectl("apply", "-f", "-", stdin=yaml.safe_dump_all(objects))
+
+    @contextlib.contextmanager
+    def forwarded(self, namespace: str, target: str, port: int) -> Iterator[int]:
+        """A port of a pod or Service, as one of this host. Raises Failed."""
+        environment = os.environ | {"KUBECONFIG": str(self.kubeconfig)}
+        command = [str(BIN / "kubectl"), "-n", namespace, "port-forward", target, f":{port}"]
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
+        )
+        try:
+            assert process.stdout is not None
+            line = process.stdout.readline()  # Forwarding from 127.0.0.1:41234 -> 9444
+            if not line.startswith("Forwarding from "):
+                raise Failed(f"port-forward of {namespace} {target}: {line}")
+            yield int(line.split()[2].rpartition(":")[2])
+        finally:
+            process.terminate()
+            process.communicate()
 
     def refused(self, *objects: dict[str, Any]) -> str:
         """Apply what must be refused; returns the words of the refusal."""
