@@ -1,4 +1,4 @@
-"""The whole life of an installation of OpenCGA with running pods, under the chart's rights, in a namespace of restricted ones."""
+"""An installation of OpenCGA with running pods, under the chart's rights and restricted Pod Security."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ import yaml
 ROOT = Path(__file__).resolve().parents[3]
 PATIENCE = 90  # seconds until what is new must be in force: a policy, a definition, somebody's rights
 
-OFF = ("kre",)
+OFF = ("kre", "opencga")
 """Systems that are off by default."""
 
 Row = tuple[tuple[str, ...], str, str, str]
@@ -85,6 +85,7 @@ class Operator:
             "collector": f"{name}-collector-tenant",
             "xsld": f"{name}-xsld-namespace",
             "kre": f"{name}-kre-namespace",
+            "opencga": f"{name}-opencga-namespace",
         }
 
     def account(self, namespace: str, system: str = "collector") -> str:
@@ -190,6 +191,24 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Cluster:
 def tag() -> str:
     """Part of every name that a test module makes, so that two runs can share one cluster."""
     return f"pk{secrets.token_hex(3)}"
+
+
+def _namespace(cluster: Cluster, name: str) -> Iterator[str]:
+    cluster.must(cluster.kubectl("create", body=cluster.namespace(name)))
+    yield name
+    cluster.kubectl("delete", "namespace", name, "--wait=false")
+
+
+@pytest.fixture(scope="module")
+def listed(cluster: Cluster, tag: str) -> Iterator[str]:
+    """A namespace that the operator of the module lists."""
+    yield from _namespace(cluster, f"listed-{tag}")
+
+
+@pytest.fixture(scope="module")
+def unlisted(cluster: Cluster, tag: str) -> Iterator[str]:
+    """A namespace that it does not list."""
+    yield from _namespace(cluster, f"unlisted-{tag}")
 
 
 @contextlib.contextmanager

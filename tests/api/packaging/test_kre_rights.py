@@ -75,24 +75,6 @@ NOBODY_MAY: list[Row] = [
 ]
 
 
-def _namespace(cluster: Cluster, name: str) -> Iterator[str]:
-    cluster.must(cluster.kubectl("create", body=cluster.namespace(name)))
-    yield name
-    cluster.kubectl("delete", "namespace", name, "--wait=false")
-
-
-@pytest.fixture(scope="module")
-def listed(cluster: Cluster, tag: str) -> Iterator[str]:
-    """A namespace that may hold a Runtime."""
-    yield from _namespace(cluster, f"runs-{tag}")
-
-
-@pytest.fixture(scope="module")
-def unlisted(cluster: Cluster, tag: str) -> Iterator[str]:
-    """A namespace that may not."""
-    yield from _namespace(cluster, f"unlisted-{tag}")
-
-
 @pytest.fixture(scope="module")
 def operator(cluster: Cluster, tag: str, listed: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Operator]:
     """The chart with Runtimes alone, in listed namespaces, of which one would be nobody's to list."""
@@ -107,6 +89,7 @@ def bound(operator: Operator, listed: str) -> str:
     """The listed namespace, where the operator has bound its account as it does for a Runtime, and once more."""
     for _ in range(2):
         operator.cluster.must(operator.apply(operator.binding(listed, "kre")))
+    operator.until_may("create", "configmaps", listed, operator.account(listed, "kre"))
     return listed
 
 
@@ -209,9 +192,10 @@ def test_admission_holds_even_with_all_rights(operator: Operator, bound: str, un
 def test_people_s_roles(cluster: Cluster, operator: Operator, bound: str) -> None:
     """`view` shows no Runtime, for there may be passwords in it."""
     may = {}
-    for who in ("view-runtimes", "edit"):
+    for who, verb in {"view-runtimes": "get", "edit": "create"}.items():
         bind = ("create", "rolebinding", f"{who}-trial", f"--clusterrole={operator.name}-kre-{who}", f"--user={who}")
         cluster.must(cluster.kubectl("-n", bound, *bind))
+        operator.until_may(verb, f"runtimes.{GROUP}", bound, who)
         rows: list[Row] = [(("get", "create"), f"runtimes.{GROUP}", PLACE, "")]
         answers = operator.reviews(rows, words(operator, bound), who)
         may[who] = [question.split()[0] for question, allowed in answers.items() if allowed]

@@ -92,39 +92,21 @@ NOBODY_MAY: list[Row] = [
 
 
 @pytest.fixture(scope="module")
-def caches(cluster: Cluster, tag: str) -> Iterator[str]:
-    """A namespace that is listed."""
-    name = f"caches-{tag}"
-    cluster.must(cluster.kubectl("create", body=cluster.namespace(name)))
-    yield name
-    cluster.kubectl("delete", "namespace", name, "--wait=false")
-
-
-@pytest.fixture(scope="module")
-def unlisted(cluster: Cluster, tag: str) -> Iterator[str]:
-    """A namespace that is not."""
-    name = f"unlisted-{tag}"
-    cluster.must(cluster.kubectl("create", body=cluster.namespace(name)))
-    yield name
-    cluster.kubectl("delete", "namespace", name, "--wait=false")
-
-
-@pytest.fixture(scope="module")
-def operator(cluster: Cluster, tag: str, caches: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Operator]:
+def operator(cluster: Cluster, tag: str, listed: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Operator]:
     """The chart with caches alone, in listed namespaces, of which two would be nobody's to list."""
-    xsld = {"namespaces": [caches, "kube-system", f"moorage-{tag}"]}
+    xsld = {"namespaces": [listed, "kube-system", f"moorage-{tag}"]}
     values = {"systems": {"collector": {"enabled": False}, "xsld": xsld}}
     with installed(cluster, tmp_path_factory.mktemp("values"), f"moorage-{tag}", values) as made:
         yield made
 
 
 @pytest.fixture(scope="module")
-def bound(operator: Operator, caches: str) -> str:
+def bound(operator: Operator, listed: str) -> str:
     """The listed namespace, where the operator has bound its account as it does for a first cache, and once more."""
     for _ in range(2):
-        operator.cluster.must(operator.apply(operator.binding(caches, "xsld")))
-    operator.until_may("create", "configmaps", caches, operator.account(caches, "xsld"))
-    return caches
+        operator.cluster.must(operator.apply(operator.binding(listed, "xsld")))
+    operator.until_may("create", "configmaps", listed, operator.account(listed, "xsld"))
+    return listed
 
 
 def words(operator: Operator, place: str) -> dict[str, str]:
@@ -181,10 +163,10 @@ def test_it_writes_all_that_a_cache_is_made_of(operator: Operator, bound: str) -
         operator.cluster.must(operator.cluster.kubectl(*delete, user=operator.account(bound, "xsld")))
 
 
-def test_an_unlisted_namespace_is_closed(operator: Operator, unlisted: str, caches: str) -> None:
+def test_an_unlisted_namespace_is_closed(operator: Operator, unlisted: str, listed: str) -> None:
     message = operator.refused(operator.binding(unlisted, "xsld"))
 
-    assert f"namespace {unlisted} may hold no caches. Make them in one of: {caches}, " in message
+    assert f"namespace {unlisted} may hold no caches. Make them in one of: {listed}, " in message
     assert f"add {unlisted} to the value systems.xsld.namespaces" in message
 
 
