@@ -102,7 +102,7 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """False: played in campaigns alone, as a run takes long."""
 
     surroundings: str = ""
-    """`members`: a node that runs stand-ins of XSLD members; `servers`: of a Runtime's servers."""
+    """`members`: a node that runs stand-ins of XSLD members; `servers`: of a Runtime's; `agents`: of OpenCGA's pods."""
 
     patience: float = 90.0
     """Seconds after which an act that has not settled counts as hanging."""

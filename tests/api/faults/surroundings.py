@@ -16,6 +16,7 @@ from moorage.api import meta
 from moorage.kube import client as kube_client
 from moorage.kube import errors
 from tests.api.kre import servers
+from tests.api.opencga import pods
 from tests.api.xsld import bench, kubelet
 
 ROOT = Path(__file__).parents[3]
@@ -26,13 +27,13 @@ ACCOUNT = meta.Resource("", "v1", "ServiceAccount", "serviceaccounts")
 async def around(name: str, client: kube_client.Client, namespace: str) -> AsyncIterator[None]:
     """Nothing, or a node `members-NAMESPACE`.
 
-    Its pods are stand-ins of XSLD `members`, or of the `servers` of a Runtime.
+    Its pods are stand-ins of XSLD `members`, of the `servers` of a Runtime, or of OpenCGA's `agents` with their servers.
     """
     if not name:
         yield
         return
-    if name not in ("members", "servers"):
-        raise ValueError(f"there are no surroundings {name!r}; there are: members, servers")
+    if name not in ("members", "servers", "agents"):
+        raise ValueError(f"there are no surroundings {name!r}; there are: members, servers, agents")
     try:
         await client.get(ACCOUNT, "default", "default")
     except errors.NotFound:
@@ -40,6 +41,8 @@ async def around(name: str, client: kube_client.Client, namespace: str) -> Async
     with tempfile.TemporaryDirectory(prefix="xsld-") as folder:  # members keep sockets there: their paths must be short
         if name == "servers":
             node: kubelet.Node = servers.Node(client, namespace, Path(folder))
+        elif name == "agents":
+            node = pods.Node(client, namespace, Path(folder))
         else:
             node = kubelet.Node(client, namespace, _member(), Path(folder), env=dict(bench.ENVIRONMENT))
         await node.start()

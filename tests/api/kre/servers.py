@@ -8,18 +8,15 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-from aiohttp import web
-
-from moorage.api import builtin, conditions
+from moorage.api import builtin
 from moorage.kube import client as kube_client
-from moorage.kube.informers import informer
 from moorage.operators.kre import kinds
 from moorage.operators.kre.runtime import servers
+from tests.api import in_process
 from tests.api.xsld import kubelet
 from tests.unit.operators.kre import mongo_stub
 
@@ -35,14 +32,6 @@ class Node(kubelet.Node):
         """See `kubelet.Node`."""
         return Server(self, pod, address)
 
-    def _on_pod(self, change: informer.Change[dict[str, Any]]) -> None:
-        """One that was deleted before it had a node goes at once."""
-        if change.new is None and change.old is not None:
-            if gone := self._running.get(change.old["metadata"]["uid"]):
-                gone.deleted.set()
-            return
-        super()._on_pod(change)
-
     @contextlib.asynccontextmanager
     async def serving(self, server: Server) -> AsyncIterator[None]:
         """What runs in that pod listens."""
@@ -52,13 +41,13 @@ class Node(kubelet.Node):
                 async with mongo.running(server.address, servers.MONGO_PORT):
                     yield
             case "nats":
-                async with _http(server.address, servers.NATS_PORT, lambda: self._nats(server.name)):
+                async with in_process.http(server.address, servers.NATS_PORT, lambda _: self._nats(server.name)):
                     yield
             case "minio":
-                async with _http(server.address, servers.MINIO_PORT, dict):
+                async with in_process.http(server.address, servers.MINIO_PORT, _nothing):
                     yield
             case "influxdb":
-                async with _http(server.address, servers.INFLUX_PORT, dict):
+                async with in_process.http(server.address, servers.INFLUX_PORT, _nothing):
                     yield
             case _:
                 yield
@@ -73,7 +62,7 @@ class Node(kubelet.Node):
             self._mongos[volume] = mongo_stub.MongoStub(*login)
         return self._mongos[volume]
 
-    def _nats(self, asked: str) -> dict[str, Any]:
+    async def _nats(self, asked: str) -> dict[str, Any]:
         """What that server tells of JetStream."""
         there = [it for it in self.containers if isinstance(it, Server) and it.component == "nats"]
         leader, *others = sorted(it.name for it in there if it.listens)
@@ -83,7 +72,7 @@ class Node(kubelet.Node):
         return {"meta_cluster": {"name": "kre", "leader": leader, "replicas": known if asked == leader else []}}
 
 
-class Server(kubelet.Container):
+class Server(in_process.Server):
     """One incarnation of a pod, in this process."""
 
     _node: Node
@@ -91,32 +80,11 @@ class Server(kubelet.Container):
     def __init__(self, node: Node, pod: dict[str, Any], address: str) -> None:
         super().__init__(node, pod, address)
         self.component: str = pod["metadata"]["labels"][kinds.COMPONENT]
-        self.listens = False
 
-    async def _run_once(self) -> None:
-        began = {"startedAt": conditions.timestamp(time.time())}
-        self.listens = True
-        try:
-            async with self._node.serving(self):
-                await self._tell("Running", {"running": began}, ready=True)
-                await self.deleted.wait()
-        finally:
-            self.listens = False
+    def serving(self) -> contextlib.AbstractAsyncContextManager[None]:
+        """See `in_process.Server`."""
+        return self._node.serving(self)
 
 
-@contextlib.asynccontextmanager
-async def _http(address: str, port: int, answer: Any) -> AsyncIterator[None]:
-    """Every path is answered with that."""
-
-    async def handle(_: web.Request) -> web.Response:
-        return web.json_response(answer())
-
-    app = web.Application()
-    app.router.add_get("/{path:.*}", handle)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    await web.TCPSite(runner, address, port).start()
-    try:
-        yield
-    finally:
-        await runner.cleanup()
+async def _nothing(_: str) -> dict[str, Any]:
+    return {}

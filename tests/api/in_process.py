@@ -1,0 +1,54 @@
+"""Pods whose servers run within the test, on a node of `kubelet`: each listens at its pod's own address on loopback."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+from aiohttp import web
+
+from moorage.api import conditions
+from tests.api.xsld import kubelet
+
+Answer = Callable[[str], Awaitable[Any]]
+"""A path to what is answered there, as JSON."""
+
+
+class Server(kubelet.Container):
+    """One incarnation of a pod. It is ready while `serving` is entered, which is until the pod is deleted."""
+
+    listens = False
+
+    def serving(self) -> contextlib.AbstractAsyncContextManager[None]:
+        """What runs in it listens."""
+        raise NotImplementedError
+
+    async def _run_once(self) -> None:
+        began = {"startedAt": conditions.timestamp(time.time())}
+        self.listens = True
+        try:
+            async with self.serving():
+                await self._tell("Running", {"running": began}, ready=True)
+                await self.deleted.wait()
+        finally:
+            self.listens = False
+
+
+@contextlib.asynccontextmanager
+async def http(address: str, port: int, answer: Answer) -> AsyncIterator[None]:
+    """A server for every path."""
+
+    async def handle(asked: web.Request) -> web.Response:
+        return web.json_response(await answer(asked.path))
+
+    app = web.Application()
+    app.router.add_get("/{path:.*}", handle)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, address, port).start()
+        yield
+    finally:
+        await runner.cleanup()

@@ -1,0 +1,1 @@
+"""Installations of OpenCGA on a real API server."""
