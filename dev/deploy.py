@@ -53,8 +53,8 @@ INPUTS = {
 PRODUCT = ("collector", "operator")
 """The images of a deployment; the others are for tests."""
 
-SERVERS = tuple(name for name in INPUTS if name.startswith("kre-"))
-"""Those that a Runtime takes with running pods, and no other test: they take minutes to build."""
+SERVERS = tuple(name for name in INPUTS if name.startswith(("kre-", "opencga")))
+"""Those that Runtimes and OpenCGA take with running pods, and no other test: they take minutes to build."""
 BUILD = "moorage.dev/build"
 """Annotation of the operator's pods: the hash of what was installed."""
 
@@ -128,6 +128,7 @@ def trouble(place: places.Place) -> str:
         ("get", "collectors", "-A", "-o", "wide"),
         ("get", "xsldcaches,datagrids,gridtemplates", "-A", "-o", "wide"),
         ("get", "runtimes", "-A", "-o", "wide"),
+        ("get", "opencgacommunity", "-A", "-o", "wide"),
     ):
         try:
             said = place.kubectl(*command)

@@ -24,21 +24,27 @@ const mostRequest = 1 << 20
 type settings struct {
 	socket, home, conf, laid, ping string
 	startup                        time.Duration // how long a server that has never answered counts as alive
+	linger                         time.Duration // how long a server serves on once its pod is to end
 }
 
 func settingsFromEnvironment() settings {
-	seconds, err := strconv.Atoi(os.Getenv("OPENCGA_STARTUP_SECONDS"))
-	if err != nil || seconds <= 0 {
-		seconds = 900
-	}
 	return settings{
 		socket:  os.Getenv("OPENCGA_HOOK"),
 		home:    strings.TrimSuffix(os.Getenv("OPENCGA_HOME"), "/"),
 		conf:    os.Getenv("OPENCGA_CONF"),
 		laid:    filepath.Join(os.TempDir(), "opencga"),
 		ping:    os.Getenv("OPENCGA_PING"),
-		startup: time.Duration(seconds) * time.Second,
+		startup: seconds("OPENCGA_STARTUP_SECONDS", 900),
+		linger:  seconds("OPENCGA_LINGER_SECONDS", 0),
 	}
+}
+
+func seconds(variable string, otherwise int) time.Duration {
+	given, err := strconv.Atoi(os.Getenv(variable))
+	if err != nil || given < 0 {
+		given = otherwise
+	}
+	return time.Duration(given) * time.Second
 }
 
 // request is what an agent or a probe asks, one on a connection.
@@ -117,10 +123,27 @@ func first(s settings) error {
 	}
 	go h.serve(listener)
 	<-ends
+	h.lingers()
 	for _, each := range h.end() {
 		<-each.done
 	}
 	return nil
+}
+
+// lingers lets the server serve on until Services, which learn of a pod's end as late as its containers do, send it no
+// more queries. Nothing is begun meanwhile.
+func (h *hook) lingers() {
+	h.mu.Lock()
+	h.ending = true
+	server := h.server
+	h.mu.Unlock()
+	if server == nil {
+		return
+	}
+	select {
+	case <-server.done:
+	case <-time.After(h.linger):
+	}
 }
 
 // end has the server end in order; a command at the catalog gets the time that the kubelet leaves it.

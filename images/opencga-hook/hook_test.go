@@ -108,7 +108,7 @@ func (h *hook) tool(words ...string) []string {
 // until asks for the state until it is as it should be.
 func until(t *testing.T, asks func(request) answer, right func(answer) bool) answer {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; {
+	for deadline := time.Now().Add(2 * time.Minute); ; {
 		told := asks(request{Do: "state"})
 		if right(told) {
 			return told
@@ -223,6 +223,30 @@ func TestNothingIsBegunOnceTheContainerIsToEnd(t *testing.T) {
 	if told := asks(request{Do: "start", Args: h.tool("serve")}); !strings.Contains(told.Error, "about to end") {
 		t.Errorf("%q", told.Error)
 	}
+}
+
+func TestAServerServesOnUntilServicesHaveForgottenItsPod(t *testing.T) {
+	h, asks := hooked(t)
+	h.linger = time.Hour
+	h.lingers() // there is none
+	h.mu.Lock()
+	h.ending = false
+	h.mu.Unlock()
+	asks(request{Do: "start", Args: h.tool("serve")})
+	until(t, asks, func(told answer) bool { return told.Running })
+	over := make(chan struct{})
+	go func() {
+		h.lingers()
+		close(over)
+	}()
+	until(t, func(request) answer { return asks(request{Do: "run", ID: "x", Args: h.tool("echo")}) }, func(told answer) bool {
+		return strings.Contains(told.Error, "about to end")
+	})
+	if !asks(request{Do: "state"}).Running {
+		t.Error("it was stopped")
+	}
+	asks(request{Do: "stop"})
+	<-over // with the server, which has ended by itself
 }
 
 func TestProbesAreHeldBackWhileNoServerIsToRun(t *testing.T) {

@@ -27,7 +27,7 @@ ACCOUNT = meta.Resource("", "v1", "ServiceAccount", "serviceaccounts")
 async def around(name: str, client: kube_client.Client, namespace: str) -> AsyncIterator[None]:
     """Nothing, or a node `members-NAMESPACE`.
 
-    Its pods are stand-ins of XSLD `members`, of the `servers` of a Runtime, or of OpenCGA's `agents` with their servers.
+    Its pods are stand-ins of XSLD `members`, of the `servers` of a Runtime, or of OpenCGA's `agents`.
     """
     if not name:
         yield

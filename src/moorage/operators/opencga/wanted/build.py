@@ -26,6 +26,9 @@ START_PERIOD = 5
 GRACE = 90
 """Seconds that a server gets to stop in order, with what its agent has begun."""
 
+LINGER = 5
+"""Seconds for which a REST server serves on once its pod is to end: Services may send it queries for as long."""
+
 VERSION = f"{names.GROUP}/version"
 """Annotation of a pod template: the version of OpenCGA in its image."""
 
@@ -336,6 +339,7 @@ def _server(wanted: Wanted, role: str, version: str, resources: types.Resources)
             {"name": "OPENCGA_HOOK", "value": f"{inside.hooks}/{inside.socket}"},
             {"name": "OPENCGA_PING", "value": _ping(role, wanted.said)},
             {"name": "OPENCGA_STARTUP_SECONDS", "value": str(startup * START_PERIOD)},
+            {"name": "OPENCGA_LINGER_SECONDS", "value": str(LINGER if role == names.REST else 0)},
         ],
         "ports": [port],
         "resources": _amounts(resources),
