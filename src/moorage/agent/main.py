@@ -33,6 +33,9 @@ ASKS_WITHIN = 120.0
 AT_ONCE = 16
 """Questions that are answered at a time."""
 
+ASKED_WITHIN = 5.0
+"""Seconds in which who asks must do so."""
+
 TRIES_EVERY = 15.0
 """Seconds between two questions about a catalog that was not reachable."""
 
@@ -320,7 +323,7 @@ def serve(agent: Agent, port: int) -> HealthServer:
     """Tells the agent's health to whoever asks; there is nothing else to be had."""
 
     class Health(http.server.BaseHTTPRequestHandler):
-        timeout = 5.0
+        timeout = ASKED_WITHIN
 
         def do_GET(self) -> None:
             told = agent.told

@@ -111,8 +111,9 @@ class _Told:
     told = b"{}"
 
 
-def test_agents_ask_each_other_what_they_tell() -> None:
+def test_agents_ask_each_other_what_they_tell(monkeypatch: pytest.MonkeyPatch) -> None:
     """Over the port at which health is served; who is silent, or says nothing that can be read, is left out."""
+    monkeypatch.setattr(outside, "LIMIT", 60.0)
     stand = plan.Stand()
     place = health.Place(stand, 1.8e9, 7, 7)
     agent = _Told()
@@ -136,6 +137,7 @@ def test_agents_ask_each_other_what_they_tell() -> None:
 def test_who_asks_and_asks_takes_nobody_elses_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond so many at a time the line is closed; who came before is answered."""
     monkeypatch.setattr(main, "AT_ONCE", 2)
+    monkeypatch.setattr(main, "ASKED_WITHIN", 60.0)
     server = main.serve(_Told(), 0)  # type: ignore[arg-type]
     address = ("127.0.0.1", server.server_address[1])
     try:

@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[3]
 SAMPLE = list(yaml.safe_load_all((ROOT / "examples/opencga/community.yaml").read_text()))
 SPEC: dict[str, Any] = SAMPLE[-1]["spec"]
 SETTINGS = config.Config("moorage-accounts", "moorage-opencga-namespace", poll=config.Poll(0.02, 0.02))
-WITHIN = 30.0
+WITHIN = 120.0
 
 
 async def applied(**spec: Any) -> played.Api:
