@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import http.client
 import json
 import threading
 import time
@@ -114,9 +115,9 @@ class Community:
     def status(self) -> dict[str, Any]:
         """Its status. Raises Failed when it does not speak of the latest spec."""
         found = self.cluster.get("opencgacommunity", "demo", "-n", PLACE)
-        said: dict[str, Any] = found["status"]
+        said: dict[str, Any] = found.get("status") or {}
         if said.get("observedGeneration") != found["metadata"]["generation"]:
-            raise tools.Failed("its status speaks of another generation")
+            raise tools.Failed(f"its status speaks of another generation: {said}")
         return said
 
     def until(
@@ -164,10 +165,12 @@ class Community:
 
         By the proxy of the API server, which goes to a pod that is ready, as a Service does. Raises Failed.
         """
-        told = json.loads(
-            self.cluster.reader.raw(f"/api/v1/namespaces/{PLACE}/services/http:demo-rest:9090/proxy{QUERY}")
-        )
-        return str(told["responses"][0]["results"][0]["version"])
+        proxy = f"/api/v1/namespaces/{PLACE}/services/http:demo-rest:9090/proxy"
+        try:
+            told = json.loads(self.cluster.reader.raw(proxy + QUERY))
+            return str(told["responses"][0]["results"][0]["version"])
+        except (OSError, http.client.HTTPException, ValueError, LookupError) as error:
+            raise tools.Failed(f"a query is not answered: {error!r}") from error
 
     def catalog(self) -> dict[str, Any]:
         """What is in the database, and what was done to it."""

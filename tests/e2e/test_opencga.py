@@ -43,7 +43,7 @@ def test_it_is_there_as_the_seed_says(demo: communities.Community) -> None:
     assert {f"data-volume-{name}" for name in pods} == {it["metadata"]["name"] for it in claims}
     assert ("Running", "5.0.0", "5.0.0") == (status["phase"], status["version"], status["catalogVersion"])
     assert {"5.0.0"} == {it["version"] for it in status["memberStatuses"]}
-    assert "5.0.0" == demo.query()
+    assert "5.0.0" == tools.wait("an answer to a query", demo.query)
     catalog = demo.catalog()
     assert (1, ["5.0.0"], 0) == (catalog["installs"], catalog["migrated"], catalog["forbidden"])
 
@@ -72,9 +72,7 @@ def test_a_database_that_is_gone_restarts_nobody(demo: communities.Community) ->
     demo.ready()
     before = demo.restarts()
     demo.database("down")
-    said = demo.until("it is told", condition="Healthy=False")
-
-    assert "CatalogMongoDB" in said["message"]
+    demo.until("it is told", lambda said: "CatalogMongoDB" in said["message"], condition="Healthy=False")
     demo.database("up")
     demo.ready()
     assert before == demo.restarts()
