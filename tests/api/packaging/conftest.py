@@ -248,12 +248,21 @@ def almighty(operator: Operator) -> Iterator[None]:
     cluster.must(cluster.kubectl("delete", "clusterrolebinding", name))
 
 
-@pytest.fixture(scope="session")
-def definitions(cluster: Cluster) -> None:
-    """The kinds of caches are served. They stay: other tests may use them too."""
-    file = str(ROOT / "charts/moorage/files/crds/xsld.yaml")
+def defined(cluster: Cluster, system: str) -> None:
+    """Have the kinds of a system served. They stay: other tests may use them too."""
+    file = str(ROOT / f"charts/moorage/files/crds/{system}.yaml")
     cluster.must(cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", file))
     cluster.must(cluster.kubectl("wait", "--for=condition=Established", f"--timeout={PATIENCE}s", "-f", file))
+
+
+def restricted(cluster: Cluster, tag: str, plurals: str) -> Iterator[str]:
+    """A namespace of a test's own that takes only restricted pods; what of these kinds is in it is deleted with it."""
+    name = f"{tag}-{secrets.token_hex(3)}"
+    levels = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "warn")}
+    cluster.must(cluster.kubectl("create", body=cluster.namespace(name, **levels)))
+    yield name
+    cluster.kubectl("-n", name, "delete", plurals, "--all", "--wait=false")
+    cluster.kubectl("delete", "namespace", name, "--wait=false")
 
 
 def _wait_until_in_force(operator: Operator, systems: dict[str, dict[str, Any]]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import secrets
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
+
+from conftest import defined, restricted
 
 if TYPE_CHECKING:
     from conftest import Cluster
@@ -32,21 +33,14 @@ CHARTS_OWN: dict[str, Any] = {
 
 @pytest.fixture(scope="module", autouse=True)
 def definition(cluster: Cluster) -> None:
-    """The kind is served. It stays: other tests may use it too."""
-    file = str(ROOT / "charts/moorage/files/crds/kre.yaml")
-    cluster.must(cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", file))
-    cluster.must(cluster.kubectl("wait", "--for=condition=Established", "--timeout=30s", "-f", file))
+    """The kind is served."""
+    defined(cluster, "kre")
 
 
 @pytest.fixture
 def place(cluster: Cluster, tag: str) -> Iterator[str]:
     """A namespace that takes only restricted pods."""
-    name = f"{tag}-{secrets.token_hex(3)}"
-    levels = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "warn")}
-    cluster.must(cluster.kubectl("create", body=cluster.namespace(name, **levels)))
-    yield name
-    cluster.kubectl("-n", name, "delete", "runtimes", "--all", "--wait=false")
-    cluster.kubectl("delete", "namespace", name, "--wait=false")
+    yield from restricted(cluster, tag, "runtimes")
 
 
 def runtime(place: str, spec: dict[str, Any], name: str = "demo") -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import secrets
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
+from conftest import defined, restricted
 from moorage.operators.opencga import dialect, names, types
 from moorage.operators.opencga.wanted import automation, build
 
@@ -68,22 +68,16 @@ SAMPLES: dict[str, Any] = {
 
 @pytest.fixture(scope="module", autouse=True)
 def definition(cluster: Cluster) -> None:
-    """The kind is served. It stays: other tests may use it too."""
-    file = str(ROOT / "charts/moorage/files/crds/opencga.yaml")
-    cluster.must(cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", file))
-    cluster.must(cluster.kubectl("wait", "--for=condition=Established", "--timeout=30s", "-f", file))
+    """The kind is served."""
+    defined(cluster, "opencga")
 
 
 @pytest.fixture
 def place(cluster: Cluster, tag: str) -> Iterator[str]:
     """A namespace that takes only restricted pods."""
-    name = f"{tag}-{secrets.token_hex(3)}"
-    levels = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "warn")}
-    cluster.must(cluster.kubectl("create", body=cluster.namespace(name, **levels)))
-    cluster.kubectl("-n", name, "create", "serviceaccount", "default")  # where no controller makes it
-    yield name
-    cluster.kubectl("-n", name, "delete", "opencgacommunity", "--all", "--wait=false")
-    cluster.kubectl("delete", "namespace", name, "--wait=false")
+    for name in restricted(cluster, tag, "opencgacommunity"):
+        cluster.kubectl("-n", name, "create", "serviceaccount", "default")  # where no controller makes it
+        yield name
 
 
 def community(place: str, spec: dict[str, Any], name: str = "demo") -> dict[str, Any]:

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
+from conftest import defined
 from moorage.operators.xsld.cache import types
 
 if TYPE_CHECKING:
     from conftest import Cluster
 
-pytestmark = [pytest.mark.api, pytest.mark.usefixtures("definitions")]
+pytestmark = pytest.mark.api
 
 ROOT = Path(__file__).resolve().parents[3]
 EXAMPLES = sorted((ROOT / "examples/xsldcache").glob("*.yaml"))
@@ -34,6 +35,12 @@ WHOLE: dict[str, Any] = {
     },
     "templates": {"orders": {"source": XML}},
 }
+
+
+@pytest.fixture(scope="module", autouse=True)
+def definitions(cluster: Cluster) -> None:
+    """The kinds of caches are served."""
+    defined(cluster, "xsld")
 
 
 @pytest.fixture
