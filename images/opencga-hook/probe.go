@@ -11,6 +11,7 @@ import (
 const (
 	stale = 60 * time.Second // after which a server that was up counts as down
 	stuck = 15 * time.Second // after which a step that waits holds nobody back
+	fresh = 10 * time.Second // within which a server that was up is up, so that such a step holds nobody back at all
 )
 
 type probe struct {
@@ -90,7 +91,11 @@ func judged(p probe, found told, wanted int64) error {
 	if applied {
 		return works(state, p.now)
 	}
-	if waiting := waits(at.Plans, p.now); waiting != "" && works(state, p.now) == nil {
+	patience := stuck
+	if p.now.Sub(time.Unix(state.LastMongoUpTime, 0)) < fresh {
+		patience = 0
+	}
+	if waiting := waits(at.Plans, p.now, patience); waiting != "" && works(state, p.now) == nil {
 		return nil // it serves on, with what it had
 	}
 	return fmt.Errorf("version %d of the configuration is applied, %d is wanted", at.LastGoalVersionAchieved, wanted)
@@ -109,8 +114,8 @@ func works(state state, now time.Time) error {
 	return nil
 }
 
-// waits names the step at which the last plan waits, for long enough that it may stay so.
-func waits(plans []plan, now time.Time) string {
+// waits names the step at which the last plan waits, for longer than that.
+func waits(plans []plan, now time.Time, patience time.Duration) string {
 	if len(plans) == 0 {
 		return ""
 	}
@@ -124,7 +129,7 @@ func waits(plans []plan, now time.Time) string {
 			if steps[s].Started == nil || steps[s].Completed != nil {
 				continue
 			}
-			if steps[s].IsWaitStep && now.Sub(*steps[s].Started) > stuck {
+			if steps[s].IsWaitStep && now.Sub(*steps[s].Started) > patience {
 				return steps[s].Step
 			}
 			return ""

@@ -22,6 +22,9 @@ PLACE = "opencga-demo"
 WITHIN = 300.0
 PASSWORD = "Change-Me-2-day"
 LABEL = "opencga.zetta.com/community=demo"
+PROBED = {"name": "opencga-agent", "readinessProbe": {"initialDelaySeconds": 1, "periodSeconds": 2}}
+"""What is laid over the agent's container: a server is restarted the sooner, the sooner its pod is not ready."""
+
 SMALL = {"limits": {"memory": "1Gi"}, "requests": {"cpu": "20m", "memory": "64Mi"}}
 QUERY = "/opencga/webservices/rest/v2/studies/search"
 DATABASE: list[dict[str, Any]] = [
@@ -76,6 +79,7 @@ def community(**spec: Any) -> dict[str, Any]:
         "database": {"hosts": [f"mongo.{PLACE}:27017"]},
         "resources": SMALL,
         "client": {"resources": SMALL},
+        "statefulSet": {"spec": {"template": {"spec": {"containers": [PROBED]}}}},
         "volumes": {"data": {"size": "100Mi", "reclaimOnDelete": "Delete"}},
         **spec,
     }

@@ -83,11 +83,13 @@ def test_another_configuration_restarts_each_server_once_and_no_pod(demo: commun
     before, restarts = demo.ready()["configurationVersion"], demo.restarts()
     pods = {name: pod["metadata"]["uid"] for name, pod in demo.pods().items()}
     begun = {name: log(demo, name).count("INFO: up, of version") for name in pods}
-    demo.change(additionalOpenCGAConfig={"logLevel": "debug"})
-    demo.until("it is applied", lambda said: said["configurationVersion"] > before)
+    with communities.Queries(demo) as queries:
+        demo.change(additionalOpenCGAConfig={"logLevel": "debug"})
+        demo.until("it is applied", lambda said: said["configurationVersion"] > before)
 
     assert pods == {name: pod["metadata"]["uid"] for name, pod in demo.pods().items()}
     assert restarts == demo.restarts()
+    assert queries.answered
     for name in pods:
         assert begun[name] + 1 == log(demo, name).count("INFO: up, of version")
 

@@ -19,10 +19,14 @@ class Place(msgspec.Struct, frozen=True):
     wanted: int  # the version that is there; -1: none
 
 
-def text(me: str, place: Place, *, up_at: float, catalog: tuple[bool, str] | None) -> bytes:
-    """The health file. `up_at`: when the server last answered; `catalog`: whether it is installed, of which version."""
+def text(me: str, place: Place, *, up: bool, up_at: float, catalog: tuple[bool, str] | None) -> bytes:
+    """The health file.
+
+    `up`: whether the server answers now, and `up_at`: when it last did; `catalog`: whether it is installed, and of
+    which version. A step that waits while the server serves on is one by which nobody is held back.
+    """
     stand, since = place.stand, _time(place.since)
-    step = {"step": stand.step, "stepDoc": "", "isWaitStep": stand.act is None, "started": since}
+    step = {"step": stand.step, "stepDoc": "", "isWaitStep": stand.waits and up, "started": since}
     moves = [{"move": stand.move, "moveDoc": "", "steps": [{**step, "completed": None, "result": _result(stand)}]}]
     completed = since if stand.in_goal else None
     plans = [

@@ -54,6 +54,7 @@ class Settings:
     socket: Path
     tool: str  # opencga-admin.sh, as it is called in the server's container
     ping: str  # where the server says that it is well
+    drain: float = 0.0  # seconds after which a pod that is not ready gets no more queries
 
 
 class Agent:
@@ -121,8 +122,15 @@ class Agent:
             intent=kept.intent,
             migrated=kept.migrated,
             others=self._others(found, told, made) if found is not None else {},
+            drained=self._drained(),
         )
         return seen, secrets, made
+
+    def _drained(self) -> bool:
+        """From the moment at which it began to tell that it is not ready."""
+        if self._stand.step == plan.DRAIN:
+            return time.time() >= self._since + self._settings.drain
+        return self._stand.step == plan.STOP  # it ends in its time
 
     def _document(self) -> tuple[document.Document | None, str]:
         try:
@@ -247,7 +255,7 @@ class Agent:
         known = self._catalog
         told = (known.installed, kept.migrated) if known is not None and known.reachable else None
         place = health.Place(self._stand, self._since, kept.document, self._wanted)
-        self.told = health.text(self._settings.me, place, up_at=self._up_at, catalog=told)
+        self.told = health.text(self._settings.me, place, up=seen.ping, up_at=self._up_at, catalog=told)
         notes.replace(self._settings.health, self.told)
 
 
@@ -285,6 +293,7 @@ def settings(args: list[str], env: dict[str, str]) -> Settings:
         socket=Path(env["OPENCGA_HOOK"]),
         tool=env["OPENCGA_TOOL"],
         ping=env["OPENCGA_PING"],
+        drain=float(env.get("OPENCGA_DRAIN_SECONDS") or 0.0),
     )
 
 

@@ -13,6 +13,8 @@ from . import document
 
 INSTALL, MIGRATE = "CatalogInstall", "Migrate"
 READ, RENDER, START, CHANGE = "ReadConfiguration", "RenderConfig", "Start", "ChangeVersion"
+DRAIN, STOP = "Drain", "Stop"
+"""Steps before the files of a REST server that runs are written: it is no longer ready, and then it is stopped."""
 
 
 class Command(msgspec.Struct, frozen=True):
@@ -73,6 +75,7 @@ class Seen(msgspec.Struct, frozen=True):
     intent: Intent | None = None
     migrated: str = ""  # the version that the catalog was migrated to by this one
     others: dict[str, Other] = {}
+    drained: bool = False  # it has not been ready for long enough, so that nobody asks its server any more
 
 
 # --- acts ---------------------------------------------------------------------------------------------------------
@@ -123,6 +126,11 @@ class Stand(msgspec.Struct, frozen=True):
         """Nothing is left to do for the document as it is."""
         return not self.step
 
+    @property
+    def waits(self) -> bool:
+        """It waits for others, and its server is left alone meanwhile."""
+        return self.act is None and self.step.startswith("Wait")
+
 
 def decide(seen: Seen) -> Stand:
     """The one thing that comes next."""
@@ -151,11 +159,17 @@ def decide(seen: Seen) -> Stand:
 
 
 def _rendered(seen: Seen, found: document.Document, hook: Hook) -> Stand:
-    """Files are written while no server reads them; a server that runs is stopped when its turn has come."""
+    """Files are written while no server reads them; one that runs is stopped when its turn has come.
+
+    A REST server serves on until Services have seen that its pod is not ready, and send it no more queries.
+    """
     if not hook.running:
         return Stand(RENDER, "Render", Render())
-    late = [name for name in found.before(seen.me) if not _has_applied(seen, name, found.version)]
-    return Stand(RENDER, "WaitTurn") if late else Stand(RENDER, "Stop", Stop())
+    if any(not _has_applied(seen, name, found.version) for name in found.before(seen.me)):
+        return Stand(RENDER, "WaitTurn")
+    if found.master != seen.me and not seen.drained:
+        return Stand(RENDER, DRAIN)
+    return Stand(RENDER, STOP, Stop())
 
 
 def _has_applied(seen: Seen, name: str, version: int) -> bool:

@@ -85,6 +85,59 @@ def test_another_content_restarts_the_server_once_and_another_version_alone_does
     assert 3 == world.progress()["lastGoalVersionAchieved"]
 
 
+def test_a_rest_server_is_stopped_once_nobody_asks_it_any_more(
+    tmp_path: Path, pool: futures.Executor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its pod is not ready from the first moment on, and the server serves on for as long as that takes to be known."""
+    world, now = World(tmp_path, me="demo-0"), [1.8e9]
+    world.settings = main.dataclasses.replace(world.settings, drain=20.0)
+    monkeypatch.setattr(outside, "ping", lambda _: world.hook.running)
+    monkeypatch.setattr(main.time, "time", lambda: now[0])
+    master = {"demo-client-0": plan.Other(True, 2, "5.0.0")}
+    monkeypatch.setattr(outside, "others", lambda *_: master)
+    world.publish(1)
+    agent = lives(world, pool)
+    assert ["start server"] == world.hook.done
+    world.publish(2, logLevel="debug")
+    for later in (0.0, 10.0, 9.9):
+        now[0] += later
+        agent.step()
+        assert ("Drain", False) == standing(world)
+        assert ["start server"] == world.hook.done
+    now[0] += 0.1
+    for _ in range(9):
+        agent.step()
+
+    assert ["start server", "stop", "start server"] == world.hook.done
+    assert 2 == world.progress()["lastGoalVersionAchieved"]
+
+
+def standing(world: World) -> tuple[str, bool]:
+    """The step at which the agent says that it is, and whether it holds nobody back."""
+    (step,) = world.progress()["plans"][-1]["moves"][-1]["steps"]
+    return step["step"], step["isWaitStep"]
+
+
+def test_only_who_serves_on_while_it_waits_holds_nobody_back(
+    world: World, pool: futures.Executor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that is about to come up does not."""
+    world.publish(1)
+    lives(world, pool)
+    world.publish(2, of="5.0.1")
+    agent = lives(world, pool, 3)
+    assert ("WaitCanUpdate", True) == standing(world)
+    world.hook.restarts()
+    agent.step()
+    assert ("WaitCanUpdate", False) == standing(world)
+    world.publish(3)
+    monkeypatch.setattr(outside, "ping", lambda _: False)
+    for _ in range(5):
+        agent.step()
+    assert world.hook.running
+    assert ("WaitPing", False) == standing(world)
+
+
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("point", range(6))
 def test_an_agent_is_killed_at_each_of_its_requests(

@@ -117,7 +117,7 @@ def test_agents_ask_each_other_what_they_tell(monkeypatch: pytest.MonkeyPatch) -
     stand = plan.Stand()
     place = health.Place(stand, 1.8e9, 7, 7)
     agent = _Told()
-    agent.told = health.text("demo-client-0", place, up_at=1.8e9, catalog=(True, "5.0.0"))
+    agent.told = health.text("demo-client-0", place, up=True, up_at=1.8e9, catalog=(True, "5.0.0"))
     server = main.serve(agent, 0)  # type: ignore[arg-type]
     port = server.server_address[1]
     try:
@@ -167,5 +167,5 @@ def test_an_agent_without_a_catalog_tells_of_none() -> None:
     """Nor does one whose catalog is not installed."""
     place = health.Place(plan.Stand("Start", "WaitPing"), 1.8e9, -1, 3)
     for catalog in (None, (False, "5.0.0")):
-        told = health.text("a", place, up_at=0.0, catalog=catalog)
+        told = health.text("a", place, up=False, up_at=0.0, catalog=catalog)
         assert plan.Other(False, -1, "") == health.other(told, "a")

@@ -95,7 +95,11 @@ ROWS: dict[str, tuple[Seen, Stand]] = {
         rest(present="", hook=STANDS),
         Stand("RenderConfig", "Render", Render()),
     ),
-    "files to be written, and it is its turn": (rest(present="old"), Stand("RenderConfig", "Stop", Stop())),
+    "files to be written, it is its turn, and it is still asked": (rest(present="old"), Stand("RenderConfig", "Drain")),
+    "files to be written, and nobody asks it any more": (
+        rest(present="old", drained=True),
+        Stand("RenderConfig", "Stop", Stop()),
+    ),
     "files to be written, and another goes first": (
         rest(present="old", others={**READY, "demo-0": Other(in_goal=False, document=7)}),
         Stand("RenderConfig", "WaitTurn"),
@@ -109,8 +113,12 @@ ROWS: dict[str, tuple[Seen, Stand]] = {
         Stand("RenderConfig", "WaitTurn"),
     ),
     "files to be written, and who goes first is switched off": (
-        rest(present="old", document=disabled("demo-0"), others={MASTER: READY[MASTER]}),
+        rest(present="old", drained=True, document=disabled("demo-0"), others={MASTER: READY[MASTER]}),
         Stand("RenderConfig", "Stop", Stop()),
+    ),
+    "files to be written, and its turn is over before it was drained": (
+        rest(present="old", drained=True, others={MASTER: READY[MASTER]}),
+        Stand("RenderConfig", "WaitTurn"),
     ),
     "the MASTER goes first": (master(present="old"), Stand("RenderConfig", "Stop", Stop())),
     "no catalog": (rest(hook=STANDS, others={MASTER: Other()}), Stand("Start", "WaitCatalog")),
@@ -180,6 +188,12 @@ ROWS: dict[str, tuple[Seen, Stand]] = {
 }
 
 
+WAITS = {
+    *("WaitConfiguration", "WaitHook", "WaitCanUpdate", "WaitSecrets", "WaitTurn", "WaitCatalog", "WaitPing"),
+    *("WaitCommand", "WaitMongo"),
+}
+
+
 @pytest.mark.parametrize("name", ROWS)
 def test_a_situation_and_what_comes_next(name: str) -> None:
     """One row of the table."""
@@ -187,6 +201,7 @@ def test_a_situation_and_what_comes_next(name: str) -> None:
 
     assert stand == plan.decide(seen)
     assert stand.in_goal == (stand.step == "")
+    assert stand.waits == (stand.step in WAITS and stand.act is None)
 
 
 def test_an_installation_that_may_be_half_done_is_a_persons_business() -> None:
@@ -210,14 +225,13 @@ def test_nobody_goes_back_behind_a_migration_that_was_begun(begun_by: str, me: s
 
 
 def test_two_are_never_restarted_at_once() -> None:
-    """Of all members that wait for their turn, whoever is where, one at most may go."""
-    made = found()
-    names = [it.name for it in made.processes]
+    """Of all members that wait for their turn, whoever is where, one at most may go, or be asked no more."""
+    known: dict[str, Any] = {"present": "old", "catalog": DONE, "migrated": "5.0.0"}
+    names = [it.name for it in found().processes]
     for applied in range(len(names)):
         others = {name: Other(in_goal=place < applied, document=7) for place, name in enumerate(names)}
-        going = [
-            name
-            for name in names[applied:]
-            if plan.decide(rest(me=name, present="old", others=others, catalog=DONE, migrated="5.0.0")).act == Stop()
-        ]
-        assert [names[applied]] == going
+        for drained in (True, False):
+            stands = {
+                name: plan.decide(rest(me=name, others=others, drained=drained, **known)) for name in names[applied:]
+            }
+            assert [names[applied]] == [name for name, stand in stands.items() if stand.step != "WaitTurn"]

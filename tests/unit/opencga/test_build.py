@@ -130,6 +130,23 @@ def test_probes_ask_the_hook_and_the_agent_and_never_the_database() -> None:
     assert not {"livenessProbe", "startupProbe"} & set(agent)
 
 
+@pytest.mark.parametrize(
+    ("probe", "seconds"),
+    [
+        ({}, "25"),  # three times 5 s, 5 s for the last answer, and 5 s until Services know
+        ({"periodSeconds": 1, "failureThreshold": 2, "timeoutSeconds": 1}, "8"),
+        ({"failureThreshold": 40}, "120"),
+    ],
+)
+def test_a_server_is_asked_no_more_once_its_agents_probe_has_failed(probe: dict[str, Any], seconds: str) -> None:
+    """For as long the agent waits before it stops the server, by whatever the user has laid over the probe."""
+    laid = {"template": {"spec": {"containers": [{"name": "opencga-agent", "readinessProbe": probe}]}}}
+    body = build.members(wanted(statefulSet={"spec": laid}), 3, "5.0.0").body
+    env = by_name(by_name(body["spec"]["template"]["spec"]["containers"])["opencga-agent"]["env"])
+
+    assert seconds == env["OPENCGA_DRAIN_SECONDS"]["value"]
+
+
 def test_two_stateful_sets_share_one_headless_service() -> None:
     """Each selects its own role; pods are called through the one that tells of those who are not ready too."""
     it = wanted()

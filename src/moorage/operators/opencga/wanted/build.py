@@ -27,7 +27,10 @@ GRACE = 90
 """Seconds that a server gets to stop in order, with what its agent has begun."""
 
 LINGER = 5
-"""Seconds for which a REST server serves on once its pod is to end: Services may send it queries for as long."""
+"""Seconds for which Services may send queries to a pod that is to end, or that is not ready any more."""
+
+MOST_DRAIN = 120
+"""Seconds that a member waits at most until it is not ready, before its server is restarted."""
 
 VERSION = f"{names.GROUP}/version"
 """Annotation of a pod template: the version of OpenCGA in its image."""
@@ -183,12 +186,26 @@ def _ours(laid: Any, plain: dict[str, Any], wanted: Wanted, role: str, resources
         _with_heap(each, wanted.said, resources) if each.get("name") == server else each
         for each in made["spec"]["containers"]
     ]
+    agent = wanted.said.container.agent
+    containers = [_with_drain(each) if each.get("name") == agent else each for each in containers]
     return {**made, "spec": {**made["spec"], "containers": containers}}
 
 
 def container_of(role: str, said: dialects.Dialect) -> str:
     """What the server's container is called."""
     return said.container.rest if role == names.REST else said.container.master
+
+
+def _with_drain(container: dict[str, Any]) -> dict[str, Any]:
+    """How long it takes until nobody sends queries to a member that tells that it is not ready, by its own probe."""
+    probe = container.get("readinessProbe") or {}
+    period, failures, answer = (
+        int(probe.get(key) or otherwise)
+        for key, otherwise in (("periodSeconds", 10), ("failureThreshold", 3), ("timeoutSeconds", 1))
+    )
+    seconds = min(period * failures + answer + LINGER, MOST_DRAIN)
+    entry = {"name": "OPENCGA_DRAIN_SECONDS", "value": str(seconds)}
+    return {**container, "env": [*(container.get("env") or ()), entry]}
 
 
 def _with_heap(container: dict[str, Any], said: dialects.Dialect, resources: types.Resources) -> dict[str, Any]:

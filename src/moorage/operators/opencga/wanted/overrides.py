@@ -85,12 +85,19 @@ class _Resources(msgspec.Struct, frozen=True):
     requests: dict[str, str | int] = {}
 
 
+class _Probe(msgspec.Struct, frozen=True, rename="camel"):
+    period_seconds: int | None = None
+    failure_threshold: int | None = None
+    timeout_seconds: int | None = None
+
+
 class _Container(msgspec.Struct, frozen=True, rename="camel"):
     name: str
     image: str = ""
     env: list[_Named] = []
     ports: list[dict[str, Any]] = []
     resources: _Resources = _Resources()
+    readiness_probe: _Probe | None = None
     security_context: dict[str, Any] = {}
     volume_mounts: list[_Mount] = []
 
