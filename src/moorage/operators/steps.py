@@ -74,6 +74,6 @@ def rights_returned(
     return last
 
 
-def owner_may_go(why: str, reason: decision.Reason, last: helm_deletion.Last) -> Act:
-    """The finalizer goes, and what `last` (see `rights_returned`) has go before it."""
+def it_may_go(last: helm_deletion.Last, reason: decision.Reason, why: str) -> Act:
+    """The finalizer goes, after what `last` gives back; see `rights_returned`."""
     return Act(reason, why, last(decision.EditFinalizer(why=why, present=False)))

@@ -80,9 +80,10 @@ def volumes_are_gone(seen: Seen) -> Verdict:
 
 def installation_may_go(seen: Seen) -> Verdict:
     """Services and the document go by their owner; the last installation gives the operator's rights back."""
-    binding, why = freshness.value_of(seen.binding), f"no OpenCGA is left in {seen.meta.namespace}"
-    last = steps.rights_returned(binding, seen.meta.namespace, seen.rights, seen.neighbours, why)
-    return steps.owner_may_go(f"nothing of it is left but what {names.COMMUNITY.kind} owns", Reason.LEAVING, last)
+    why = f"nothing of it is left but what {names.COMMUNITY.kind} owns"
+    binding, namespace = freshness.value_of(seen.binding), seen.meta.namespace
+    last = steps.rights_returned(binding, namespace, seen.rights, seen.neighbours, f"no OpenCGA is left in {namespace}")
+    return steps.it_may_go(last, Reason.LEAVING, why)
 
 
 def _both(seen: Seen) -> tuple[tuple[str, parts.Objects], ...]:

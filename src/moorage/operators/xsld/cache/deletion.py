@@ -66,9 +66,10 @@ def volumes_are_gone(seen: Seen) -> Verdict:
 
 def cache_may_go(seen: Seen) -> Verdict:
     """Services, scripts and credentials go by their owner; the last cache gives the operator's rights back."""
-    binding, why = freshness.value_of(seen.binding), f"no cache is left in {seen.meta.namespace}"
-    last = steps.rights_returned(binding, seen.meta.namespace, seen.rights, seen.neighbours, why)
-    return steps.owner_may_go(f"nothing of it is left but what {names.CACHE.kind} owns", Reason.LEAVING, last)
+    why = f"nothing of it is left but what {names.CACHE.kind} owns"
+    binding, namespace = freshness.value_of(seen.binding), seen.meta.namespace
+    last = steps.rights_returned(binding, namespace, seen.rights, seen.neighbours, f"no cache is left in {namespace}")
+    return steps.it_may_go(last, Reason.LEAVING, why)
 
 
 DELETION_STEPS: tuple[Callable[[Seen], Verdict], ...] = (
