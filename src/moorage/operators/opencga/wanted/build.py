@@ -203,19 +203,20 @@ def _with_drain(container: dict[str, Any]) -> dict[str, Any]:
         int(probe.get(key) or otherwise)
         for key, otherwise in (("periodSeconds", 10), ("failureThreshold", 3), ("timeoutSeconds", 1))
     )
-    seconds = min(period * failures + answer + LINGER, MOST_DRAIN)
-    entry = {"name": "OPENCGA_DRAIN_SECONDS", "value": str(seconds)}
-    return {**container, "env": [*(container.get("env") or ()), entry]}
+    return _with_variable(container, "OPENCGA_DRAIN_SECONDS", str(min(period * failures + answer + LINGER, MOST_DRAIN)))
+
+
+def _with_variable(container: dict[str, Any], name: str, value: str) -> dict[str, Any]:
+    """One that the user gives is left as it is."""
+    known = container.get("env") or ()
+    if any(entry.get("name") == name for entry in known):
+        return container
+    return {**container, "env": [*known, {"name": name, "value": value}]}
 
 
 def _with_heap(container: dict[str, Any], said: dialects.Dialect, resources: types.Resources) -> dict[str, Any]:
-    if any(entry.get("name") == "JAVA_HEAP" for entry in container.get("env") or ()):
-        return container
     limit = ((container.get("resources") or {}).get("limits") or {}).get("memory") or resources.limits.memory
-    if not limit:
-        return container
-    entry = {"name": "JAVA_HEAP", "value": heap(str(limit), said.heap)}
-    return {**container, "env": [*(container.get("env") or ()), entry]}
+    return _with_variable(container, "JAVA_HEAP", heap(str(limit), said.heap)) if limit else container
 
 
 def heap(limit: str, said: dialects.Heap) -> str:
