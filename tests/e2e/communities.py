@@ -65,6 +65,8 @@ def switched_on(cluster: tools.Cluster, registry: str) -> Iterator[tools.Cluster
     try:
         cluster.kubectl("delete", "namespace", PLACE, "--ignore-not-found", tools.HANGS)
         cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": PLACE, "labels": labels}})
+        # without it no pod is admitted, and the database's is made by nobody who tries again
+        tools.wait("an account in it", lambda: cluster.get("serviceaccount", "default", "-n", PLACE))
         yield cluster
         cluster.kubectl("delete", "namespace", PLACE, tools.HANGS)
     finally:
