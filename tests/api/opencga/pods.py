@@ -17,7 +17,7 @@ from moorage.api import builtin
 from moorage.kube import client as kube_client
 from moorage.kube import errors
 from moorage.operators.opencga import dialect, names
-from moorage.operators.opencga.wanted import build
+from moorage.operators.opencga.wanted import pods
 from tests.api import in_process
 from tests.api.xsld import kubelet
 
@@ -60,7 +60,7 @@ class Pod(in_process.Server):
     def __init__(self, node: Node, pod: dict[str, Any], address: str) -> None:
         super().__init__(node, pod, address)
         metadata = pod["metadata"]
-        self.version: str = metadata["annotations"][build.VERSION]
+        self.version: str = metadata["annotations"][pods.VERSION]
         self.role: str = metadata["labels"][names.ROLE]
         self.of: str = metadata["labels"][names.LABEL]
 

@@ -12,7 +12,7 @@ import pytest
 
 from conftest import defined, restricted
 from moorage.operators.opencga import dialect, names, types
-from moorage.operators.opencga.wanted import automation, build
+from moorage.operators.opencga.wanted import automation, basis, build
 
 if TYPE_CHECKING:
     from conftest import Cluster
@@ -192,7 +192,7 @@ def test_what_is_made_is_accepted_and_its_pods_are_admitted(cluster: Cluster, pl
         laid = {**spec["statefulSet"]["spec"], "template": {"spec": template}}
         spec = {**spec, "statefulSet": {**spec["statefulSet"], "spec": laid}}
     made = msgspec.convert(spec | {"database": {"hosts": ["m"]}}, types.CommunitySpec)
-    wanted = build.wanted(place, "demo", "no-uid", made, dialect.Dialect())
+    wanted = basis.of(place, "demo", "no-uid", made, dialect.Dialect())
     assert "" == wanted.fault
     document = automation.document(
         place, "demo", made, wanted.said, automation.Placed(3, "5.0.0", "5.0.0"), {}, wanted.args

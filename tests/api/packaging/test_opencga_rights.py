@@ -10,7 +10,7 @@ import pytest
 
 from conftest import installed
 from moorage.operators.opencga import dialect, types
-from moorage.operators.opencga.wanted import automation, build
+from moorage.operators.opencga.wanted import automation, basis, build
 
 if TYPE_CHECKING:
     from conftest import Cluster, Operator, Row
@@ -129,7 +129,7 @@ def test_what_an_account_may_not(operator: Operator, bound: str, own: bool) -> N
 def test_it_writes_all_that_an_installation_is_made_of(operator: Operator, bound: str) -> None:
     """The very objects, as they are applied; in another namespace none of them."""
     spec = msgspec.convert({"version": "5.0.0", "database": {"hosts": ["m"]}}, types.CommunitySpec)
-    wanted = build.wanted(bound, "demo", "no-uid", spec, dialect.Dialect())
+    wanted = basis.of(bound, "demo", "no-uid", spec, dialect.Dialect())
     placed = automation.Placed(3, "5.0.0", "5.0.0")
     document = automation.document(bound, "demo", spec, wanted.said, placed, {}, wanted.args)
     made = [*build.children(wanted), build.configuration(wanted, document, 1)]

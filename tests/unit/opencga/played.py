@@ -12,7 +12,7 @@ from typing import Any
 from moorage.children import owners
 from moorage.operators import asking
 from moorage.operators.opencga import names
-from moorage.operators.opencga.wanted import build
+from moorage.operators.opencga.wanted import pods
 from tests.unit.runtime import fake_api
 
 WATCHED = {"statefulsets", "pods", "opencgacommunity"}
@@ -52,7 +52,7 @@ class Api(fake_api.FakeApi):
 
     async def _pods_of(self, place: fake_api.Place, live: dict[str, Any]) -> None:
         spec, uid = live["spec"], live["metadata"]["uid"]
-        version = spec["template"]["metadata"]["annotations"][build.VERSION]
+        version = spec["template"]["metadata"]["annotations"][pods.VERSION]
         revision = str(abs(hash(json.dumps(spec["template"], sort_keys=True))))
         generation = live["metadata"]["generation"]
         status = {"observedGeneration": generation, "updateRevision": revision}
@@ -116,7 +116,7 @@ class Api(fake_api.FakeApi):
 
     def running(self) -> dict[str, str]:
         """The version of each pod."""
-        return {it["metadata"]["name"]: it["metadata"]["annotations"][build.VERSION] for it in self.pods()}
+        return {it["metadata"]["name"]: it["metadata"]["annotations"][pods.VERSION] for it in self.pods()}
 
     def community(self) -> dict[str, Any]:
         return self.objects.get(fake_api.Place("opencgacommunity", "ns", "demo"), {})
@@ -150,7 +150,7 @@ class Api(fake_api.FakeApi):
         pod = self.objects.get(fake_api.Place("pods", "ns", name))
         if pod is None or name in self.broken:
             raise asking.AskError("connection refused")
-        version = pod["metadata"]["annotations"][build.VERSION]
+        version = pod["metadata"]["annotations"][pods.VERSION]
         if port == 9090:
             told = {"Version": version} if path.endswith("about") else dict.fromkeys(self.failing.split(), "KO")
             return 500 if self.failing else 200, json.dumps({"responses": [{"results": [told]}]}).encode()

@@ -10,7 +10,7 @@ from moorage.api import conditions, meta
 from moorage.children import apply, parts
 from moorage.operators import accounts
 from moorage.operators.opencga import answers, dialect, names, observation, types
-from moorage.operators.opencga.wanted import automation, build
+from moorage.operators.opencga.wanted import automation, basis, build
 from moorage.runtime import freshness
 
 NOW = 1_800_000_000.0
@@ -130,7 +130,7 @@ class It(msgspec.Struct, frozen=True):
     def seen(self) -> observation.Seen:
         """The observation."""
         spec = msgspec.convert(self.spec, types.CommunitySpec)
-        wanted = build.wanted("ns", "demo", self.meta.uid, spec, dialect.Dialect())
+        wanted = basis.of("ns", "demo", self.meta.uid, spec, dialect.Dialect())
         base = observation.Seen(
             meta=self.meta,
             spec=spec,

@@ -11,7 +11,8 @@ import pytest
 
 from moorage.children import apply
 from moorage.operators.opencga import dialect, names, types
-from moorage.operators.opencga.wanted import automation, build
+from moorage.operators.opencga.wanted import automation, basis, build
+from moorage.operators.opencga.wanted import pods as templates
 
 PLAIN: dict[str, Any] = {"version": "5.0.0", "database": {"hosts": ["mongo-0"]}}
 WHOLE: dict[str, Any] = {
@@ -22,9 +23,9 @@ WHOLE: dict[str, Any] = {
 }
 
 
-def wanted(spec: dict[str, Any] | None = None, **fields: Any) -> build.Wanted:
+def wanted(spec: dict[str, Any] | None = None, **fields: Any) -> basis.Wanted:
     made = msgspec.convert({**(spec or PLAIN), **fields}, types.CommunitySpec)
-    return build.wanted("ns", "demo", "u-1", made, dialect.Dialect())
+    return basis.of("ns", "demo", "u-1", made, dialect.Dialect())
 
 
 def pods(spec: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -249,7 +250,7 @@ def test_what_a_user_lays_over_is_merged_by_name_and_leaves_what_is_ours() -> No
     assert ("demo-svc", "a") == (template["metadata"]["labels"]["app"], template["metadata"]["labels"]["team"])
     assert ("x", "5.0.0") == (
         template["metadata"]["annotations"]["note"],
-        template["metadata"]["annotations"][build.VERSION],
+        template["metadata"]["annotations"][templates.VERSION],
     )
     assert ["opencga-rest", "opencga-agent", "more"] == list(containers)
     assert ("Always", "moorage.dev/opencga-agent:0.1.0") == (

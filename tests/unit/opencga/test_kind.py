@@ -14,6 +14,7 @@ from moorage.kube import client as kube_client
 from moorage.kube.informers import informer
 from moorage.operators import accounts
 from moorage.operators.opencga import config, control, kind, names, observation, types
+from moorage.operators.opencga.wanted import basis
 from moorage.runtime import decision, freshness, gate
 from moorage.runtime import kind as runtime_kind
 from tests.unit.opencga import played, states
@@ -55,7 +56,7 @@ async def grown(**spec: Any) -> played.Api:
     community = await api.put("opencgacommunity", "demo", {"metadata": {"finalizers": [names.FINALIZER]}})
     uid = community["metadata"]["uid"]
     seen = states.demo(**{key: value for key, value in {**community["spec"]}.items() if key != "members"}).seen
-    wanted = kind.build.wanted("ns", "demo", uid, seen.spec, SETTINGS.dialect)
+    wanted = basis.of("ns", "demo", uid, seen.spec, SETTINGS.dialect)
     revisions = {"demo-admin-password": "r"}
     placed = kind.automation.Placed(3, "5.0.0", "5.0.0")
     document = kind.automation.document("ns", "demo", seen.spec, SETTINGS.dialect, placed, revisions, wanted.args)

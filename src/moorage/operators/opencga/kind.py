@@ -20,7 +20,7 @@ from moorage.operators import accounts, asking, tenancy
 from moorage.runtime import decision, freshness, kind, namespace_watches, source
 
 from . import config, control, facts, members, names, objects, observation, secrets, types
-from .wanted import automation, build
+from .wanted import automation, basis, build
 
 Object = dict[str, Any]
 
@@ -49,7 +49,7 @@ class CommunityKind(kind.Kind[types.Community, observation.Seen]):
         self._settings, self.resync = settings, settings.resync_seconds
         self.rights = accounts.Rights(names.SYSTEM, namespace, settings.accounts, settings.cluster_role)
         self._neighbours = tenancy.Neighbours(self.items, lambda obj: obj.metadata.namespace, "namespace")
-        self._made: dict[kind.Key, tuple[tuple[str, int], build.Wanted]] = {}
+        self._made: dict[kind.Key, tuple[tuple[str, int], basis.Wanted]] = {}
 
     async def start(self, world: kind.World) -> None:
         """Open the watches; see `Kind.start`."""
@@ -106,13 +106,13 @@ class CommunityKind(kind.Kind[types.Community, observation.Seen]):
         """See `Kind.report`."""
         return facts.report(seen, standing)
 
-    def _wanted(self, obj: types.Community) -> build.Wanted:
+    def _wanted(self, obj: types.Community) -> basis.Wanted:
         """Made once for each spec."""
-        key, basis = self.key(*obj.metadata.key), (obj.metadata.uid, obj.metadata.generation)
+        key, origin = self.key(*obj.metadata.key), (obj.metadata.uid, obj.metadata.generation)
         known = self._made.get(key)
-        if known is None or known[0] != basis:
-            made = build.wanted(*obj.metadata.key, obj.metadata.uid, obj.spec, self._settings.dialect)
-            known = self._made[key] = (basis, made)
+        if known is None or known[0] != origin:
+            made = basis.of(*obj.metadata.key, obj.metadata.uid, obj.spec, self._settings.dialect)
+            known = self._made[key] = (origin, made)
         return known[1]
 
     # --- the observation -----------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from moorage.operators import accounts
 from moorage.runtime import freshness
 
 from . import answers, names, types
-from .wanted import automation, build
+from .wanted import automation, basis
 
 
 class SecretsSeen(msgspec.Struct, frozen=True):
@@ -56,7 +56,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     binding: freshness.Observed[accounts.BindingSeen | None]
     neighbours: int = 0  # other installations of the namespace
     secrets: freshness.Observed[SecretsSeen]
-    wanted: build.Wanted
+    wanted: basis.Wanted
     objects: freshness.Observed[There]
     told: freshness.Observed[tuple[answers.Told, ...]]
 

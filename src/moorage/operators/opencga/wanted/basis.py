@@ -1,0 +1,58 @@
+"""What all of an installation's objects are made from: its spec, and the product's files. Pure."""
+
+from __future__ import annotations
+
+import msgspec
+
+from moorage.api import meta
+from moorage.operators.opencga import dialect as dialects
+from moorage.operators.opencga import names, types
+
+from . import automation, overrides, trees
+
+MANAGED = "app.kubernetes.io/managed-by"
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """What the bodies are made from."""
+
+    namespace: str
+    name: str
+    uid: str
+    spec: types.CommunitySpec
+    said: dialects.Dialect
+    args: dict[str, trees.Tree]  # the product's files
+    fault: str  # why nothing can be made of the spec; empty where all is well
+
+    @property
+    def ref(self) -> meta.ObjectRef:
+        """The installation, which owns all of them."""
+        return names.COMMUNITY.ref(self.namespace, self.name, self.uid)
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """On every object."""
+        return {**self.selector, "app.kubernetes.io/name": "opencga", MANAGED: "moorage"}
+
+    @property
+    def selector(self) -> dict[str, str]:
+        """Of all pods."""
+        return {names.APP: names.headless(self.name), names.LABEL: self.name}
+
+    def role(self, role: str) -> dict[str, str]:
+        """Of the pods of one role."""
+        return {**self.selector, names.ROLE: role}
+
+
+def of(namespace: str, name: str, uid: str, spec: types.CommunitySpec, said: dialects.Dialect) -> Wanted:
+    """What the bodies are made from; where the spec contradicts itself, or has what may not be, `fault` says so."""
+    own = frozenset({said.container.rest, said.container.agent, said.container.hook})
+    args: dict[str, trees.Tree] = {}
+    if fault := overrides.fault(spec.stateful_set.spec, spec.members, own, names.CLAIM):
+        fault = f"spec.statefulSet.spec: {fault}"
+    else:
+        try:
+            args = automation.arguments(namespace, name, spec, said)
+        except trees.TreeError as error:
+            fault = str(error)
+    return Wanted(namespace, name, uid, spec, said, args, fault)
