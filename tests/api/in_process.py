@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -40,15 +41,17 @@ class Server(kubelet.Container):
 async def http(address: str, port: int, answer: Answer) -> AsyncIterator[None]:
     """A server for every path."""
 
-    async def handle(asked: web.Request) -> web.Response:
+    async def handle(asked: web.BaseRequest) -> web.Response:
         return web.json_response(await answer(asked.path))
 
-    app = web.Application()
-    app.router.add_get("/{path:.*}", handle)
-    runner = web.AppRunner(app)
-    await runner.setup()
+    loop, server = asyncio.get_running_loop(), web.Server(handle)
+    listening = await loop.create_server(server, address, port)
     try:
-        await web.TCPSite(runner, address, port).start()
         yield
     finally:
-        await runner.cleanup()
+        # asyncio forgets a connection that was accepted right before its server is closed, and never closes it
+        for each in listening.sockets:
+            loop.remove_reader(each.fileno())
+        await asyncio.sleep(0)  # who was accepted so far is the server's now
+        listening.close()
+        await server.shutdown(0)
