@@ -1,0 +1,35 @@
+"""Weka: storage clusters of containers, each a pod with drives of its node.
+
+**Kinds.** A WekaCluster makes WekaContainers, and a WekaContainer one pod, which bears its name. Whose a container is
+says its owner; `weka.io/cluster-id`, the WekaCluster's uid, is for people to select by.
+
+    WekaCluster  --applies-->  WekaContainer  --makes-->  pod  (runtime: scripts/weka_runtime.py)
+         |                          |                      ^
+         +--asks and tells----------+----- exec: scripts/weka_tool.py, a question or an order in JSON
+
+**A container** (`container/`): its place and what it may be; the pod, pinned to the node that it first came to; ports and
+drives of that node, written down before they are used (`allocation`); start; membership; drives added one by one; up, by
+the cluster's word. It leaves by deactivation, its data moved, its drives removed, its pod stopped, the cluster made to
+forget it; with its whole cluster it goes with what it holds.
+
+**A cluster** (`cluster/`): logins, a range of ports, containers by role, formation once the least number runs, its stripe,
+drives, IO, the people's login, file systems. Then `rolling`: another image or size reaches drive containers first, then
+compute, one at a time and behind a gate; surplus containers leave in the same way. `deletion`: the grace, in which all
+is kept and paused, a way back, and the end.
+
+**What is believed.** Each step asks what the world says, not what was remembered: the container of itself
+(`answers.Local`), the cluster of its members and drives (`answers.Cluster`). After each order of ours the last answer is
+outdated (law 6). Orders look first whether they are carried out already, so that they can be repeated.
+
+**A pod is never forced.** It is deleted with its own grace of a year, told by a file that it may stop, and waited for. The
+file alone ends nothing, nor does the deletion alone.
+
+**Verdicts and reasons**: each step's in `control`, `deletion`, `rolling`; what each reason means and what comes next, in
+`reasons`. What is taken for granted of a proprietary product is one table, `dialect`.
+
+**Rights.** Pods are root on their nodes. So an administrator opens each namespace by the label `moorage.dev/weka`, lists
+the images that are run, and says whether specs may bring scripts; exec comes with the binding in opened namespaces alone.
+
+Not there yet: WekaClient, WekaManualOperation, WekaPolicy; protocols; drivers, which count as present; drive sharing;
+removal of blocked drives; replacement of containers that stay unhealthy; resigning of drives at the end.
+"""
