@@ -1,0 +1,69 @@
+"""Who gets what of a node, and of the ports that all clusters share. Pure: what is seen in, what is to be had out.
+
+Nothing is taken before it is written into a status; two who want the same at once are told apart by the guard that
+looks right before the write (see `agents.Agents`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+import msgspec
+
+from . import dialect
+
+
+class Span(msgspec.Struct, frozen=True, order=True):
+    """Ports from `first` on."""
+
+    first: int
+    count: int
+
+    def meets(self, other: Span) -> bool:
+        """Whether they share a port."""
+        return self.first < other.first + other.count and other.first < self.first + self.count
+
+
+class Taken(msgspec.Struct, frozen=True):
+    """What one other container has on the same node."""
+
+    owner: str
+    drives: frozenset[str] = frozenset()
+    ports: tuple[Span, ...] = ()
+
+
+def cluster_range(others: Iterable[Span], rules: dialect.Ports, *, wanted: int = 0) -> Span | None:
+    """The range of one more cluster: where it asks to be, or the lowest that is free; None where there is none."""
+    taken = sorted(it for it in others if it.count > 0)
+    if wanted:
+        asked = Span(wanted, rules.cluster)
+        fits = wanted + rules.cluster - 1 <= 65_535
+        return asked if fits and not any(asked.meets(it) for it in taken) else None
+    first = rules.first
+    for it in taken:
+        if Span(first, rules.cluster).meets(it):
+            first = it.first + it.count
+    return Span(first, rules.cluster) if first + rules.cluster - 1 <= rules.last else None
+
+
+def container_ports(within: Span, others: Iterable[Span], rules: dialect.Ports) -> tuple[int, int] | None:
+    """(weka port, agent port) of one more container of a cluster on a node; None where its range has no more room."""
+    taken = tuple(others)
+    blocks = range(within.first, within.first + rules.single - rules.container + 1, rules.container)
+    block = next((it for it in blocks if not any(Span(it, rules.container).meets(o) for o in taken)), 0)
+    singles = range(within.first + rules.single, within.first + within.count)
+    agent = next((it for it in singles if not any(Span(it, 1).meets(o) for o in taken)), 0)
+    return (block, agent) if block and agent else None
+
+
+def drives(
+    signed: Iterable[str], blocked: Collection[str], taken: Collection[str], wanted: int, have: Iterable[str] = ()
+) -> tuple[str, ...]:
+    """So many drives that are not blocked, fewer where there are no more: those that it has, and then others by name.
+
+    None that it has is taken away in here, as the cluster may hold data on it: that is for whoever removes a drive.
+    """
+    kept = tuple(dict.fromkeys(have))
+    lacking = wanted - sum(it not in blocked for it in kept)
+    free = sorted(it for it in set(signed) if it not in blocked and it not in taken and it not in kept)
+    return (*kept, *free[: max(0, lacking)])
