@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from . import collector, system, xsld
+from . import collector, system, weka, xsld
 
-SYSTEMS: dict[str, system.System] = {each.name: each for each in (collector.SYSTEM, xsld.SYSTEM)}
+SYSTEMS: dict[str, system.System] = {each.name: each for each in (collector.SYSTEM, weka.SYSTEM, xsld.SYSTEM)}

@@ -6,11 +6,18 @@ looks right before the write (see `agents.Agents`).
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Collection, Iterable
 
 import msgspec
 
 from . import dialect
+
+_SERIAL = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
+
+MOST_DRIVES = 512
+"""Of one node."""
 
 
 class Span(msgspec.Struct, frozen=True, order=True):
@@ -67,3 +74,25 @@ def drives(
     lacking = wanted - sum(it not in blocked for it in kept)
     free = sorted(it for it in set(signed) if it not in blocked and it not in taken and it not in kept)
     return (*kept, *free[: max(0, lacking)])
+
+
+def serials(text: str) -> tuple[str, ...]:
+    """The serials in a node's annotation, a JSON list of texts or of objects. Raises ValueError with what is wrong."""
+    if not text:
+        return ()
+    try:
+        found = msgspec.json.decode(text.encode())
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise ValueError(f"it is no JSON: {str(error)[:100]}") from error
+    if not isinstance(found, list) or len(found) > MOST_DRIVES:
+        raise ValueError(f"it is no list of at most {MOST_DRIVES} drives")
+    named = [it.get("serial_id") or it.get("serial") if isinstance(it, dict) else it for it in found]
+    if not all(isinstance(it, str) and _SERIAL.fullmatch(it) for it in named):
+        raise ValueError("an entry has no serial")
+    return tuple(dict.fromkeys(map(str, named)))
+
+
+def failure_domain(values: Iterable[str]) -> str:
+    """The failure domain of a node, from the values of its labels: short enough for the product."""
+    found = "-".join(it for it in values if it).replace("/", "-")
+    return found if len(found) <= 16 else hashlib.sha256(found.encode()).hexdigest()[:16]

@@ -43,6 +43,9 @@ POD_CONTAINER = "weka-container"
 BACKEND = ("drive", "compute")
 """The modes that are looked after so far, in the order in which they are made, and rolled."""
 
+OPENED = "moorage.dev/weka"
+"""Label of a namespace, by which an administrator opens it for pods that are root on their nodes: `privileged`."""
+
 MOST_CONTAINERS = 512
 """Of one role of one cluster."""
 

@@ -154,3 +154,19 @@ def _spread(spec: types.WekaClusterSpec, role: str) -> list[dict[str, Any]]:
 def endpoints(addresses: list[tuple[str, int]]) -> tuple[str, ...]:
     """Where a cluster is joined, as `address:port`."""
     return tuple(f"[{ip}]:{port}" if ":" in ip else f"{ip}:{port}" for ip, port in addresses)
+
+
+def kept(spec: container_types.WekaContainerSpec) -> dict[str, Any]:
+    """What a container has of `RESTARTS`."""
+    found = msgspec.to_builtins(spec)
+    has = {name: found[name] for name in RESTARTS}
+    return {**has, "coreIds": list(spec.core_ids), "network": plain(spec.network)}
+
+
+def rolled(
+    cluster: types.WekaClusterSpec, spec: container_types.WekaContainerSpec
+) -> container_types.WekaContainerSpec:
+    """A container's spec as it is once its turn has come; what others have added stays."""
+    new = {key: it for key, it in restarting(cluster, spec.mode).items() if it is not None}
+    found = {**msgspec.to_builtins(spec), "network": None, **new}
+    return msgspec.convert(found, container_types.WekaContainerSpec)

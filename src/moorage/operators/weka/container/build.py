@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from moorage.api import builtin, meta
+from moorage.api import builtin
 from moorage.children import apply, bodies, parts
 from moorage.operators.weka import common_types, dialect, names
 
@@ -293,9 +293,8 @@ def resources_digest(resources: dict[str, Any]) -> str:
     return hashlib.sha256(resources_text(resources).encode()).hexdigest()
 
 
-def of(obj: types.WekaContainer, cluster: meta.OwnerReference | None, spoken: dialect.Dialect) -> Wanted:
-    """What the pod of that container is made of."""
-    uid = cluster.uid if cluster else obj.metadata.labels.get(names.CLUSTER_ID, "")
+def of(obj: types.WekaContainer, cluster: str, spoken: dialect.Dialect) -> Wanted:
+    """What the pod of that container is made of; `cluster` is the uid of its WekaCluster."""
     return Wanted(
         name=obj.metadata.name,
         namespace=obj.metadata.namespace,
@@ -304,6 +303,6 @@ def of(obj: types.WekaContainer, cluster: meta.OwnerReference | None, spoken: di
         spec=obj.spec,
         node=obj.spec.node_affinity or obj.status.node_affinity,
         login=obj.spec.weka_secret_ref,
-        cluster_uid=uid,
+        cluster_uid=cluster,
         dialect=spoken,
     )
