@@ -361,7 +361,7 @@ STEPS: list[tuple[dict[str, Any], type[Any], Reason, str]] = [
         {**SMALLER, "cluster": Stale(cluster(members=all_members()), 0.0, "it was told")},
         Wait,
         Reason.CLUSTER_UNKNOWN,
-        "asked anew: it was told",
+        "the cluster is asked anew; then demo-drive-5 is replaced",
     ),
     (
         {

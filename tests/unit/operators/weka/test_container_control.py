@@ -193,7 +193,12 @@ STEPS: list[tuple[dict[str, Any], type[Any], Reason, str]] = [
         "says that it belongs to cluster g-2, and not to g-1",
     ),
     ({"cluster": freshness.Failed("Unavailable", "nobody answers")}, Wait, Reason.CLUSTER_UNKNOWN, "nobody answers"),
-    ({"cluster": Stale(cluster(), 0.0, "a drive was added")}, Wait, Reason.CLUSTER_UNKNOWN, "anew: a drive was added"),
+    (
+        {"cluster": Stale(cluster(drives=()), 0.0, "a drive was added")},
+        Wait,
+        Reason.CLUSTER_UNKNOWN,
+        "anew: a drive was added",
+    ),
     ({"cluster": Fresh(cluster(drives=()))}, Act, Reason.ADDING_DRIVE, "drive s1 of demo-drive-0 is added"),
     (
         {"cluster": Fresh(cluster(drives=())), "local": told(devices=())},

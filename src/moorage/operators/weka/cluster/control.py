@@ -244,10 +244,13 @@ def cluster_is_formed(seen: Seen) -> Verdict:
 
 
 def cluster_answers(seen: Seen) -> Verdict:
-    """Nothing is decided on what was said before the last that it was told."""
-    if isinstance(seen.cluster, freshness.Fresh) and seen.known is not None:
-        return DONE
-    return _unknown(seen)
+    """Somebody has said how it stands; what that was before the last order is enough where nothing is to be done."""
+    return DONE if seen.known is not None else _unknown(seen)
+
+
+def anew(seen: Seen, act: Act) -> Verdict:
+    """No order is given on what was said before the last one."""
+    return act if isinstance(seen.cluster, freshness.Fresh) else _unknown(seen)
 
 
 def _unknown(seen: Seen) -> Verdict:
@@ -279,7 +282,7 @@ def cluster_is_set(seen: Seen) -> Verdict:
         why="the spec has it so", operation="cluster.set", args={**wrong, "raft": seen.spec.bucket_raft_size or 0}
     )
     said = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in wrong.items())
-    return Act(Reason.SETTING, f"the cluster is told: {said}", (told,))
+    return anew(seen, Act(Reason.SETTING, f"the cluster is told: {said}", (told,)))
 
 
 def containers_have_joined(seen: Seen) -> Verdict:
@@ -316,7 +319,7 @@ def io_runs(seen: Seen) -> Verdict:
     if found.io.upper() == "STARTING":
         return Wait(Reason.STARTING_IO, "the cluster begins", on="cluster", within=READY_WITHIN)
     start = decision.Call(why="all that it needs is there", operation="cluster.start_io")
-    return Act(Reason.STARTING_IO, "the cluster is told to begin", (start,))
+    return anew(seen, Act(Reason.STARTING_IO, "the cluster is told to begin", (start,)))
 
 
 def _io_runs(seen: Seen, found: answers.Cluster) -> bool:
@@ -332,7 +335,7 @@ def users_are_there(seen: Seen) -> Verdict:
     add = decision.Call(
         why="people have a login of their own", operation="user.add", args={"user": names.user_secret(seen.name)}
     )
-    return Act(Reason.ADDING_USER, f"user {names.user_secret(seen.name)} is made in the cluster", (add,))
+    return anew(seen, Act(Reason.ADDING_USER, f"user {names.user_secret(seen.name)} is made in the cluster", (add,)))
 
 
 def filesystems_are_there(seen: Seen) -> Verdict:
@@ -342,12 +345,12 @@ def filesystems_are_there(seen: Seen) -> Verdict:
         return DONE
     if DEFAULT_GROUP not in found.groups:
         add = decision.Call(why="file systems are in groups", operation="group.add", args={"name": DEFAULT_GROUP})
-        return Act(Reason.ADDING_FILESYSTEM, f"group {DEFAULT_GROUP} is made", (add,))
+        return anew(seen, Act(Reason.ADDING_FILESYSTEM, f"group {DEFAULT_GROUP} is made", (add,)))
     for name in (CONFIG_FS, DEFAULT_FS):
         if name not in found.filesystems:
             args = {"name": name, "group": DEFAULT_GROUP, **_size(name, found.capacity)}
             make = decision.Call(why="every cluster has it", operation="filesystem.add", args=args)
-            return Act(Reason.ADDING_FILESYSTEM, f"file system {name} is made", (make,))
+            return anew(seen, Act(Reason.ADDING_FILESYSTEM, f"file system {name} is made", (make,)))
     return DONE
 
 

@@ -180,8 +180,10 @@ def report(seen: Seen, standing: decision.StepTaken | None) -> dict[str, Any]:
 
 
 def _printer(seen: Seen) -> dict[str, str]:
-    told = {}
+    told: dict[str, str] = {}
     for role, column in (("compute", "computeContainers"), ("drive", "driveContainers")):
+        if seen.known is None and seen.formed and column in seen.status.printer:
+            continue  # nobody has said yet who is up
         mine = seen.of(role)
         told[column] = f"{sum(seen.up(it) for it in mine)}/{len(mine)}/{seen.template.containers.get(role, 0)}"
     if seen.known is not None:

@@ -110,10 +110,12 @@ class ClusterKind(kind.Kind[types.WekaCluster, observation.Seen]):
             return seen
         view = common.agents.watches.enter(namespace, key)
         common.agents.set_pace(obj.metadata.key, busy=not _is_settled(obj))
+        objects = self._objects(seen, obj, view, key)
         told: freshness.Observed[answers.Cluster] = freshness.not_yet("cluster")
-        if any(view.pod(it) is not None for it in common.members(obj.metadata.key)):
+        known = not isinstance(objects, freshness.Failed)  # else nobody would be found who could be asked
+        if known and any(view.pod(it) is not None for it in common.members(obj.metadata.key)):
             told = common.agents.clusters.read(obj.metadata.key, key)
-        return msgspec.structs.replace(seen, objects=self._objects(seen, obj, view, key), cluster=told)
+        return msgspec.structs.replace(seen, objects=objects, cluster=told)
 
     def _objects(
         self, seen: observation.Seen, obj: types.WekaCluster, view: agents.View, key: kind.Key

@@ -74,6 +74,8 @@ def phase_is_begun(seen: Seen) -> Verdict:
     phase = PHASES[left[0].role]
     if found.phase == phase:
         return DONE
+    if (gate := gate_is_open(seen, left[0], Reason.UPGRADE_GATED)) is not DONE:
+        return gate
     args = {"phase": phase, "version": version(seen.spec.image)}
     begin = decision.Call(why="containers get another version", operation="upgrade.phase", args=args)
     return Act(Reason.UPGRADING, f"the cluster is told that {left[0].role} containers are upgraded", (begin,))
@@ -114,6 +116,8 @@ def upgrade_is_noted(seen: Seen) -> Verdict:
     if not all(it.settled for role in names.BACKEND for it in seen.of(role)):
         return DONE
     note = decision.Remember(why="all run with it", fields={"lastAppliedImage": seen.spec.image})
+    if not isinstance(seen.cluster, freshness.Fresh):
+        return DONE
     if not found.phase:
         return Act(Reason.UPGRADING, f"all containers run {seen.spec.image}", (note,), go_on=True)
     finish = decision.Call(why="all have the new version", operation="upgrade.finish")

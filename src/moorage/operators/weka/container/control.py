@@ -168,7 +168,7 @@ def pod_ends(seen: Seen, reason: Reason, why: str, *, force: bool) -> Verdict:
     told = seen.told
     if not pod.seen.running and told is None:  # a container that never ran, or has ended, waits for nobody
         return Wait(reason, f"{seen.name} is ending{_because(pod.seen)}", on="pod", within=STOPS_WITHIN)
-    if isinstance(seen.local, freshness.Failed) or told is None:
+    if not isinstance(seen.local, freshness.Fresh) or told is None:
         said = f"{seen.name} is to be told that it may stop, and was not reached{_why(seen.local)}"
         return Wait(reason, said, on="container", within=STOPS_WITHIN, again=PACE)
     if not (told.allow_force_stop if force else told.allow_stop or told.allow_force_stop):
@@ -345,9 +345,16 @@ def it_is_a_member(seen: Seen) -> Verdict:
 
 
 def cluster_answers(seen: Seen) -> Verdict:
-    """Nothing is decided on what was said before the last that it was told."""
+    """Somebody has said how it stands; what that was before the last order is enough where nothing is to be done."""
     if isinstance(seen.cluster, freshness.Failed):
         return decision.unknown(Reason.CLUSTER_UNKNOWN, seen.cluster, "cluster", within=5 * MINUTE)
+    return DONE
+
+
+def cluster_answers_anew(seen: Seen) -> Verdict:
+    """No order is given on what was said before the last one."""
+    if (known := cluster_answers(seen)) is not DONE:
+        return known
     if isinstance(seen.cluster, freshness.Stale):
         said = f"the cluster is asked anew: {seen.cluster.why}"
         return Wait(Reason.CLUSTER_UNKNOWN, said, on="cluster", within=5 * MINUTE)
@@ -365,6 +372,8 @@ def drives_are_added(seen: Seen) -> Verdict:
     for serial in given:
         if serial in listed:
             continue
+        if (known := cluster_answers_anew(seen)) is not DONE:
+            return known
         device = shown.get(serial)
         if device is None:
             said = f"node {seen.status.node_affinity} does not show drive {serial} of {seen.name}"

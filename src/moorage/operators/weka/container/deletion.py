@@ -63,7 +63,7 @@ def it_may_leave(seen: Seen) -> Verdict:
     """Nothing else is moving, and enough stay for a stripe."""
     if not hands_over(seen):
         return DONE
-    if (known := control.cluster_answers(seen)) is not DONE:
+    if (known := control.cluster_answers_anew(seen)) is not DONE:
         return known
     cluster, member = freshness.value_of(seen.cluster), seen.listed
     words = seen.dialect.words
@@ -125,7 +125,7 @@ def member_is_removed(seen: Seen) -> Verdict:
     """The cluster forgets it."""
     if not hands_over(seen):
         return DONE
-    if (known := control.cluster_answers(seen)) is not DONE:
+    if (known := control.cluster_answers_anew(seen)) is not DONE:
         return known
     member = seen.listed
     if member is None:

@@ -92,9 +92,10 @@ class ContainerKind(kind.Kind[types.WekaContainer, observation.Seen]):
             view = common.agents.watches.enter(namespace, key)
             objects = self._objects(obj, cluster, view, now)
             common.agents.set_pace(obj.metadata.key, busy=not _is_settled(obj))
-            if view.pod(obj) is not None:
+            known = not isinstance(objects, freshness.Failed)  # else nobody would be found who could be asked
+            if known and view.pod(obj) is not None:
                 local = common.agents.locals.read(obj.metadata.key, key)
-            if cluster is not None:
+            if known and cluster is not None:
                 told = common.agents.clusters.read(cluster.metadata.key, key)
         else:
             common.agents.watches.leave(key)
