@@ -59,6 +59,11 @@ system:serviceaccount:{{ include "moorage.accounts" . }}:
 {{ include "moorage.fullname" . }}-xsld-namespace
 {{- end -}}
 
+{{/* The role that a RoleBinding gives the account of a namespace that holds WekaClusters there. */}}
+{{- define "moorage.weka.namespaceRole" -}}
+{{ include "moorage.fullname" . }}-weka-namespace
+{{- end -}}
+
 {{/* The names of the systems that are on, as a JSON list. */}}
 {{- define "moorage.systems" -}}
 {{- $on := list -}}
@@ -109,6 +114,12 @@ system:serviceaccount:{{ include "moorage.accounts" . }}:
 {{- if .enabled -}}
 {{- $own := dict "accounts" $accounts "clusterRole" (include "moorage.xsld.namespaceRole" $) -}}
 {{- $_ := set $systems "xsld" (merge $own (omit . "enabled")) -}}
+{{- end -}}
+{{- end -}}
+{{- with .Values.systems.weka -}}
+{{- if .enabled -}}
+{{- $own := dict "accounts" $accounts "clusterRole" (include "moorage.weka.namespaceRole" $) -}}
+{{- $_ := set $systems "weka" (merge $own (omit . "enabled")) -}}
 {{- end -}}
 {{- end -}}
 leaderElection:

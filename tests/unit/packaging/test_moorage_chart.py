@@ -15,6 +15,7 @@ from moorage.operators.xsld.group import dialect
 
 COLLECTOR_ONLY = {"systems": {"xsld": {"enabled": False}}}
 XSLD_ONLY = {"systems": {"collector": {"enabled": False}}}
+ALL = {"systems": {"weka": {"enabled": True}}}
 NONE = {"systems": {"collector": {"enabled": False}, "xsld": {"enabled": False}}}
 
 Objects = list[dict[str, Any]]
@@ -79,7 +80,8 @@ def test_configuration_file(render: Any) -> None:
 
 
 def test_every_section_is_one_that_the_operator_takes(render: Any) -> None:
-    values = {"systems": {"xsld": {"dialect": {"paths": {"group": "/group"}, "ports": {"admin": 9446}}}}}
+    dialect_ = {"paths": {"group": "/group"}, "ports": {"admin": 9446}}
+    values = {"systems": {"xsld": {"dialect": dialect_}, **ALL["systems"]}}
     taken = {
         name: msgspec.convert(section, operators.SYSTEMS[name].config)
         for name, section in config(render("moorage", values))["systems"].items()
@@ -147,7 +149,7 @@ def test_crds_are_kept_unless_told_otherwise(render: Any) -> None:
 
 
 def test_every_crd_of_every_system_is_rendered_as_it_is(render: Any, root: Any) -> None:
-    rendered = {each["metadata"]["name"]: each for each in of_kind(render("moorage"), "CustomResourceDefinition")}
+    rendered = {each["metadata"]["name"]: each for each in of_kind(render("moorage", ALL), "CustomResourceDefinition")}
     systems = yaml.safe_load((root / "charts/moorage/values.yaml").read_text())["systems"]
     files = sorted((root / "charts/moorage/files/crds").iterdir())
     assert [path.name for path in files] == sorted(f"{system}.yaml" for system in systems)
@@ -183,7 +185,7 @@ def rights(objects: Objects) -> set[tuple[str, str, tuple[str, ...]]]:
 
 
 def test_no_wildcards(render: Any) -> None:
-    for role in of_kind(render("moorage"), "ClusterRole", "Role"):
+    for role in of_kind(render("moorage", ALL), "ClusterRole", "Role"):
         for rule in role["rules"]:
             assert "*" not in rule["verbs"] + rule["resources"] + rule["apiGroups"]
             assert not {"escalate", "deletecollection"} & set(rule["verbs"]) or role["metadata"]["name"].endswith(
