@@ -77,7 +77,7 @@ class Shared:
     containers: kind.Kind[container_types.WekaContainer, Any]
     clusters: kind.Kind[cluster_types.WekaCluster, Any]
     world: kind.World
-    agents: agents.Agents
+    inside: agents.Agents
     bindings: tenancy.Bindings
     _namespaces: informer.Informer[meta.Partial]
     _nodes: informer.Informer[Node]
@@ -96,7 +96,7 @@ class Shared:
         if self._open > 1:
             return
         self.world = world
-        self.agents = agents.Agents(world, self.settings, self.rights, self.containers.find, self.members)
+        self.inside = agents.Agents(world, self.settings, self.rights, self.containers.find, self.members)
         self.bindings = tenancy.Bindings(world, self.rights, self._wake)
         self._namespaces = world.informers.watch(builtin.NAMESPACE, meta.Partial, metadata_only=True)
         self._namespaces.subscribe(self._on_namespace)
@@ -109,7 +109,7 @@ class Shared:
         self._open -= 1
         if not self._open:
             self._synced.cancel()
-            await self.agents.stop()
+            await self.inside.stop()
 
     # --- places --------------------------------------------------------------------------------------------------
 

@@ -75,7 +75,7 @@ class ClusterKind(kind.Kind[types.WekaCluster, observation.Seen]):
 
     def forget(self, namespace: str, name: str) -> None:
         """See `Kind.forget`."""
-        self._common.agents.forget((namespace, name), self.key(namespace, name))
+        self._common.inside.forget((namespace, name), self.key(namespace, name))
         self._common.neighbours.forget()
 
     def report(self, seen: observation.Seen, standing: decision.StepTaken | None) -> dict[str, Any]:
@@ -106,15 +106,15 @@ class ClusterKind(kind.Kind[types.WekaCluster, observation.Seen]):
             cluster=freshness.not_yet("cluster"),
         )
         if not bound:
-            common.agents.watches.leave(key)
+            common.inside.watches.leave(key)
             return seen
-        view = common.agents.watches.enter(namespace, key)
-        common.agents.set_pace(obj.metadata.key, busy=not _is_settled(obj))
+        view = common.inside.watches.enter(namespace, key)
+        common.inside.set_pace(obj.metadata.key, busy=not _is_settled(obj))
         objects = self._objects(seen, obj, view, key)
         told: freshness.Observed[answers.Cluster] = freshness.not_yet("cluster")
         known = not isinstance(objects, freshness.Failed)  # else nobody would be found who could be asked
         if known and any(view.pod(it) is not None for it in common.members(obj.metadata.key)):
-            told = common.agents.clusters.read(obj.metadata.key, key)
+            told = common.inside.clusters.read(obj.metadata.key, key)
         return msgspec.structs.replace(seen, objects=objects, cluster=told)
 
     def _objects(
@@ -146,7 +146,7 @@ class ClusterKind(kind.Kind[types.WekaCluster, observation.Seen]):
         if not named:
             own = view.secret(names.operator_secret(obj.metadata.uid))
             return freshness.Fresh(observation.LoginSeen(own, people))
-        found = self._common.agents.logins.read((obj.metadata.namespace, named), key)
+        found = self._common.inside.logins.read((obj.metadata.namespace, named), key)
         if isinstance(found, freshness.Failed):
             return found
         return freshness.Fresh(observation.LoginSeen(found.value, people))
@@ -155,16 +155,16 @@ class ClusterKind(kind.Kind[types.WekaCluster, observation.Seen]):
 
     def _order(self, order: str) -> kind.Operation[types.WekaCluster]:
         async def told(obj: types.WekaCluster, args: dict[str, Any]) -> decision.Outcome:
-            return await self._common.agents.tell_cluster(obj.metadata.key, order, args)
+            return await self._common.inside.tell_cluster(obj.metadata.key, order, args)
 
         return told
 
     async def _form(self, obj: types.WekaCluster, args: dict[str, Any]) -> decision.Outcome:
         place = obj.metadata.namespace, str(args["pod"])
-        return await self._common.agents.tell(place, obj.metadata.key, "cluster.form", args)
+        return await self._common.inside.tell(place, obj.metadata.key, "cluster.form", args)
 
     async def _make_login(self, obj: types.WekaCluster, args: dict[str, Any]) -> decision.Outcome:
-        return await self._common.agents.make_login(obj, str(args["named"]))
+        return await self._common.inside.make_login(obj, str(args["named"]))
 
 
 # --- from WekaContainers to what is seen of them ----------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -272,7 +273,7 @@ def template(spec: WekaClusterSpec) -> Template:
     )
 
 
-UNHEEDED = {
+UNHEEDED: dict[str, Callable[[WekaClusterSpec], bool]] = {
     "expandEndpoints": lambda spec: bool(spec.expand_endpoints),
     "dynamicTemplate.s3Containers": lambda spec: bool(spec.dynamic_template and spec.dynamic_template.s3_containers),
     "dynamicTemplate.nfsContainers": lambda spec: bool(spec.dynamic_template and spec.dynamic_template.nfs_containers),

@@ -224,7 +224,7 @@ def _env(wanted: Wanted) -> list[dict[str, Any]]:
         "POD_NAMESPACE": "metadata.namespace",
         "MANAGEMENT_IP": "status.podIP",
     }
-    told = [{"name": name, "value": value} for name, value in given.items()]
+    told: list[dict[str, Any]] = [{"name": name, "value": value} for name, value in given.items()]
     told += [{"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}} for name, path in fields.items()]
     return told
 

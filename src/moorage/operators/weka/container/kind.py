@@ -70,7 +70,7 @@ class ContainerKind(kind.Kind[types.WekaContainer, observation.Seen]):
 
     def forget(self, namespace: str, name: str) -> None:
         """See `Kind.forget`."""
-        self._common.agents.forget((namespace, name), self.key(namespace, name))
+        self._common.inside.forget((namespace, name), self.key(namespace, name))
         self._common.neighbours.forget()
 
     def report(self, seen: observation.Seen, standing: decision.StepTaken | None) -> dict[str, Any]:
@@ -89,16 +89,16 @@ class ContainerKind(kind.Kind[types.WekaContainer, observation.Seen]):
         local: freshness.Observed[answers.Local] = freshness.not_yet("container")
         told: freshness.Observed[answers.Cluster] = freshness.not_yet("cluster")
         if bound:
-            view = common.agents.watches.enter(namespace, key)
+            view = common.inside.watches.enter(namespace, key)
             objects = self._objects(obj, cluster, view, now)
-            common.agents.set_pace(obj.metadata.key, busy=not _is_settled(obj))
+            common.inside.set_pace(obj.metadata.key, busy=not _is_settled(obj))
             known = not isinstance(objects, freshness.Failed)  # else nobody would be found who could be asked
             if known and view.pod(obj) is not None:
-                local = common.agents.locals.read(obj.metadata.key, key)
+                local = common.inside.locals.read(obj.metadata.key, key)
             if known and cluster is not None:
-                told = common.agents.clusters.read(cluster.metadata.key, key)
+                told = common.inside.clusters.read(cluster.metadata.key, key)
         else:
-            common.agents.watches.leave(key)
+            common.inside.watches.leave(key)
         return observation.Seen(
             meta=obj.metadata.without_last_applied(),
             spec=obj.spec,
@@ -170,7 +170,7 @@ class ContainerKind(kind.Kind[types.WekaContainer, observation.Seen]):
         async def told(obj: types.WekaContainer, args: dict[str, Any]) -> decision.Outcome:
             cluster = self._common.cluster_of(obj)
             place = cluster.metadata.key if cluster is not None else None
-            return await self._common.agents.tell(obj.metadata.key, place, order, args, uid=str(args["pod"]))
+            return await self._common.inside.tell(obj.metadata.key, place, order, args, uid=str(args["pod"]))
 
         return told
 
@@ -181,12 +181,12 @@ class ContainerKind(kind.Kind[types.WekaContainer, observation.Seen]):
             cluster = self._common.cluster_of(obj)
             if cluster is None:
                 return decision.Conflict("its WekaCluster is gone")
-            return await self._common.agents.tell_cluster(cluster.metadata.key, order, args, but=obj.metadata.name)
+            return await self._common.inside.tell_cluster(cluster.metadata.key, order, args, but=obj.metadata.name)
 
         return told
 
     async def _name_is_free(self, obj: types.WekaContainer, args: dict[str, Any]) -> str:
-        client = self._common.agents.within(obj.metadata.namespace)
+        client = self._common.inside.within(obj.metadata.namespace)
         resource = builtin.CONFIG_MAP if args["kind"] == builtin.CONFIG_MAP.kind else builtin.POD
         if resource == builtin.CONFIG_MAP:
             return ""  # it is the namespace's own, and applied by whoever comes first

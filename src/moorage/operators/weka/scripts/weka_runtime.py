@@ -5,13 +5,15 @@ stops the container, gracefully or at once, and ends when that is stopped. The f
 library alone; what talks to it from outside is weka_tool.py.
 """
 
+from __future__ import annotations
+
 import base64
 import json
 import os
 import signal
 import subprocess
-import sys
 import time
+from typing import Any
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PACE = 1.0  # seconds between looks at files
@@ -24,31 +26,31 @@ STOPS_GRACEFULLY = ("s3", "drive", "compute", "nfs", "data-services")
 class Instructions:
     """What it is allowed, by files that somebody else writes."""
 
-    def __init__(self, stop, force):
+    def __init__(self, stop: bool, force: bool) -> None:
         self.stop, self.force = stop, force
 
     @classmethod
-    def read(cls, files):
+    def read(cls, files: dict[str, str]) -> Instructions:
         return cls(os.path.exists(files["allow_stop"]), os.path.exists(files["allow_force_stop"]))
 
 
-def may_end(mode, told):
+def may_end(mode: str, told: Instructions) -> bool:
     """Whether one that was asked to end may begin with it."""
     return mode not in WAITS_FOR_LEAVE or told.stop or told.force
 
 
-def is_forced(mode, told):
+def is_forced(mode: str, told: Instructions) -> bool:
     """Whether it stops at once; those who hold nothing always do."""
     return told.force or mode not in STOPS_GRACEFULLY
 
 
-def is_stopped(containers, name):
+def is_stopped(containers: list[Any], name: str) -> bool:
     """Whether the agent says that the container is stopped, or knows of none of that name."""
     mine = [it for it in containers if isinstance(it, dict) and it.get("name") == name]
     return all(it.get("runStatus") == "Stopped" for it in mine)
 
 
-def read_resources(text):
+def read_resources(text: str) -> dict[str, Any] | None:
     """What the container gets; None for what is empty or cut."""
     try:
         found = json.loads(text)
@@ -57,7 +59,7 @@ def read_resources(text):
     return found if isinstance(found, dict) and found.get("wekaPort") else None
 
 
-def setup_words(pattern, name, mode, cores, resources, join):
+def setup_words(pattern: str, name: str, mode: str, cores: str, resources: dict[str, Any], join: str) -> list[str]:
     """How the container is made; what is not known as a word of the pattern is not there."""
     given = {"name": name, "mode": mode, "cores": cores, "port": str(resources["wekaPort"])}
     words = []
@@ -75,21 +77,21 @@ def setup_words(pattern, name, mode, cores, resources, join):
 class Runtime:
     """One run of the pod's container."""
 
-    def __init__(self, settings, environ):
+    def __init__(self, settings: dict[str, Any], environ: dict[str, str]) -> None:
         self.files, self.commands, self.environ = settings["files"], settings["commands"], environ
         self.name, self.mode = environ["NAME"], environ["MODE"]
         self.ending = False
 
-    def ask_to_end(self, *_):
+    def ask_to_end(self, *_: object) -> None:
         self.ending = True
 
-    def path(self, name):
+    def path(self, name: str) -> str:
         return os.path.join(self.files["runtime"], name)
 
-    def told(self):
+    def told(self) -> Instructions:
         return Instructions.read(self.files)
 
-    def run(self):
+    def run(self) -> None:
         self.forget_old_leave()
         os.makedirs(self.files["runtime"], exist_ok=True)
         self.write("management_ips", self.environ.get("MANAGEMENT_IP", "") + "\n")
@@ -104,18 +106,18 @@ class Runtime:
             self.stop()
         self.debug_sleep()
 
-    def forget_old_leave(self):
+    def forget_old_leave(self) -> None:
         """Leave that was given to a container before this one is none of its own."""
         for name in ("allow_stop", "allow_force_stop"):
             if os.path.exists(self.files[name]):
                 os.remove(self.files[name])
 
-    def write(self, name, text):
+    def write(self, name: str, text: str) -> None:
         with open(self.path(name) + ".new", "w", encoding="utf-8") as file:
             file.write(text)
         os.replace(self.path(name) + ".new", self.path(name))
 
-    def wait_for_resources(self):
+    def wait_for_resources(self) -> dict[str, Any] | None:
         """What it gets; None when it is to end before it has begun."""
         while True:
             try:
@@ -129,12 +131,12 @@ class Runtime:
                 return None
             time.sleep(PACE)
 
-    def pre_run(self):
+    def pre_run(self) -> None:
         script = self.environ.get("PRE_RUN_SCRIPT", "")
         if script:
             subprocess.run(["/bin/sh", "-e"], input=base64.b64decode(script), check=True)
 
-    def start(self, resources):
+    def start(self, resources: dict[str, Any]) -> None:
         if self.commands["agent"]:
             subprocess.Popen(self.commands["agent"].split())
         containers = self.until_agent_answers()
@@ -150,7 +152,7 @@ class Runtime:
             self.weka(*words)
         self.weka("local", "start", self.name)
 
-    def until_agent_answers(self):
+    def until_agent_answers(self) -> list[Any]:
         while True:
             found = self.containers()
             if found is not None:
@@ -159,7 +161,7 @@ class Runtime:
                 return []
             time.sleep(PACE)
 
-    def containers(self):
+    def containers(self) -> list[Any] | None:
         """What the agent lists; None where it does not answer."""
         try:
             found = json.loads(self.weka("local", "ps", "--json", seconds=30.0))
@@ -167,11 +169,11 @@ class Runtime:
             return None
         return found if isinstance(found, list) else None
 
-    def wait_for_leave(self):
+    def wait_for_leave(self) -> None:
         while not may_end(self.mode, self.told()):
             time.sleep(PACE)
 
-    def stop(self):
+    def stop(self) -> None:
         """Again and again, until the agent says that it is stopped. Leave to force, given meanwhile, is heeded."""
         while True:
             force = is_forced(self.mode, self.told())
@@ -181,7 +183,7 @@ class Runtime:
             self.stop_once(force)
             time.sleep(PAUSE)
 
-    def stop_once(self, force):
+    def stop_once(self, force: bool) -> None:
         begun = subprocess.Popen([self.commands["weka"], "local", "stop", "--force" if force else "-g", self.name])
         ends = time.monotonic() + STOP_SECONDS
         while begun.poll() is None and time.monotonic() < ends:
@@ -192,18 +194,18 @@ class Runtime:
             begun.kill()
         begun.wait()
 
-    def debug_sleep(self):
+    def debug_sleep(self) -> None:
         ends = time.monotonic() + float(self.environ.get("WEKA_OPERATOR_DEBUG_SLEEP") or 0)
         while time.monotonic() < ends and not os.path.exists(self.files["cancel_debug_sleep"]):
             time.sleep(PACE)
 
-    def weka(self, *words, seconds=120.0):
+    def weka(self, *words: str, seconds: float = 120.0) -> str:
         command = [self.commands["weka"], *words]
         done = subprocess.run(command, stdout=subprocess.PIPE, timeout=seconds, check=True)
         return done.stdout.decode(errors="replace")
 
 
-def main():
+def main() -> None:
     with open(os.path.join(HERE, "settings.json"), encoding="utf-8") as file:
         settings = json.load(file)
     runtime = Runtime(settings, dict(os.environ))
@@ -213,4 +215,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -6,12 +6,15 @@ files in the pod, and handed on by the environment, never by arguments that a li
 settings say so. The standard library alone.
 """
 
+from __future__ import annotations
+
 import hashlib
 import json
 import os
 import subprocess
 import sys
 import time
+from typing import Any
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 DEADLINE = 24.0  # seconds for all of it, which is less than whoever asks waits
@@ -28,14 +31,14 @@ class Unknown(Exception):
 class Tools:
     """The product's own tools. `end` is when all must be over, by the monotonic clock."""
 
-    def __init__(self, settings, environ, end):
+    def __init__(self, settings: dict[str, Any], environ: dict[str, str], end: float) -> None:
         self.files, self.commands = settings["files"], settings["commands"]
         self.environ, self.end = environ, end
 
-    def path(self, name):
+    def path(self, name: str) -> str:
         return os.path.join(self.files["runtime"], name)
 
-    def secret(self, key):
+    def secret(self, key: str) -> str:
         """The text of one key of the login that is mounted here; empty where there is none."""
         try:
             with open(os.path.join(self.files["login"], key), encoding="utf-8") as file:
@@ -43,12 +46,12 @@ class Tools:
         except OSError:
             return ""
 
-    def login(self):
+    def login(self) -> dict[str, str]:
         names = (("user_variable", "username"), ("password_variable", "password"), ("org_variable", "org"))
         given = {self.commands[variable]: self.secret(key) for variable, key in names}
         return {name: text for name, text in given.items() if text}
 
-    def run(self, *words, secrets=()):
+    def run(self, *words: str, secrets: tuple[tuple[str, str, str], ...] = ()) -> str:
         """What `weka` says. `secrets` are (variable, argument, text)."""
         command, environ = [self.commands["weka"], *words], {**self.environ, **self.login()}
         for variable, argument, text in secrets:
@@ -58,7 +61,7 @@ class Tools:
                 environ[self.commands[variable]] = text
         return self.call(command, environ)
 
-    def call(self, command, environ=None):
+    def call(self, command: list[str], environ: dict[str, str] | None = None) -> str:
         seconds = min(self.commands["seconds"], self.end - time.monotonic())
         if seconds <= 0:
             raise Unknown("there was no time left")
@@ -74,28 +77,32 @@ class Tools:
             raise Refused(f"{what}: {said[-500:]}")
         return done.stdout.decode(errors="replace")
 
-    def read(self, *words):
+    def read(self, *words: str) -> Any:
         return parsed(self.run(*words), " ".join(words[:2]))
 
 
-def parsed(text, what):
+def parsed(text: str, what: str) -> Any:
     try:
         return json.loads(text)
     except ValueError:
         raise Unknown(f"{what}: an answer that is no JSON") from None
 
 
-def number(text, otherwise=-1):
+def number(text: Any, otherwise: int = -1) -> int:
     """The number in 7, "7" or "HostId<7>"."""
     digits = "".join(it for it in str(text) if it.isdigit())
     return int(digits) if digits and len(digits) < 10 else otherwise
 
 
-def listed(found):
+def listed(found: Any) -> list[dict[str, Any]]:
     return [it for it in found if isinstance(it, dict)] if isinstance(found, list) else []
 
 
-def text_of(it, *names):
+def mapping(found: Any) -> dict[str, Any]:
+    return found if isinstance(found, dict) else {}
+
+
+def text_of(it: dict[str, Any], *names: str) -> str:
     """The first of these fields that is there, as a text that is not too long."""
     return next((str(it[name])[:253] for name in names if it.get(name) is not None), "")
 
@@ -103,11 +110,11 @@ def text_of(it, *names):
 # --- questions --------------------------------------------------------------------------------------------------------
 
 
-def local(tools, environ):
+def local(tools: Tools, environ: dict[str, str]) -> dict[str, Any]:
     """This container, by its files and its agent."""
     name = environ.get("NAME", "")
     files = tools.files
-    found = {
+    found: dict[str, Any] = {
         "pod": environ.get("POD_ID", ""),
         "persistent": os.path.exists(tools.path("persistency-configured")),
         "resources": digest(tools.path("resources.json")),
@@ -117,7 +124,7 @@ def local(tools, environ):
     }
     try:
         mine = next((it for it in listed(tools.read("local", "ps", "--json")) if it.get("name") == name), {})
-        inside = mine.get("internalStatus") if isinstance(mine.get("internalStatus"), dict) else {}
+        inside = mapping(mine.get("internalStatus"))
         found["run_status"] = text_of(mine, "runStatus")
         found["internal"] = text_of(inside, "state", "display_status")
         found["last_failure"] = text_of(mine, "lastFailure")
@@ -129,7 +136,7 @@ def local(tools, environ):
     return found
 
 
-def identity(tools, name):
+def identity(tools: Tools, name: str) -> dict[str, Any]:
     """The cluster that the container belongs to, and its number there."""
     words = [it.replace("{name}", name) for it in tools.commands["identity"].split()]
     said = tools.read(*words)
@@ -139,7 +146,7 @@ def identity(tools, name):
     return {"cluster": text_of(value, "cluster_guid"), "host": number(value.get("host_id"))}
 
 
-def devices(tools):
+def devices(tools: Tools) -> list[dict[str, Any]]:
     """Block devices of the node by their serials."""
     try:
         found = parsed(tools.call([tools.commands["sign"], "list", "-j"]), "the list of drives")
@@ -158,7 +165,7 @@ def devices(tools):
     ]
 
 
-def digest(path):
+def digest(path: str) -> str:
     try:
         with open(path, "rb") as file:
             return hashlib.sha256(file.read()).hexdigest()
@@ -166,7 +173,7 @@ def digest(path):
         return ""
 
 
-def lines(path):
+def lines(path: str) -> list[str]:
     try:
         with open(path, encoding="utf-8") as file:
             return [it.strip() for it in file if it.strip()][:64]
@@ -174,15 +181,14 @@ def lines(path):
         return []
 
 
-def cluster(tools, environ):
+def cluster(tools: Tools, environ: dict[str, str]) -> dict[str, Any]:
     """The cluster that this container belongs to; without a guid where it belongs to none."""
     mine = identity(tools, environ.get("NAME", ""))
     if not mine:
         return {}
-    status = tools.read("status", "--json")
-    rebuild = status.get("rebuild") if isinstance(status.get("rebuild"), dict) else {}
+    status = mapping(tools.read("status", "--json"))
+    rebuild, capacity = mapping(status.get("rebuild")), mapping(status.get("capacity"))
     states = listed(rebuild.get("protectionState"))
-    capacity = status.get("capacity") if isinstance(status.get("capacity"), dict) else {}
     return {
         "guid": mine["cluster"],
         "name": text_of(status, "name"),
@@ -212,7 +218,7 @@ def cluster(tools, environ):
     }
 
 
-def drive(it):
+def drive(it: dict[str, Any]) -> dict[str, Any]:
     return {
         "uuid": text_of(it, "uuid"),
         "serial": text_of(it, "serial_number"),
@@ -226,7 +232,7 @@ def drive(it):
 # --- orders -----------------------------------------------------------------------------------------------------------
 
 
-def write_resources(tools, environ, args):
+def write_resources(tools: Tools, environ: dict[str, str], args: dict[str, Any]) -> None:
     """Whole or not at all: whoever reads it never finds half of it."""
     if environ.get("POD_ID", "") != args["pod"]:
         raise Refused("another pod has taken its place")
@@ -238,7 +244,7 @@ def write_resources(tools, environ, args):
     os.replace(path + ".new", path)
 
 
-def allow_stop(tools, environ, args):
+def allow_stop(tools: Tools, environ: dict[str, str], args: dict[str, Any]) -> None:
     """The runtime may end once it is asked to; this alone ends nothing."""
     if environ.get("POD_ID", "") != args["pod"]:
         raise Refused("another pod has taken its place")
@@ -246,7 +252,7 @@ def allow_stop(tools, environ, args):
         pass
 
 
-def join(tools, environ, args):
+def join(tools: Tools, environ: dict[str, str], args: dict[str, Any]) -> None:
     if identity(tools, environ.get("NAME", "")):
         return
     name = environ["NAME"]
@@ -255,7 +261,7 @@ def join(tools, environ, args):
     tools.run("local", "restart", "--force", name)
 
 
-def form(tools, environ, args):
+def form(tools: Tools, environ: dict[str, str], args: dict[str, Any]) -> None:
     if identity(tools, environ.get("NAME", "")):
         return
     addresses = [str(ip) for ip, _ in args["members"]]
@@ -273,7 +279,7 @@ def form(tools, environ, args):
     tools.run("cluster", "update", "--cluster-name", args["name"])
 
 
-def set_(tools, environ, args):
+def set_(tools: Tools, environ: dict[str, str], args: dict[str, Any]) -> None:
     words = []
     for name, flag in (("parity", "--parity-drives"), ("data", "--data-drives"), ("raft", "--bucket-raft-size")):
         if args.get(name):
@@ -284,11 +290,11 @@ def set_(tools, environ, args):
         tools.run("cluster", "hot-spare", str(args["hot_spare"]))
 
 
-def start_io(tools, environ, args):
+def start_io(tools: Tools, environ: dict[str, str], args: dict[str, Any]) -> None:
     tools.run("cluster", "start-io")
 
 
-def add_user(tools, environ, args):
+def add_user(tools: Tools, environ: dict[str, str], args: dict[str, Any]) -> None:
     if args["user"] in [text_of(it, "username") for it in listed(tools.read("user", "-J"))]:
         return
     password = tools.secret("user-password")
@@ -297,19 +303,19 @@ def add_user(tools, environ, args):
     tools.run("user", "add", args["user"], "clusteradmin", secrets=(("new_password_variable", "--password", password),))
 
 
-def add_group(tools, environ, args):
+def add_group(tools: Tools, environ: dict[str, str], args: dict[str, Any]) -> None:
     if args["name"] not in [text_of(it, "name") for it in listed(tools.read(*tools.commands["groups"].split()))]:
         tools.run("fs", "group", "create", args["name"])
 
 
-def add_filesystem(tools, environ, args):
+def add_filesystem(tools: Tools, environ: dict[str, str], args: dict[str, Any]) -> None:
     if args["name"] in [text_of(it, "name") for it in listed(tools.read("fs", "--json"))]:
         return
     most, least = ("--thin-provision-max-ssd", str(args["most"])), ("--thin-provision-min-ssd", str(args["least"]))
     tools.run("fs", "create", args["name"], args["group"], str(args["total"]), *most, *least)
 
 
-def add_drive(tools, environ, args):
+def add_drive(tools: Tools, environ: dict[str, str], args: dict[str, Any]) -> None:
     """Only one that this node shows under that serial now, and that nobody else has."""
     if args["serial"] in [text_of(it, "serial_number") for it in listed(tools.read("cluster", "drive", "--json"))]:
         return
@@ -322,44 +328,44 @@ def add_drive(tools, environ, args):
     tools.run("cluster", "drive", "add", str(args["host"]), args["path"])
 
 
-def _drive_is(tools, uuid):
+def _drive_is(tools: Tools, uuid: str) -> dict[str, Any] | None:
     found = [drive(it) for it in listed(tools.read("cluster", "drive", "--json"))]
     return next((it for it in found if it["uuid"] == uuid), None)
 
 
-def deactivate_drive(tools, environ, args):
+def deactivate_drive(tools: Tools, environ: dict[str, str], args: dict[str, Any]) -> None:
     if _drive_is(tools, args["uuid"]) is not None:
         tools.run("cluster", "drive", "deactivate", args["uuid"], "-f")
 
 
-def remove_drive(tools, environ, args):
+def remove_drive(tools: Tools, environ: dict[str, str], args: dict[str, Any]) -> None:
     if _drive_is(tools, args["uuid"]) is not None:
         tools.run("cluster", "drive", "remove", args["uuid"], "-f")
 
 
-def _member_is(tools, host):
+def _member_is(tools: Tools, host: int) -> dict[str, Any] | None:
     found = listed(tools.read("cluster", "container", "--json"))
     return next((it for it in found if number(it.get("host_id")) == host), None)
 
 
-def deactivate_member(tools, environ, args):
+def deactivate_member(tools: Tools, environ: dict[str, str], args: dict[str, Any]) -> None:
     found = _member_is(tools, args["host"])
     if found is not None and text_of(found, "state") == "ACTIVE":
         tools.run("cluster", "container", "deactivate", str(args["host"]))
 
 
-def remove_member(tools, environ, args):
+def remove_member(tools: Tools, environ: dict[str, str], args: dict[str, Any]) -> None:
     if _member_is(tools, args["host"]) is not None:
         tools.run("cluster", "container", "remove", str(args["host"]), "--no-unimprint")
 
 
-def upgrade_phase(tools, environ, args):
+def upgrade_phase(tools: Tools, environ: dict[str, str], args: dict[str, Any]) -> None:
     tools.run("debug", "jrpc", "prepare_leader_for_upgrade")
     target = (f"target_phase_type={args['phase']}", f"target_version_name={args['version']}")
     tools.run("debug", "jrpc", "upgrade_phase_start", *target)
 
 
-def upgrade_finish(tools, environ, args):
+def upgrade_finish(tools: Tools, environ: dict[str, str], args: dict[str, Any]) -> None:
     tools.run("debug", "jrpc", "upgrade_phase_finish")
     tools.run("debug", "jrpc", "unprepare_leader_for_upgrade")
 
@@ -385,7 +391,7 @@ ORDERS = {
 }
 
 
-def answer(what, args, settings, environ):
+def answer(what: str, args: dict[str, Any], settings: dict[str, Any], environ: dict[str, str]) -> dict[str, Any]:
     """What is printed."""
     tools = Tools(settings, environ, time.monotonic() + DEADLINE)
     try:
@@ -399,7 +405,7 @@ def answer(what, args, settings, environ):
     return {}
 
 
-def main(argv):
+def main(argv: list[str]) -> None:
     with open(os.path.join(HERE, "settings.json"), encoding="utf-8") as file:
         settings = json.load(file)
     print(json.dumps(answer(argv[1], json.loads(argv[2]), settings, dict(os.environ))))
