@@ -49,6 +49,11 @@ system:serviceaccount:{{ .Release.Namespace }}:{{ include "moorage.serviceAccoun
 system:serviceaccount:{{ include "moorage.accounts" . }}:
 {{- end -}}
 
+{{/* The role that a RoleBinding gives the account of a namespace that holds WekaClusters there. */}}
+{{- define "moorage.weka.namespaceRole" -}}
+{{ include "moorage.fullname" . }}-weka-namespace
+{{- end -}}
+
 {{/* The role that a RoleBinding gives the account of a tenant's namespace there. */}}
 {{- define "moorage.collector.tenantRole" -}}
 {{ include "moorage.fullname" . }}-collector-tenant
@@ -57,11 +62,6 @@ system:serviceaccount:{{ include "moorage.accounts" . }}:
 {{/* The role that a RoleBinding gives the account of a namespace that holds caches there. */}}
 {{- define "moorage.xsld.namespaceRole" -}}
 {{ include "moorage.fullname" . }}-xsld-namespace
-{{- end -}}
-
-{{/* The role that a RoleBinding gives the account of a namespace that holds WekaClusters there. */}}
-{{- define "moorage.weka.namespaceRole" -}}
-{{ include "moorage.fullname" . }}-weka-namespace
 {{- end -}}
 
 {{/* The names of the systems that are on, as a JSON list. */}}
@@ -110,16 +110,16 @@ system:serviceaccount:{{ include "moorage.accounts" . }}:
 {{- $_ := set $systems "collector" (merge $own (dict "charts" $charts) (omit . "enabled" "extraTenantRules" "charts")) -}}
 {{- end -}}
 {{- end -}}
-{{- with .Values.systems.xsld -}}
-{{- if .enabled -}}
-{{- $own := dict "accounts" $accounts "clusterRole" (include "moorage.xsld.namespaceRole" $) -}}
-{{- $_ := set $systems "xsld" (merge $own (omit . "enabled")) -}}
-{{- end -}}
-{{- end -}}
 {{- with .Values.systems.weka -}}
 {{- if .enabled -}}
 {{- $own := dict "accounts" $accounts "clusterRole" (include "moorage.weka.namespaceRole" $) -}}
 {{- $_ := set $systems "weka" (merge $own (omit . "enabled")) -}}
+{{- end -}}
+{{- end -}}
+{{- with .Values.systems.xsld -}}
+{{- if .enabled -}}
+{{- $own := dict "accounts" $accounts "clusterRole" (include "moorage.xsld.namespaceRole" $) -}}
+{{- $_ := set $systems "xsld" (merge $own (omit . "enabled")) -}}
 {{- end -}}
 {{- end -}}
 leaderElection:

@@ -69,7 +69,7 @@ class Commands(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_field
     """How the product's tools are called, and how they are told what nobody else may read."""
 
     weka: str = "weka"
-    agent: str = ""  # guess: what starts the agent; empty: the image's own entrypoint has
+    agent: str = ""  # guess: what starts the agent; empty: it runs already
     sign: str = "/weka-sign-drive"
     identity: str = "local run wapi container-get-identity --container-name {name} --json"  # guess, in part
     setup: str = (
@@ -90,8 +90,6 @@ class Words(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=T
     """Words of the product's answers."""
 
     running: str = "Running"  # of a container, by its agent
-    stem: str = "STEM"  # of a container that belongs to no cluster yet
-    ready: str = "READY"
     up: str = "UP"  # of a container, by its cluster
     inactive: str = "INACTIVE"
     deactivating: str = "DEACTIVATING"
