@@ -21,6 +21,9 @@ import msgspec
 _Mib = Annotated[int, msgspec.Meta(ge=0, le=16_777_216)]
 
 
+_SETUP = "local setup container --name {name} --cores {cores} --base-port {port} --{mode}-only"
+
+
 class Sizes(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """What a container gets, in MiB and thousandths of a core, and how few are a cluster."""
 
@@ -72,9 +75,7 @@ class Commands(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_field
     agent: str = ""  # guess: what starts the agent; empty: it runs already
     sign: str = "/weka-sign-drive"
     identity: str = "local run wapi container-get-identity --container-name {name} --json"  # guess, in part
-    setup: str = (
-        "local setup container --name {name} --cores {cores} --base-port {port} --{mode}-only"  # guess, in part
-    )
+    setup: str = _SETUP  # guess, in part
     groups: str = "fs group --json"  # guess
     secrets_by: Literal["Environment", "Arguments"] = "Environment"  # guess: arguments show in the list of processes
     user_variable: str = "WEKA_USERNAME"
