@@ -203,7 +203,7 @@ def test_what_may_change_of_a_container(cluster: Cluster, place: str) -> None:
 
 
 def test_a_patch_of_the_status_changes_no_override(cluster: Cluster, place: str) -> None:
-    """As an old example has it: the form is that of spec.overrides, and through the main resource a status is nobody's."""
+    """As an old example has it: the form is that of spec.overrides."""
     cluster.must(cluster.kubectl("create", body=container(place, {})))
     patch = json.dumps({"status": {"debugSleepOnTerminate": 300}})
     cluster.kubectl("-n", place, "patch", "wekacontainer", "demo-drive-0", "--type=merge", "-p", patch)
