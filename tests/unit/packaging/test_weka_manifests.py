@@ -59,7 +59,7 @@ def test_in_an_opened_namespace_it_may_what_a_cluster_is_made_of(rendered: Objec
     read = ("get", "list", "watch")
 
     assert rights(named(rendered, "ClusterRole", "moorage-weka-namespace")) == {
-        *(("wekacontainers", verb) for verb in ("create", "patch", "delete")),
+        *(("wekacontainers", verb) for verb in ("get", "create", "patch", "delete")),
         *(("pods", verb) for verb in (*read, "create", "delete")),
         *(("pods/exec", verb) for verb in ("get", "create")),
         *(("configmaps", verb) for verb in (*read, "create", "patch")),

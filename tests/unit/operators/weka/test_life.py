@@ -67,7 +67,8 @@ class Lived:
         return [args for _, order, args in self.weka.orders if order == what]
 
     @contextlib.asynccontextmanager
-    async def operating(self, scratch: Path) -> AsyncIterator[None]:
+    async def operating(self, scratch: Path, *, killed: bool = False) -> AsyncIterator[None]:
+        """An operator at work; `killed`: it ends wherever it stands."""
         around = system.Environment("moorage-system", scratch, Path("helm"), binary.KubeAccess(), 3.0)
         kinds = weka.SYSTEM.kinds(SETTINGS, around)
         stop = asyncio.Event()
@@ -78,8 +79,11 @@ class Lived:
             yield
         finally:
             kubelet.cancel()
+            if killed:
+                running.cancel()
             stop.set()
-            await running
+            with contextlib.suppress(asyncio.CancelledError):
+                await running
 
 
 @pytest.fixture
@@ -244,3 +248,41 @@ async def test_five_clusters_at_once_share_no_port_and_no_drive(
         await fake_api.until(lambda: len(ranges()) == 5, within=60)
 
     assert [35_000 + 500 * it for it in range(5)] == ranges()
+
+
+async def test_answers_that_are_lost_lead_to_nothing_twice(lived: Lived, tmp_path: Path) -> None:
+    """Each order is carried out, and its first answer is lost: it is looked at what became of it."""
+    lived.weka.loses = True
+    async with lived.operating(tmp_path):
+        await fake_api.until(lived.stands, within=120)
+        await fake_api.until(lived.all_ready, within=120)
+
+    assert {"cluster.form", "drive.add", "user.add", "container.write_resources"} <= {
+        order for _, order, _ in lived.weka.orders
+    }
+    assert (10, 5, 10) == (len(lived.weka.members), len(lived.weka.drives), len(lived.weka.of("wekacontainers")))
+    assert ["admin", "weka-cluster-hello"] == lived.weka.users
+    assert [".config_fs", "default"] == lived.weka.filesystems
+    assert 1 == len(lived.orders("cluster.start_io"))
+
+
+async def test_an_operator_that_is_killed_after_each_order_goes_on_where_it_was(lived: Lived, tmp_path: Path) -> None:
+    """Another one finds what was done, and what was remembered: nothing is made twice."""
+    kills = 0
+    while not (lived.status() and lived.stands() and lived.all_ready()):
+        async with lived.operating(tmp_path, killed=True):
+            done = len(lived.weka.orders), len(lived.weka.of("wekacontainers")), len(lived.weka.of("pods"))
+
+            def moved(before: tuple[int, ...] = done) -> bool:
+                now = len(lived.weka.orders), len(lived.weka.of("wekacontainers")), len(lived.weka.of("pods"))
+                return now != before or (lived.stands() and lived.all_ready())
+
+            await fake_api.until(moved, within=60)
+        kills += 1
+        assert kills < 200
+
+    assert kills > 10
+    assert (10, 5, 10) == (len(lived.weka.members), len(lived.weka.drives), len(lived.weka.of("wekacontainers")))
+    assert 1 == len(lived.orders("cluster.form"))
+    assert ["admin", "weka-cluster-hello"] == lived.weka.users
+    assert 2 == len(lived.weka.of("secrets"))

@@ -7,6 +7,7 @@ itself is believed. Then it is rolled to another image or size, and shrinks, one
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from moorage.api import conditions
 from moorage.children import apply, objects
@@ -163,7 +164,13 @@ def containers_are_made(seen: Seen) -> Verdict:
     made = {**seen.status.made, **{role: them[-1] + 1 for role, them in numbers.items()}}
     note = decision.Remember(why="no number is used twice", fields={"made": made})
     create = tuple(
-        decision.Create(why="the template asks for it", resource=names.CONTAINER, body=_body(seen, role, number))
+        apply.write(
+            names.CONTAINER,
+            body := _body(seen, role, number),
+            apply.Child(),
+            why="the template asks for it",
+            require=(objects.name_is_free(names.CONTAINER, str(body["metadata"]["name"])),),
+        )
         for role, them in numbers.items()
         for number in them
     )
@@ -171,7 +178,7 @@ def containers_are_made(seen: Seen) -> Verdict:
     return Act(Reason.MAKING_CONTAINERS, f"containers are made: {said}", (note, *create))
 
 
-def _body(seen: Seen, role: str, number: int) -> dict[str, object]:
+def _body(seen: Seen, role: str, number: int) -> dict[str, Any]:
     login = seen.spec.operator_secret_ref or names.operator_secret(seen.meta.uid)
     return build.container(seen.meta, seen.spec, role, number, login=login, join=join_points(seen)).body
 

@@ -10,7 +10,8 @@ from typing import Any
 import msgspec
 
 from moorage.api import conditions
-from moorage.children import apply, parts
+from moorage.children import apply, objects, parts
+from moorage.children.live import guards
 from moorage.operators.weka import agents, answers, names, shared
 from moorage.operators.weka.container import build as container_build
 from moorage.operators.weka.container import kind as container_kind
@@ -54,6 +55,7 @@ class ClusterKind(kind.Kind[types.WekaCluster, observation.Seen]):
         self.operations |= {"cluster.form": self._form, "login.make": self._make_login}
         self.guards = {
             control.RANGE_IS_FREE: self._common.range_is_free,
+            objects.NAME_IS_FREE: self._name_is_free,
             "others_stay": self._common.neighbours.stay,
         }
 
@@ -162,6 +164,13 @@ class ClusterKind(kind.Kind[types.WekaCluster, observation.Seen]):
     async def _form(self, obj: types.WekaCluster, args: dict[str, Any]) -> decision.Outcome:
         place = obj.metadata.namespace, str(args["pod"])
         return await self._common.inside.tell(place, obj.metadata.key, "cluster.form", args)
+
+    async def _name_is_free(self, obj: types.WekaCluster, args: dict[str, Any]) -> str:
+        client = self._common.inside.within(obj.metadata.namespace)
+        name = str(args["name"])
+        return await guards.name_is_free(
+            client, names.CONTAINER, name, obj.metadata, label=names.CLUSTER_NAME, called="cluster"
+        )
 
     async def _make_login(self, obj: types.WekaCluster, args: dict[str, Any]) -> decision.Outcome:
         return await self._common.inside.make_login(obj, str(args["named"]))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from moorage.api import builtin, conditions
-from moorage.children import apply, reading
+from moorage.children import apply, objects, reading
 from moorage.children.live import guards
 from moorage.operators.weka import agents, allocation, answers, names, shared
 from moorage.operators.weka.cluster import types as cluster_types
@@ -47,7 +47,7 @@ class ContainerKind(kind.Kind[types.WekaContainer, observation.Seen]):
         }
         self.guards = {
             control.ALLOCATION_IS_FREE: self._common.allocation_is_free,
-            "name_is_free": self._name_is_free,
+            objects.NAME_IS_FREE: self._name_is_free,
             "others_stay": self._common.neighbours.stay,
         }
 
@@ -186,12 +186,11 @@ class ContainerKind(kind.Kind[types.WekaContainer, observation.Seen]):
         return told
 
     async def _name_is_free(self, obj: types.WekaContainer, args: dict[str, Any]) -> str:
-        client = self._common.inside.within(obj.metadata.namespace)
-        resource = builtin.CONFIG_MAP if args["kind"] == builtin.CONFIG_MAP.kind else builtin.POD
-        if resource == builtin.CONFIG_MAP:
+        if args["kind"] == builtin.CONFIG_MAP.kind:
             return ""  # it is the namespace's own, and applied by whoever comes first
+        client = self._common.inside.within(obj.metadata.namespace)
         return await guards.name_is_free(
-            client, resource, str(args["name"]), obj.metadata, label=names.CONTAINER_NAME, called="container"
+            client, builtin.POD, str(args["name"]), obj.metadata, label=names.CONTAINER_NAME, called="container"
         )
 
 
