@@ -56,7 +56,7 @@ class ContainerReason(decision.Reason):
     NODE_GONE = (
         "NodeGone",
         "The node that holds what the container has is no longer part of the Kubernetes cluster.",
-        "bring the node back under its name; or delete the WekaContainer, and its data is made anew from the others'",
+        "bring the node back under its name; or delete the WekaContainer: it goes once others made up for its data",
         WARNS,
     )
     NODE_NOT_READY = (

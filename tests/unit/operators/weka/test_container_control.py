@@ -124,6 +124,12 @@ STEPS: list[tuple[dict[str, Any], type[Any], Reason, str]] = [
         Reason.ENDING_POD,
         "demo-drive-0 may stop at once",
     ),
+    (
+        {"objects": objects(pod=replace(pod(running=False), ended=True))},
+        Act,
+        Reason.REPLACING_POD,
+        "pod demo-drive-0 has ended, and is made anew",
+    ),
     (UNMADE, Act, Reason.MAKING_POD, "pod demo-drive-0 is made"),
     ({"objects": objects(pod=None, node=CORDONED)}, Wait, Reason.NODE_CORDONED, "node n1 takes no new pods"),
     ({"objects": objects(pod=OTHER)}, Act, Reason.REPLACING_POD, "demo-drive-0 is stopped, as its size or settings"),
@@ -239,6 +245,7 @@ OUT = {"cluster": Fresh(cluster(members=members(state="INACTIVE", status="DOWN")
 SKIPS = spec(overrides={"skipDeactivate": True})
 MEANT = {**GOING, "annotations": {names.CONFIRM: "skipDeactivate"}}
 MOVING = {"moving": True}
+LOST = objects(pod=None, node=None, node_gone=True)
 ENDS: list[tuple[dict[str, Any], type[Any], Reason, str]] = [
     ({"binding": Fresh(None), "allowed": False}, Act, Reason.LEAVING, "nothing was made"),
     ({"binding": freshness.not_yet("binding")}, Wait, Reason.BINDING, "binding not looked at yet"),
@@ -253,6 +260,18 @@ ENDS: list[tuple[dict[str, Any], type[Any], Reason, str]] = [
     ({"cluster": freshness.Failed("Unavailable", "nobody answers")}, Wait, Reason.CLUSTER_UNKNOWN, "nobody answers"),
     ({"cluster": Fresh(cluster(**MOVING))}, Wait, Reason.NOT_PROTECTED, "is to leave, and the cluster is moving"),
     ({"cluster": Fresh(cluster(unprotected=7))}, Wait, Reason.NOT_PROTECTED, "7 MiB are without"),
+    (
+        {"objects": LOST, "cluster": Fresh(cluster(members=members(status="DOWN"), unprotected=7))},
+        Wait,
+        Reason.NOT_PROTECTED,
+        "7 MiB are without",
+    ),
+    (
+        {"objects": LOST, "cluster": Fresh(cluster(members=members(status="DOWN"), **MOVING))},
+        Act,
+        Reason.DEACTIVATING,
+        "demo-drive-0 is told to leave its cluster",
+    ),
     (
         {"cluster": Fresh(cluster(members=members(5), drives=drives(5)))},
         Blocked,

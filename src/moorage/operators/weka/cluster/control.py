@@ -122,7 +122,11 @@ def login_is_there(seen: Seen) -> Verdict:
         return DONE
     if named and not login.operator:
         said = f"there is no Secret {named}, which spec.operatorSecretRef names"
-        return Blocked(Reason.LOGIN_MISSING, said, "make it, with the keys username, password, join-secret and org")
+        return Blocked(
+            Reason.LOGIN_MISSING,
+            said,
+            "make it, with the keys username, password, org, join-secret, and user-password for the people's user",
+        )
     if not login.operator and (seen.formed or seen.status.formed):
         said = f"Secret {names.operator_secret(seen.meta.uid)} is gone, with which the cluster was formed"
         return Blocked(Reason.LOGIN_MISSING, said, decision.next_of(Reason.LOGIN_MISSING))

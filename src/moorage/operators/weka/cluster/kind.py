@@ -219,7 +219,7 @@ def container(
     """One container of the cluster, beside what is wanted of it."""
     role = it.spec.mode
     desired = bodies.get(it.metadata.name)
-    ready = conditions.find(it.status.conditions, "Ready")
+    since = it.status.progress.since
     return observation.ContainerSeen(
         name=it.metadata.name,
         uid=it.metadata.uid,
@@ -228,7 +228,7 @@ def container(
         spec=it.spec,
         status=it.status,
         deleting=it.metadata.deleting,
-        since=conditions.epoch(ready.last_transition_time) if ready is not None else 0.0,
+        since=conditions.epoch(since) if since else 0.0,
         child=apply.Child(it.metadata.uid, it.metadata.deleting, differs(it, desired)),
         revision=container_build.revision(it.spec),
         wanted=container_build.revision(build.rolled(seen.spec, it.spec)) if desired else "",

@@ -26,7 +26,7 @@ class ContainerSeen(msgspec.Struct, frozen=True):
     spec: container_types.WekaContainerSpec
     status: container_types.WekaContainerStatus
     deleting: bool = False
-    since: float = 0.0  # epoch seconds, since when it stands as it does; 0: not known
+    since: float = 0.0  # epoch seconds, since when its steps stand where they do; 0: they don't
     child: apply.Child = apply.Child()  # beside what is wanted of it without a restart
     revision: str = ""  # of its spec
     wanted: str = ""  # revision of the spec that it is to get

@@ -178,6 +178,17 @@ def pod_ends(seen: Seen, reason: Reason, why: str, *, force: bool) -> Verdict:
     return Wait(reason, f"{seen.name} is stopping", on="pod", within=STOPS_WITHIN)
 
 
+def pod_that_has_ended_goes(seen: Seen) -> Verdict:
+    """One that was evicted, or whose node has ended it, stays as a record and runs no more."""
+    pod = seen.there.pod
+    if pod is None or not pod.ended:
+        return DONE
+    why = "it has ended, and runs no more"
+    ref = builtin.POD.ref(seen.meta.namespace, pod.seen.name, pod.seen.uid)
+    gone = decision.Delete(why=why, resource=builtin.POD, ref=ref)
+    return Act(Reason.REPLACING_POD, f"pod {seen.name} has ended, and is made anew{_because(pod.seen)}", (gone,))
+
+
 def pod_is_there(seen: Seen) -> Verdict:
     """Under the container's own name, with the spec as it is now."""
     if seen.there.pod is not None:
@@ -431,6 +442,7 @@ STEPS: tuple[Callable[[Seen], Verdict], ...] = (
     scripts_are_there,
     node_is_there,
     pod_that_ends_is_let_go,
+    pod_that_has_ended_goes,
     pod_is_there,
     pod_is_of_this_spec,
     pod_runs,

@@ -1,8 +1,8 @@
 """The steps of a WekaContainer that is being deleted: out of its cluster, then its pod, then itself. Pure.
 
 How it goes is by `spec.state`: as `destroying`, or with its whole cluster, it goes with what it holds; otherwise its
-data is moved first, and it goes only while the cluster is whole without it. Its pod is kept until then, and made anew
-if need be, as only a container that runs can hand over what it has.
+data is moved first, and it goes only while the cluster is whole without it. Its pod is kept until then. Of
+one that is down the others make up for what it holds; it goes once they have.
 """
 
 from __future__ import annotations
@@ -75,7 +75,8 @@ def it_may_leave(seen: Seen) -> Verdict:
         if cluster.of(member.host) and len(drives) <= least:
             said = f"{len(drives)} containers have drives, and a stripe needs {least}: {seen.name} is one of them"
             return Blocked(Reason.STRIPE_NEEDS_IT, said, decision.next_of(Reason.STRIPE_NEEDS_IT))
-    if not cluster.protected and words.has(words.up, member.status):
+    moves = words.has(words.up, member.status) and cluster.moving  # what is made up for one that is down goes on anyway
+    if cluster.unprotected or moves:
         said = f"{seen.name} is to leave, and {_state(cluster)}"
         return Wait(Reason.NOT_PROTECTED, said, on="cluster", within=REBUILDS_WITHIN)
     return DONE
@@ -168,12 +169,13 @@ def while_it_hands_over(step: Callable[[Seen], Verdict]) -> Callable[[Seen], Ver
     """A step of a container that stays, for one that has something to hand over still."""
 
     def told(seen: Seen) -> Verdict:
-        member, cluster = seen.listed, freshness.value_of(seen.cluster)
-        if not hands_over(seen) or (cluster is not None and member is None):
+        member, cluster, words = seen.listed, freshness.value_of(seen.cluster), seen.dialect.words
+        if not hands_over(seen) or cluster is None:
             return DONE
-        words = seen.dialect.words
-        done = member is not None and words.has(words.inactive, member.state)
-        return DONE if done and cluster is not None and not cluster.of(member.host if member else None) else step(seen)
+        if member is None or not words.has(words.up, member.status):
+            return DONE  # it hands nothing over; the others make up for it, or have
+        done = words.has(words.inactive, member.state) and not cluster.of(member.host)
+        return DONE if done else step(seen)
 
     told.__name__ = step.__name__
     return told

@@ -100,6 +100,7 @@ def _told(seen: Seen) -> Any:
 WORDS: dict[str, str] = {
     "paused_has_no_pod": "Paused",
     "pod_that_ends_is_let_go": "PodTerminating",
+    "pod_that_has_ended_goes": "PodNotRunning",
     "pod_is_there": "PodNotRunning",
     "pod_is_of_this_spec": "PodTerminating",
     "pod_runs": "PodNotRunning",

@@ -129,9 +129,9 @@ class ContainerKind(kind.Kind[types.WekaContainer, observation.Seen]):
         if live is not None:
             annotations = live["metadata"].get("annotations") or {}
             seen = reading.pod(live, -1, around=reading.Around(now))
-            pod = observation.PodSeen(
-                seen, (live.get("spec") or {}).get("nodeName", ""), annotations.get(build.REVISION, "")
-            )
+            node_name, phase = (live.get("spec") or {}).get("nodeName", ""), (live.get("status") or {}).get("phase")
+            ended = phase in ("Failed", "Succeeded") and not seen.deleting
+            pod = observation.PodSeen(seen, node_name, annotations.get(build.REVISION, ""), ended=ended)
         pinned = obj.status.node_affinity or obj.spec.node_affinity or ""
         name = pinned or (pod.node if pod else "")
         node = self._common.node(name) if name else None

@@ -33,6 +33,7 @@ class PodSeen(msgspec.Struct, frozen=True):
     seen: parts.PodSeen
     node: str = ""
     revision: str = ""  # what it was made for; see `build.revision`
+    ended: bool = False  # none of it runs, or will again
 
 
 class OwnerSeen(msgspec.Struct, frozen=True):
