@@ -25,7 +25,7 @@ is outdated (law 6). Orders look first whether they are carried out already, so 
 The file alone ends nothing, nor does the deletion alone.
 
 **Verdicts and reasons**: each step's in `control`, `deletion`, `rolling`; what each reason means and what comes next,
-in `reasons`. What is taken for granted of a proprietary product is one table, `dialect`.
+in the `reasons` of each. What is taken for granted of a proprietary product is one table, `dialect`.
 
 **Rights.** Pods are root on their nodes. So an administrator opens each namespace by the label `moorage.dev/weka`,
 lists the images that are run, and says whether specs may bring scripts; exec comes with the binding in opened
@@ -43,15 +43,17 @@ from typing import Any
 from moorage.operators import system
 from moorage.runtime import kind
 
-from . import config, names, reasons, shared
+from . import config, names, shared
 from .cluster import control as cluster_control
 from .cluster import deletion as cluster_deletion
 from .cluster import kind as cluster_kind
+from .cluster import reasons as cluster_reasons
 from .cluster import screen as cluster_screen
 from .cluster import types as cluster_types
 from .container import control as container_control
 from .container import deletion as container_deletion
 from .container import kind as container_kind
+from .container import reasons as container_reasons
 from .container import screen as container_screen
 from .container import types as container_types
 
@@ -84,6 +86,6 @@ SYSTEM = system.System(
             container_screen.pod,
         ),
     ),
-    reasons=(reasons.ClusterReason, reasons.ContainerReason),
+    reasons=(cluster_reasons.ClusterReason, container_reasons.ContainerReason),
     kinds=_kinds,
 )

@@ -194,9 +194,15 @@ class Agents:
     # --- orders --------------------------------------------------------------------------------------------------
 
     async def tell(
-        self, place: Place, cluster: Place | None, order: str, args: dict[str, Any], uid: str = ""
+        self,
+        place: Place,
+        cluster: Place | None,
+        order: str,
+        args: dict[str, Any],
+        refused: decision.Reason,
+        uid: str = "",
     ) -> decision.Outcome:
-        """Give one order to one container; with `uid`, to that pod of it alone."""
+        """Give one order to one container; with `uid`, to that pod of it alone. `refused`: why, where it says no."""
         live = self._uid(self._container(*place))
         if not live or (uid and live != uid):
             return decision.Conflict(f"{place[1]} has another pod by now, or none")
@@ -210,16 +216,18 @@ class Agents:
             if cluster is not None:
                 self.clusters.outdate(cluster, why)
         if done.fault == "Refused":
-            return decision.Refused("Refused", f"{order} at {place[1]}: {done.message}")
+            return decision.Refused(refused, f"{order} at {place[1]}: {done.message}")
         return decision.Unknown(f"{order} at {place[1]}: {done.message}") if done.fault else decision.Ok()
 
-    async def tell_cluster(self, cluster: Place, order: str, args: dict[str, Any], but: str = "") -> decision.Outcome:
+    async def tell_cluster(
+        self, cluster: Place, order: str, args: dict[str, Any], refused: decision.Reason, but: str = ""
+    ) -> decision.Outcome:
         """Give one order to a cluster, by one of its containers; by that called `but` only if there is no other."""
         able = [it for it in self._members(cluster) if it.status.cluster_id and self._uid(it)]
         if not able:
             return decision.Conflict(f"no container of {cluster[1]} runs")
         via = min(able, key=lambda it: (it.metadata.name == but, it.metadata.deleting, it.spec.mode, it.metadata.name))
-        return await self.tell(via.metadata.key, cluster, order, args)
+        return await self.tell(via.metadata.key, cluster, order, args, refused)
 
     async def make_login(self, obj: cluster_types.WekaCluster, named: str) -> decision.Outcome:
         """The operator's login and the people's, each made once; what is there stays as it is."""

@@ -184,6 +184,7 @@ async def test_what_becomes_of_an_order(
         found = await it.tell(to=[])
 
         assert isinstance(found, outcome)
+        assert getattr(found, "reason", "OrderRefused") == "OrderRefused"
         assert words in getattr(found, "message", "")
         assert isinstance(it.common.inside.locals.peek(place), freshness.Stale)
 

@@ -13,7 +13,7 @@ from moorage.children import apply
 from moorage.operators.weka import allocation, names
 from moorage.operators.weka.cluster import build, control, deletion, facts, observation, types
 from moorage.operators.weka.cluster.observation import LoginSeen
-from moorage.operators.weka.reasons import ClusterReason as Reason
+from moorage.operators.weka.cluster.reasons import ClusterReason as Reason
 from moorage.runtime import decision, freshness
 from moorage.runtime.decision import Act, Blocked, Wait
 from moorage.runtime.freshness import Failed, Fresh, Stale
@@ -445,10 +445,10 @@ def test_each_step_of_its_end(changed: dict[str, Any], kind: type[Any], reason: 
 
 
 def test_every_reason_is_come_to() -> None:
-    """None is left that nothing leads to; three are of facts, and of no verdict."""
+    """None is left that nothing leads to; three are of facts, and one of orders."""
     told = {reason for _, _, reason, _ in (*STEPS, *ENDS)}
 
-    assert {*Reason} - {Reason.WELL, Reason.HEEDED, Reason.UNHEEDED} == told
+    assert {*Reason} - {Reason.WELL, Reason.HEEDED, Reason.UNHEEDED, Reason.ORDER_REFUSED} == told
 
 
 def test_numbers_are_written_down_before_containers_are_made_and_none_is_used_twice() -> None:

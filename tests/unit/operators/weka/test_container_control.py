@@ -11,7 +11,7 @@ import pytest
 from moorage.children import apply
 from moorage.operators.weka import allocation, names
 from moorage.operators.weka.container import build, control, deletion, facts, observation
-from moorage.operators.weka.reasons import ContainerReason as Reason
+from moorage.operators.weka.container.reasons import ContainerReason as Reason
 from moorage.runtime import decision, freshness
 from moorage.runtime.decision import Act, Blocked, Wait
 from moorage.runtime.freshness import Fresh, Stale
@@ -332,10 +332,10 @@ def test_each_step_of_its_end(changed: dict[str, Any], kind: type[Any], reason: 
 
 
 def test_every_reason_is_come_to() -> None:
-    """None is left that nothing leads to; RUNNING is of facts, and of no verdict."""
+    """None is left that nothing leads to; one is of facts, and one of orders."""
     told_ = {reason for _, _, reason, _ in (*STEPS, *ENDS)}
 
-    assert {*Reason} - {Reason.RUNNING} == told_
+    assert {*Reason} - {Reason.RUNNING, Reason.ORDER_REFUSED} == told_
 
 
 def test_an_override_that_loses_data_is_heeded_once_confirmed_and_stays_to_be_seen() -> None:

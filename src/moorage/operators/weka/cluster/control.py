@@ -14,12 +14,12 @@ from moorage.children import apply, objects
 from moorage.operators import accounts, steps
 from moorage.operators.weka import allocation, answers, names
 from moorage.operators.weka.container import control as container_control
-from moorage.operators.weka.reasons import ClusterReason as Reason
 from moorage.runtime import decision, freshness
 from moorage.runtime.decision import DONE, Act, Blocked, Verdict, Wait
 
 from . import build, rolling, types
 from .observation import ContainerSeen, Seen
+from .reasons import ClusterReason as Reason
 
 MINUTE = 60.0
 READY_WITHIN = 30 * MINUTE
@@ -35,7 +35,6 @@ DESTRUCTIVE = {
 CONFIG_FS, DEFAULT_FS, DEFAULT_GROUP = ".config_fs", "default", "default"
 MOST_AT_ONCE = 32
 """Containers that are made in one pass."""
-
 
 # --- its place, and what it may be ------------------------------------------------------------------------------------
 

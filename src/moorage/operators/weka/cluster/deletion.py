@@ -9,12 +9,12 @@ from moorage.children import apply
 from moorage.operators import accounts, steps
 from moorage.operators.weka import names
 from moorage.operators.weka.container import types as container_types
-from moorage.operators.weka.reasons import ClusterReason as Reason
 from moorage.runtime import decision, freshness
 from moorage.runtime.decision import DONE, Act, Verdict, Wait
 
 from . import control, types
 from .observation import Seen
+from .reasons import ClusterReason as Reason
 
 PAUSED_WITHIN = 30 * 60.0
 GONE_WITHIN = 60 * 60.0

@@ -7,12 +7,12 @@ from typing import Any
 
 from moorage.api import conditions
 from moorage.operators.weka import names
-from moorage.operators.weka.reasons import ClusterReason as Reason
 from moorage.runtime import decision, freshness
 from moorage.runtime.decision import Blocked, Fact
 
 from . import control, deletion, rolling, types
 from .observation import Seen
+from .reasons import ClusterReason as Reason
 
 
 def _from_objects(type_: str, of: Callable[[Seen], Fact]) -> Callable[[Seen], Fact]:

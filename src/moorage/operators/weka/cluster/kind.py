@@ -19,6 +19,7 @@ from moorage.operators.weka.container import types as container_types
 from moorage.runtime import decision, freshness, kind
 
 from . import build, control, deletion, facts, observation, rolling, types
+from .reasons import ClusterReason as Reason
 
 
 class ClusterKind(kind.Kind[types.WekaCluster, observation.Seen]):
@@ -157,13 +158,13 @@ class ClusterKind(kind.Kind[types.WekaCluster, observation.Seen]):
 
     def _order(self, order: str) -> kind.Operation[types.WekaCluster]:
         async def told(obj: types.WekaCluster, args: dict[str, Any]) -> decision.Outcome:
-            return await self._common.inside.tell_cluster(obj.metadata.key, order, args)
+            return await self._common.inside.tell_cluster(obj.metadata.key, order, args, Reason.ORDER_REFUSED)
 
         return told
 
     async def _form(self, obj: types.WekaCluster, args: dict[str, Any]) -> decision.Outcome:
         place = obj.metadata.namespace, str(args["pod"])
-        return await self._common.inside.tell(place, obj.metadata.key, "cluster.form", args)
+        return await self._common.inside.tell(place, obj.metadata.key, "cluster.form", args, Reason.ORDER_REFUSED)
 
     async def _name_is_free(self, obj: types.WekaCluster, args: dict[str, Any]) -> str:
         client = self._common.inside.within(obj.metadata.namespace)

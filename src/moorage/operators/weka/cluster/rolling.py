@@ -11,12 +11,12 @@ from collections.abc import Sequence
 
 from moorage.children import apply
 from moorage.operators.weka import answers, names
-from moorage.operators.weka.reasons import ClusterReason as Reason
 from moorage.runtime import decision, freshness
 from moorage.runtime.decision import DONE, Act, Blocked, Verdict, Wait
 
 from . import build, types
 from .observation import ContainerSeen, Seen
+from .reasons import ClusterReason as Reason
 
 MINUTE = 60.0
 BACK_WITHIN = 30 * MINUTE

@@ -13,12 +13,12 @@ from moorage.api import builtin
 from moorage.children import objects, parts
 from moorage.operators import accounts, steps
 from moorage.operators.weka import allocation, answers, names
-from moorage.operators.weka.reasons import ContainerReason as Reason
 from moorage.runtime import decision, freshness
 from moorage.runtime.decision import DONE, Act, Blocked, Verdict, Wait
 
 from . import build, types
 from .observation import NodeSeen, Seen
+from .reasons import ContainerReason as Reason
 
 MINUTE = 60.0
 POD_RUNS_WITHIN = 10 * MINUTE
@@ -31,7 +31,6 @@ NODE_BACK_WITHIN = 10 * MINUTE
 PACE = 5.0
 
 ALLOCATION_IS_FREE = "allocation_is_free"
-
 
 # --- its place, and what it may be ------------------------------------------------------------------------------------
 

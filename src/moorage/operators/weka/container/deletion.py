@@ -11,12 +11,12 @@ from collections.abc import Callable
 
 from moorage.operators import accounts, steps
 from moorage.operators.weka import answers
-from moorage.operators.weka.reasons import ContainerReason as Reason
 from moorage.runtime import decision, freshness
 from moorage.runtime.decision import DONE, Act, Blocked, Verdict, Wait
 
 from . import control
 from .observation import Seen
+from .reasons import ContainerReason as Reason
 
 REBUILDS_WITHIN = control.DATA_MOVES_WITHIN
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import msgspec
 
-from moorage.operators.weka.reasons import ContainerReason as Reason
 from moorage.runtime import decision, freshness
 from moorage.runtime.decision import Fact
 
 from . import build, control, types
 from .observation import Seen
+from .reasons import ContainerReason as Reason
 
 
 def affinity_set(seen: Seen) -> Fact:

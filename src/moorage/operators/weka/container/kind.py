@@ -15,6 +15,7 @@ from moorage.operators.weka.cluster import types as cluster_types
 from moorage.runtime import decision, freshness, kind
 
 from . import build, control, deletion, facts, observation, types
+from .reasons import ContainerReason as Reason
 
 
 class ContainerKind(kind.Kind[types.WekaContainer, observation.Seen]):
@@ -170,7 +171,9 @@ class ContainerKind(kind.Kind[types.WekaContainer, observation.Seen]):
         async def told(obj: types.WekaContainer, args: dict[str, Any]) -> decision.Outcome:
             cluster = self._common.cluster_of(obj)
             place = cluster.metadata.key if cluster is not None else None
-            return await self._common.inside.tell(obj.metadata.key, place, order, args, uid=str(args["pod"]))
+            return await self._common.inside.tell(
+                obj.metadata.key, place, order, args, Reason.ORDER_REFUSED, uid=str(args["pod"])
+            )
 
         return told
 
@@ -181,7 +184,9 @@ class ContainerKind(kind.Kind[types.WekaContainer, observation.Seen]):
             cluster = self._common.cluster_of(obj)
             if cluster is None:
                 return decision.Conflict("its WekaCluster is gone")
-            return await self._common.inside.tell_cluster(cluster.metadata.key, order, args, but=obj.metadata.name)
+            return await self._common.inside.tell_cluster(
+                cluster.metadata.key, order, args, Reason.ORDER_REFUSED, but=obj.metadata.name
+            )
 
         return told
 
