@@ -24,6 +24,7 @@ class Rights(msgspec.Struct, frozen=True, rename="camel"):
     namespace: str  # the operator's own
     accounts: str  # the namespace of all accounts
     cluster_role: str
+    finalizer: str = ""  # of the binding: rights that outlast a namespace's deletion until all is in order there
 
     @property
     def binding(self) -> str:
@@ -102,6 +103,7 @@ def binding(namespace: str, rights: Rights) -> dict[str, Any]:
             "name": rights.binding,
             "namespace": namespace,
             "labels": {"app.kubernetes.io/managed-by": "moorage"},
+            **({"finalizers": [rights.finalizer]} if rights.finalizer else {}),
         },
         "roleRef": {"apiGroup": builtin.ROLE_BINDING.group, "kind": "ClusterRole", "name": rights.cluster_role},
         "subjects": [{"kind": "ServiceAccount", "name": rights.account(namespace), "namespace": rights.accounts}],
@@ -125,7 +127,7 @@ def is_bound(
 def unbind(
     found: BindingSeen, namespace: str, rights: Rights, why: str, require: tuple[decision.Guard, ...] = ()
 ) -> decision.Delete:
-    """Gives the rights back, if the binding is as it was seen."""
+    """Gives the rights back, if the binding is as it was seen; for one with a finalizer see `let_go`."""
     return decision.Delete(
         why=why,
         resource=builtin.ROLE_BINDING,
@@ -133,4 +135,17 @@ def unbind(
         resource_version=found.resource_version,
         require=require,
         as_operator=True,
+    )
+
+
+def let_go(found: BindingSeen, namespace: str, rights: Rights, why: str) -> tuple[decision.AnyAction, ...]:
+    """Gives rights back that a finalizer holds; the second finds nothing where the binding was ending already."""
+    ref = builtin.ROLE_BINDING.ref(namespace, rights.binding, found.uid)
+    free: tuple[dict[str, Any], ...] = (
+        {"op": "test", "path": "/metadata/finalizers", "value": [rights.finalizer]},
+        {"op": "remove", "path": "/metadata/finalizers"},
+    )
+    return (
+        decision.Patch(why=why, resource=builtin.ROLE_BINDING, ref=ref, ops=free, as_operator=True),
+        decision.Delete(why=why, resource=builtin.ROLE_BINDING, ref=ref, as_operator=True),
     )

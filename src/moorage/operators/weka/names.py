@@ -26,6 +26,9 @@ CONTAINER_NAME = "weka.io/container-name"
 
 APP = {"app": "weka"}
 
+BINDING_FINALIZER = f"{GROUP}/rights"
+"""Of the RoleBinding: with a namespace its rights would go first, and nobody could tell the pods that they may stop."""
+
 DRIVES = "weka.io/weka-drives"
 """Annotation of a node: the serials of its signed drives, as a JSON list of texts or of {serial_id, ...}."""
 

@@ -84,7 +84,9 @@ class Shared:
 
     def __init__(self, settings: config.Config, environment: system.Environment) -> None:
         self.settings = settings
-        self.rights = accounts.Rights(names.SYSTEM, environment.namespace, settings.accounts, settings.cluster_role)
+        self.rights = accounts.Rights(
+            names.SYSTEM, environment.namespace, settings.accounts, settings.cluster_role, names.BINDING_FINALIZER
+        )
         self.neighbours = tenancy.Neighbours(self._all, lambda obj: obj.metadata.namespace, "namespace")
         self._open = 0
         self._given: dict[str, tuple[str, allocation.Taken]] = {}  # by uid: on which node what

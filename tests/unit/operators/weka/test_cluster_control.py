@@ -425,6 +425,7 @@ ENDS: list[tuple[dict[str, Any], type[Any], Reason, str]] = [
     ),
     ({**OVER, "objects": UNTOLD}, Act, Reason.DESTROYING, "11 containers are told that they go"),
     (OVER, Act, Reason.DESTROYING, "11 containers are deleted"),
+    ({**BACK, "namespace_ending": True}, Act, Reason.DESTROYING, "11 containers are deleted"),
     ({**OVER, "objects": ENDING}, Wait, Reason.DESTROYING, "ending: demo-drive-0, demo-drive-1"),
     ({**OVER, "objects": NONE}, Act, Reason.LEAVING, "nothing is left of demo"),
     (
@@ -573,3 +574,5 @@ def test_states_of_containers_follow_the_clusters_end() -> None:
     assert "active" == deletion.state(AT, cluster_spec(overrides={"cancelDeletion": True}), NOW, "paused")
     assert "destroying" == deletion.state(AT, over, NOW, "paused")
     assert "deleting" == deletion.state(AT, over, NOW, "deleting")
+    assert "destroying" == deletion.state(AT, spec, NOW, "active", ends=True)
+    assert "active" == deletion.state(None, spec, NOW, "active", ends=True)

@@ -214,6 +214,24 @@ async def test_it_goes_with_all_that_it_had(lived: Lived, tmp_path: Path) -> Non
     assert [] == lived.orders("member.deactivate")
 
 
+async def test_it_goes_with_its_namespace(lived: Lived, tmp_path: Path) -> None:
+    """All is deleted at once, the rights included, which last until the pods were told that they may stop."""
+    await lived.apply(gracefulDestroyDuration="9999999h")
+    async with lived.operating(tmp_path):
+        await fake_api.until(lived.stands, within=60)
+        at = fake_api.Place("namespaces", "", "ns")
+        live = lived.api.objects[at]
+        terminating = {"metadata": {**live["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"}}
+        await lived.api.put("namespaces", "ns", terminating, namespace="")
+        for plural in ("rolebindings", "wekaclusters", "wekacontainers", "pods"):
+            for name in lived.weka.of(plural):
+                await lived.api.mark_deleted(plural, name)
+        gone = {"rolebindings", "wekaclusters", "wekacontainers", "pods"}
+        await fake_api.until(lambda: not gone & {place.plural for place in lived.api.objects}, within=60)
+
+    assert 10 == len(lived.orders("container.allow_stop"))
+
+
 async def test_within_its_grace_it_stands_still_and_can_be_had_back(lived: Lived, tmp_path: Path) -> None:
     await lived.apply(gracefulDestroyDuration="9999999h")
     async with lived.operating(tmp_path):

@@ -33,9 +33,11 @@ def is_cancelled(deleted: str | None, spec: types.WekaClusterSpec, now: float) -
 
 
 def state(
-    deleted: str | None, spec: types.WekaClusterSpec, now: float, before: container_types.State
+    deleted: str | None, spec: types.WekaClusterSpec, now: float, before: container_types.State, *, ends: bool = False
 ) -> container_types.State:
-    """What the cluster's containers are to be: as they are, but for the cluster's own end."""
+    """What the cluster's containers are to be: as they are, but for the end of it, or of its namespace (`ends`)."""
+    if deleted and ends:
+        return "destroying"
     if before in ("deleting", "destroying") or not deleted:
         return before
     if is_cancelled(deleted, spec, now):
@@ -44,7 +46,7 @@ def state(
 
 
 def namespace_ends(seen: Seen) -> Verdict:
-    """With the namespace everything goes, and rights with it."""
+    """Its rights are held until all is in order there; without them nothing can be done any more."""
     if seen.namespace_ending and freshness.value_of(seen.binding) is None:
         return steps.leave(Reason.LEAVING, "the namespace is being deleted with everything in it")
     return DONE
@@ -61,7 +63,7 @@ def nothing_was_made(seen: Seen) -> Verdict:
 
 def cancelled_is_looked_after(seen: Seen) -> Verdict:
     """As any other, for as long as the grace lasts; a deletion itself can't be taken back."""
-    if not is_cancelled(seen.meta.deletion_timestamp, seen.spec, seen.now):
+    if not is_cancelled(seen.meta.deletion_timestamp, seen.spec, seen.now) or seen.namespace_ending:
         return DONE
     for step in control.STEPS:
         if (verdict := step(seen)) is not DONE and not (isinstance(verdict, Act) and verdict.go_on):
@@ -74,7 +76,7 @@ def cancelled_is_looked_after(seen: Seen) -> Verdict:
 def it_stands_still(seen: Seen) -> Verdict:
     """Within its grace: containers are paused, and all data is kept."""
     after = left(seen.meta.deletion_timestamp, seen.spec, seen.now)
-    if after <= 0:
+    if after <= 0 or seen.namespace_ending:
         return DONE
     if (pausing := control.containers_are_right(seen)) is not DONE:
         return pausing
@@ -124,8 +126,8 @@ def it_may_go(seen: Seen) -> Verdict:
         return steps.leave(Reason.LEAVING, why)
     if seen.neighbours:
         return steps.leave(Reason.LEAVING, why, decision.Guard("others_stay"))
-    back = accounts.unbind(binding, seen.meta.namespace, seen.rights, f"nothing is left in {seen.meta.namespace}")
-    return Act(Reason.LEAVING, why, (back, decision.EditFinalizer(why=why, present=False)))
+    back = accounts.let_go(binding, seen.meta.namespace, seen.rights, f"nothing is left in {seen.meta.namespace}")
+    return Act(Reason.LEAVING, why, (*back, decision.EditFinalizer(why=why, present=False)))
 
 
 DELETION_STEPS: tuple[Callable[[Seen], Verdict], ...] = (

@@ -208,7 +208,9 @@ def wanted(
         number,
         login=seen.spec.operator_secret_ref or names.operator_secret(seen.meta.uid),
         join=join,
-        state=deletion.state(seen.meta.deletion_timestamp, seen.spec, seen.now, it.spec.state),
+        state=deletion.state(
+            seen.meta.deletion_timestamp, seen.spec, seen.now, it.spec.state, ends=seen.namespace_ending
+        ),
         keeps=build.kept(it.spec),
         force=bool(given and given.upgrade_force_replace and rolling.forces(seen, role)),
     )

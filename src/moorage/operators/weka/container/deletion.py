@@ -22,7 +22,7 @@ REBUILDS_WITHIN = control.DATA_MOVES_WITHIN
 
 
 def namespace_ends(seen: Seen) -> Verdict:
-    """With the namespace everything goes, and rights with it: nobody can be told anything there any more."""
+    """Its rights are held until all is in order there; without them nobody can be told anything any more."""
     if seen.namespace_ending and freshness.value_of(seen.binding) is None:
         return steps.leave(Reason.LEAVING, "the namespace is being deleted with everything in it")
     return DONE
@@ -148,8 +148,8 @@ def leave(seen: Seen) -> Verdict:
         return steps.leave(Reason.LEAVING, why)
     if seen.neighbours:
         return steps.leave(Reason.LEAVING, why, decision.Guard("others_stay"))
-    back = accounts.unbind(binding, seen.meta.namespace, seen.rights, f"nothing is left in {seen.meta.namespace}")
-    return Act(Reason.LEAVING, why, (back, decision.EditFinalizer(why=why, present=False)))
+    back = accounts.let_go(binding, seen.meta.namespace, seen.rights, f"nothing is left in {seen.meta.namespace}")
+    return Act(Reason.LEAVING, why, (*back, decision.EditFinalizer(why=why, present=False)))
 
 
 def is_member(seen: Seen) -> bool:
