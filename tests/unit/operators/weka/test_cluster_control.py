@@ -514,6 +514,45 @@ def test_overrides_that_were_heeded_stay_to_be_seen() -> None:
     assert found.standing is None
 
 
+LARGER = cluster_spec(dynamicTemplate={"driveContainers": 6, "computeContainers": 5, "computeCores": 2}, **BETWEEN)
+NOTED = {"lastAppliedImage": "old:1"}
+
+
+def test_another_size_begins_no_phase_and_is_held_at_the_pause_point_too() -> None:
+    """Of the same image there is no upgrade, but containers restart all the same."""
+    wanted = container("compute", 0, LARGER).revision
+    have = [replace(it, wanted=wanted) if it.role == "compute" else it for it in containers()]
+    held = verdict(cluster_seen(spec=LARGER, objects=cluster_objects(have)))
+    free = replace(LARGER, overrides=None)
+    found = verdict(cluster_seen(spec=free, objects=cluster_objects(have)))
+
+    assert (Wait, Reason.UPGRADE_PAUSED) == (type(held), held.reason)
+    assert ["demo-compute-0"] == [it.body["metadata"]["name"] for it in found.actions]
+    assert 2 == found.actions[0].body["spec"]["numCores"]
+
+
+def test_nobody_is_dead_while_nobody_says_who_is_up() -> None:
+    """A container that moorage does not see running may serve all the same."""
+    first = {"status": replace(container("drive", 0).status, status="Error")}
+    found = verdict(
+        cluster_seen(**ROLL, objects=cluster_objects(outdated(**first)), cluster=Failed("Unavailable", "no"))
+    )
+
+    assert (Wait, Reason.CLUSTER_UNKNOWN) == (type(found), found.reason)
+
+
+def test_an_upgrade_is_over_once_all_have_come_back() -> None:
+    """And only by what the cluster says after the last order; without a phase nothing is to be finished."""
+    late = verdict(cluster_seen(cluster=IN_PHASE, status=cluster_status(**NOTED), objects=some(1, status="Starting")))
+    stale = decided(cluster_seen(cluster=Stale(IN_PHASE.value, 0.0, "told"), status=cluster_status(**NOTED)))
+    (plain,) = decided(cluster_seen(status=cluster_status(**NOTED))).acts
+
+    assert Reason.NOT_ALL_UP == late.reason
+    assert () == stale.acts
+    assert [decision.Remember] == [type(it) for it in plain.actions]
+    assert plain.go_on
+
+
 def test_fields_that_nothing_follows_from_are_told() -> None:
     spec = cluster_spec(dynamicTemplate={"driveContainers": 6, "computeContainers": 5, "s3Containers": 2})
     found = next(it for it in decided(cluster_seen(spec=spec)).facts if it.type == "SpecHeeded")

@@ -39,7 +39,7 @@ def dead_are_rolled(seen: Seen) -> Verdict:
     dead = [it for it in old(seen) if not it.runs and not seen.up(it)]
     if not dead or _paused(seen):
         return DONE
-    if seen.formed and not isinstance(seen.cluster, freshness.Fresh) and seen.known is None:
+    if seen.formed and seen.known is None:
         return DONE  # nobody says whether they are up
     return _change(seen, dead, f"{_names(dead)} does not run, and is changed at once")
 
