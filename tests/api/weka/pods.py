@@ -96,9 +96,12 @@ class Node:
                         await self.api.drop("pods", name)
             await asyncio.sleep(0.05)
 
-    def kill(self) -> None:
+    async def close(self) -> None:
+        """Nothing of it runs any more."""
         for process in self.pods.values():
             process.kill()
+            if process.process is not None:
+                await process.process.wait()
 
     async def _start(self, name: str, pod: dict[str, Any]) -> None:
         node = self._place(pod)
@@ -185,7 +188,7 @@ class Node:
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
         )
-        out, errs = await asyncio.wait_for(begun.communicate(given.encode()), 30.0)
+        out, errs = await ended(begun, 30.0, given.encode())
         assert begun.returncode == 0, errs.decode()
         return out.decode()
 
@@ -198,10 +201,21 @@ class Node:
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
         )
-        out, errs = await asyncio.wait_for(begun.communicate(), 60.0)
+        out, errs = await ended(begun, 60.0)
         if begun.returncode:
             raise answers.AnswerError(errs.decode())
         return out.decode()
+
+
+async def ended(begun: asyncio.subprocess.Process, within: float, given: bytes | None = None) -> tuple[bytes, bytes]:
+    """What it said. One that nobody waits for any more, as its reader has ended, is ended too."""
+    try:
+        return await asyncio.wait_for(begun.communicate(given), within)
+    finally:
+        if begun.returncode is None:
+            begun.kill()
+            await begun.wait()
+        begun._transport.close()  # type: ignore[attr-defined]  # else its pipes stay open where it was not read to its end
 
 
 def _plain(text: str) -> bytes:

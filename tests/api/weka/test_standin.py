@@ -122,7 +122,9 @@ async def lived(tmp_path: Path, binary: Path, monkeypatch: pytest.MonkeyPatch) -
     kubelet = asyncio.create_task(made.node.run())
     yield made
     kubelet.cancel()
-    made.node.kill()
+    with contextlib.suppress(asyncio.CancelledError):
+        await kubelet
+    await made.node.close()
 
 
 async def test_data_is_there_after_an_upgrade_a_lost_pod_and_a_smaller_size(lived: Lived, tmp_path: Path) -> None:
