@@ -63,6 +63,7 @@ class Node:
         self.names = [f"n{it}" for it in range(count)]
         self.pods: dict[str, Process] = {}  # by uid
         self.orders: list[tuple[str, str]] = []
+        self._reads: set[asyncio.Task[Any]] = set()
 
     async def prepare(self) -> None:
         """The namespace, and nodes whose drives are signed."""
@@ -102,6 +103,7 @@ class Node:
             process.kill()
             if process.process is not None:
                 await process.process.wait()
+        await asyncio.gather(*self._reads, return_exceptions=True)
 
     async def _start(self, name: str, pod: dict[str, Any]) -> None:
         node = self._place(pod)
@@ -180,42 +182,38 @@ class Node:
         login = Path(json.loads((process.folder / build.SETTINGS).read_text())["files"]["login"])
         names_ = {"WEKA_USERNAME": "username", "WEKA_PASSWORD": "password"}
         environ = process.environ | {name: (login / key).read_text() for name, key in names_.items()}
-        begun = await asyncio.create_subprocess_exec(
-            str(self.binary.parent / "weka"),
-            *words,
-            env=environ,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-        )
-        out, errs = await ended(begun, 30.0, given.encode())
-        assert begun.returncode == 0, errs.decode()
+        code, out, errs = await self._said([str(self.binary.parent / "weka"), *words], environ, given.encode())
+        assert code == 0, errs.decode()
         return out.decode()
 
     async def _out(self, process: Process, script: str, *words: str) -> str:
-        begun = await asyncio.create_subprocess_exec(
-            sys.executable,
-            str(process.folder / script),
-            *words,
-            env=process.environ,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-        )
-        out, errs = await ended(begun, 60.0)
-        if begun.returncode:
+        command = [sys.executable, str(process.folder / script), *words]
+        code, out, errs = await self._said(command, process.environ)
+        if code:
             raise answers.AnswerError(errs.decode())
         return out.decode()
 
+    async def _said(
+        self, command: list[str], environ: dict[str, str], given: bytes = b""
+    ) -> tuple[int | None, bytes, bytes]:
+        """How it ended. Whoever asked may be gone before: then it is waited for by `close`."""
+        task = asyncio.create_task(said(command, environ, given))
+        self._reads.add(task)
+        task.add_done_callback(self._reads.discard)
+        return await asyncio.shield(task)
 
-async def ended(begun: asyncio.subprocess.Process, within: float, given: bytes | None = None) -> tuple[bytes, bytes]:
-    """What it said. One that nobody waits for any more, as its reader has ended, is ended too."""
+
+async def said(command: list[str], environ: dict[str, str], given: bytes) -> tuple[int | None, bytes, bytes]:
+    """The code, the output and the errors of a process."""
+    pipe = asyncio.subprocess.PIPE
+    begun = await asyncio.create_subprocess_exec(*command, env=environ, stdin=pipe, stdout=pipe, stderr=pipe)
     try:
-        return await asyncio.wait_for(begun.communicate(given), within)
+        out, errs = await asyncio.wait_for(begun.communicate(given), 60.0)
     finally:
         if begun.returncode is None:
             begun.kill()
             await begun.wait()
-        begun._transport.close()  # type: ignore[attr-defined]  # else its pipes stay open where it was not read to its end
+    return begun.returncode, out, errs
 
 
 def _plain(text: str) -> bytes:
