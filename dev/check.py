@@ -18,7 +18,7 @@ from . import docs, stage
 
 ROOT = stage.ROOT
 BIN = Path(sys.executable).parent
-PLACES = ("testbed/go/*/go.mod", "images/*/go.mod", "benchmarks/operators/*/go.mod")
+PLACES = ("testbed/go/*/go.mod", "images/*/go.mod", "images/kre/*/go.mod", "benchmarks/operators/*/go.mod")
 CRATES = tuple(sorted(ROOT.glob("benchmarks/operators/*/Cargo.toml")))
 MODULES = tuple(module for place in PLACES for module in sorted(ROOT.glob(place)))
 VET = ("go", "vet", "-trimpath", "-mod=readonly", "./...")

@@ -47,10 +47,11 @@ def account_roles() -> None:
     """What the accounts may do by which moorage reaches a namespace: the chart's roles, under the tests' own names."""
     tools = {**os.environ, "PATH": os.pathsep.join([str(ROOT / ".testbed" / "bin"), os.environ["PATH"]])}
     command = ["helm", "template", "test-moorage", "charts/moorage"]
-    command += [f"--show-only=templates/{system}/rbac.yaml" for system in ("collector", "xsld")]
+    command += [f"--show-only=templates/{system}/rbac.yaml" for system in ("collector", "xsld", "kre")]
+    command += ["--set", "systems.kre.enabled=true"]
     run = functools.partial(subprocess.run, check=True, capture_output=True, text=True, env=tools, cwd=ROOT)
     rendered = yaml.safe_load_all(run(command).stdout)
-    names = ("test-moorage-collector-tenant", "test-moorage-xsld-namespace")
+    names = ("test-moorage-collector-tenant", "test-moorage-xsld-namespace", "test-moorage-kre-namespace")
     roles = [body for body in rendered if body["kind"] == "ClusterRole" and body["metadata"]["name"] in names]
     assert len(roles) == len(names)
     apply = ["kubectl", "--kubeconfig", _kubeconfig(), "apply", "--server-side", "--force-conflicts", "-f", "-"]

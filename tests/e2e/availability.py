@@ -63,7 +63,7 @@ class Client:
         self.lost = [key for key in acknowledged if not self._found(key)]
 
     def _found(self, key: int) -> bool:
-        end = time.monotonic() + 10.0
+        end = time.monotonic() + 60.0
         while time.monotonic() < end:
             with contextlib.suppress(OSError, http.client.HTTPException, ValueError):
                 status, _ = self._ask("GET", key)

@@ -64,6 +64,11 @@ system:serviceaccount:{{ include "moorage.accounts" . }}:
 {{ include "moorage.fullname" . }}-xsld-namespace
 {{- end -}}
 
+{{/* The role that a RoleBinding gives the account of a namespace that holds a Runtime there. */}}
+{{- define "moorage.kre.namespaceRole" -}}
+{{ include "moorage.fullname" . }}-kre-namespace
+{{- end -}}
+
 {{/* The names of the systems that are on, as a JSON list. */}}
 {{- define "moorage.systems" -}}
 {{- $on := list -}}
@@ -120,6 +125,12 @@ system:serviceaccount:{{ include "moorage.accounts" . }}:
 {{- if .enabled -}}
 {{- $own := dict "accounts" $accounts "clusterRole" (include "moorage.xsld.namespaceRole" $) -}}
 {{- $_ := set $systems "xsld" (merge $own (omit . "enabled")) -}}
+{{- end -}}
+{{- end -}}
+{{- with .Values.systems.kre -}}
+{{- if .enabled -}}
+{{- $own := dict "accounts" $accounts "clusterRole" (include "moorage.kre.namespaceRole" $) -}}
+{{- $_ := set $systems "kre" (merge $own (omit . "enabled" "extraNamespaceRules")) -}}
 {{- end -}}
 {{- end -}}
 leaderElection:

@@ -82,8 +82,11 @@ def pods_are_gone(pods: Sequence[PodSeen], reason: decision.Reason, describe: wa
 
 
 def volumes_are_gone(left: Sequence[VolumeSeen], reason: decision.Reason) -> Verdict:
-    """Whatever holds one of them is told of by the claim itself."""
+    """Whatever holds one of them is told of by the claim itself; one whose pod is there was not deleted yet."""
     if not left:
         return DONE
-    said = f"{volumes.names(left)} is being deleted"
-    return Wait(reason, said, on="volume", within=volumes.GONE_WITHIN)
+    going = [volume for volume in left if volume.deleting]
+    used = [volume for volume in left if not volume.deleting]
+    said = [f"{volumes.names(going)} is being deleted"] if going else []
+    said += [f"{volumes.names(used)} goes once its pod has ended"] if used else []
+    return Wait(reason, "; ".join(said), on="volume", within=volumes.GONE_WITHIN)

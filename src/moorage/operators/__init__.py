@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
-from . import collector, system, weka, xsld
+from . import collector, kre, system, weka, xsld
 
-SYSTEMS: dict[str, system.System] = {each.name: each for each in (collector.SYSTEM, weka.SYSTEM, xsld.SYSTEM)}
+SYSTEMS: dict[str, system.System] = {
+    each.name: each for each in (collector.SYSTEM, kre.SYSTEM, weka.SYSTEM, xsld.SYSTEM)
+}

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from moorage.api import common_status, meta
+from moorage.helm import deletion as helm_deletion
 from moorage.runtime import decision
 from moorage.runtime.decision import DONE, Act, Verdict
+
+from . import accounts
 
 
 def finalizer_is_set(metadata: meta.ObjectMeta, finalizer: str, reason: decision.Reason, why: str) -> Verdict:
@@ -30,3 +35,23 @@ def retry_is_honoured(
 def leave(reason: decision.Reason, why: str, *require: decision.Guard) -> Act:
     """The finalizer goes: nothing keeps the object any more."""
     return Act(reason, why, (decision.EditFinalizer(why=why, present=False, require=require),))
+
+
+def rights_returned(
+    binding: accounts.BindingSeen | None, namespace: str, rights: accounts.Rights, neighbours: int, why: str
+) -> helm_deletion.Last:
+    """The last to leave a namespace gives the rights there back just before its finalizer goes.
+
+    What must be read in the namespace beforehand is read before that, as nothing can be read there afterwards. The
+    guard `others_stay` is `tenancy.Neighbours.stay`.
+    """
+
+    def last(edit: decision.EditFinalizer) -> tuple[decision.AnyAction, ...]:
+        if binding is None:
+            return (edit,)
+        if neighbours:
+            return (msgspec.structs.replace(edit, require=(*edit.require, decision.Guard("others_stay"))),)
+        unbind = accounts.unbind(binding, namespace, rights, why, edit.require)
+        return unbind, msgspec.structs.replace(edit, require=())
+
+    return last

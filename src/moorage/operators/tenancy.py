@@ -1,11 +1,11 @@
-"""What a kind keeps of the namespaces that it reaches: its RoleBindings there, and who is the last to leave one."""
+"""What a kind keeps of the namespaces that it reaches: its RoleBindings there, their end, and who leaves one last."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from typing import Any, Generic
 
-from moorage.api import builtin
+from moorage.api import builtin, meta
 from moorage.kube.informers import informer
 from moorage.runtime import freshness, kind
 
@@ -33,6 +33,43 @@ class Bindings:
     def _on_change(self, change: informer.Change[accounts.RoleBinding]) -> None:
         if (found := change.new or change.old) is not None:
             self._wake(found.metadata.namespace)
+
+
+class Places:
+    """The namespaces in which objects of a system live: whether they may, the rights there, and whether one ends.
+
+    `listed` names those that an administrator lets hold any, or none for all; `wake` is told of the one that changed.
+    """
+
+    def __init__(
+        self, world: kind.World, rights: accounts.Rights, listed: tuple[str, ...], wake: Callable[[str], None]
+    ) -> None:
+        self._rights, self._listed, self._wake = rights, listed, wake
+        self._bindings = Bindings(world, rights, wake)
+        self._namespaces = world.informers.watch(builtin.NAMESPACE, meta.Partial, metadata_only=True)
+        self._namespaces.subscribe(self._on_change)
+
+    def allow(self, namespace: str) -> bool:
+        """Whether that namespace may hold any."""
+        return not self._rights.is_moorages_own(namespace) and (not self._listed or namespace in self._listed)
+
+    def binding(self, namespace: str) -> freshness.Observed[accounts.BindingSeen | None]:
+        """The binding in that namespace."""
+        return self._bindings.of(namespace)
+
+    def is_ending(self, namespace: str) -> bool:
+        """Whether that namespace is being deleted."""
+        found = self._namespaces.get("", namespace)
+        return found is not None and found.metadata.deleting
+
+    async def wait_synced(self) -> None:
+        """Return once all are known."""
+        await self._bindings.wait_synced()
+        await self._namespaces.wait_synced(timeout=None)
+
+    def _on_change(self, change: informer.Change[meta.Partial]) -> None:
+        if change.new is not None and change.new.metadata.deleting:
+            self._wake(change.new.metadata.name)
 
 
 class Neighbours(Generic[kind.O]):

@@ -1,6 +1,7 @@
 """Scenarios: what an operator is put through in every campaign, as a file. docs/reliability.md tells how to add one.
 
-In a file, `$(namespace)` stands for the namespace of a run and `$(charts)` for the folder of the tests' charts.
+In a file, `$(namespace)` stands for the namespace of a run, `$(charts)` for the folder of the tests' charts and
+`$(shipped)` for that of moorage's own.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from moorage.runtime import kind
 
 FOLDER = Path(__file__).parent / "scenarios"
 CHARTS = Path(__file__).parents[2] / "e2e" / "charts"
+SHIPPED = Path(__file__).parents[3] / "charts"
 
 
 class Change(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -100,9 +102,9 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """False: played in campaigns alone, as a run takes long."""
 
     surroundings: str = ""
-    """`members`: a node that runs stand-ins of XSLD members."""
+    """`members`: a node that runs stand-ins of XSLD members; `servers`: of a Runtime's servers."""
 
-    patience: float = 30.0
+    patience: float = 90.0
     """Seconds after which an act that has not settled counts as hanging."""
 
     def resource(self, of: str) -> meta.Resource:
@@ -124,7 +126,9 @@ def everyday() -> list[Path]:
 
 def load(path: Path, namespace: str) -> Scenario:
     """The scenario as it is played in a namespace."""
-    text = path.read_text().replace("$(namespace)", namespace).replace("$(charts)", str(CHARTS))
+    text = path.read_text()
+    for word, meaning in (("namespace", namespace), ("charts", CHARTS), ("shipped", SHIPPED)):
+        text = text.replace(f"$({word})", str(meaning))
     found = msgspec.convert(yaml.safe_load(text), Scenario)
     return found if found.namespaces != ("$(namespace)",) else msgspec.structs.replace(found, namespaces=(namespace,))
 

@@ -15,6 +15,7 @@ import pytest
 from moorage.api import meta
 from moorage.kube import client as kube_client
 from moorage.kube import errors
+from tests.api.kre import servers
 from tests.api.xsld import bench, kubelet
 
 ROOT = Path(__file__).parents[3]
@@ -23,18 +24,24 @@ ACCOUNT = meta.Resource("", "v1", "ServiceAccount", "serviceaccounts")
 
 @contextlib.asynccontextmanager
 async def around(name: str, client: kube_client.Client, namespace: str) -> AsyncIterator[None]:
-    """Nothing, or `members`: a node `members-NAMESPACE` whose pods are stand-ins of XSLD members."""
+    """Nothing, or a node `members-NAMESPACE`.
+
+    Its pods are stand-ins of XSLD `members`, or of the `servers` of a Runtime.
+    """
     if not name:
         yield
         return
-    if name != "members":
-        raise ValueError(f"there are no surroundings {name!r}; there are: members")
+    if name not in ("members", "servers"):
+        raise ValueError(f"there are no surroundings {name!r}; there are: members, servers")
     try:
         await client.get(ACCOUNT, "default", "default")
     except errors.NotFound:
         pytest.skip("needs controllers: testbed up --level control")
     with tempfile.TemporaryDirectory(prefix="xsld-") as folder:  # members keep sockets there: their paths must be short
-        node = kubelet.Node(client, namespace, _member(), Path(folder), env=dict(bench.ENVIRONMENT))
+        if name == "servers":
+            node: kubelet.Node = servers.Node(client, namespace, Path(folder))
+        else:
+            node = kubelet.Node(client, namespace, _member(), Path(folder), env=dict(bench.ENVIRONMENT))
         await node.start()
         try:
             yield

@@ -13,7 +13,7 @@ from moorage.kube import client as kube_client
 from moorage.kube import credentials, errors
 from moorage.kube.http import transport
 
-from . import proxy
+from . import proxy, waiting
 
 Through = tuple[kube_client.Client, proxy.Proxy]
 
@@ -63,8 +63,14 @@ async def test_a_write_and_its_answer(
     with pytest.raises(errors.TransportError) as caught:
         await broken.create(builtin.CONFIG_MAP, namespace, _configmap("a"), field_manager="test", timeout=2)
     assert caught.value.maybe_applied
-    found = await client.list(builtin.CONFIG_MAP, namespace, fields="metadata.name=a")
-    assert applied == bool(found.items)
+
+    async def is_there() -> bool:
+        return bool((await client.list(builtin.CONFIG_MAP, namespace, fields="metadata.name=a")).items)
+
+    if applied:
+        await waiting.until(is_there)  # the server may be slower than the client was patient
+    else:
+        assert not await is_there()
 
 
 async def test_a_trickle_is_read_whole(through: Through, client: kube_client.Client, namespace: str) -> None:

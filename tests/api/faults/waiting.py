@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-PATIENCE = 30.0
+PATIENCE = 90.0
 """Seconds after which what was waited for counts as hanging."""
 
 

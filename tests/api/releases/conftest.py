@@ -24,7 +24,7 @@ from tests.api.runtime import operate
 SERVICE_ACCOUNT = meta.Resource("", "v1", "ServiceAccount", "serviceaccounts")
 JOB = meta.Resource("batch", "v1", "Job", "jobs")
 CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: main}\ndata: {v: {{ .Values.v | quote }}}\n"
-PATIENCE = 30.0
+PATIENCE = 90.0
 
 
 class Bench:

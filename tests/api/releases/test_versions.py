@@ -49,7 +49,7 @@ class Trinkets:
         async def so() -> bool:
             return {v for v in ("v1", "v1beta1") if await self._is_served(v)} == set(versions)
 
-        await waiting.until(so, within=30)
+        await waiting.until(so)
 
     async def vanish(self) -> None:
         """The definition goes, and all objects with it."""
@@ -58,7 +58,7 @@ class Trinkets:
         async def so() -> bool:
             return not await self._is_served("v1")
 
-        await waiting.until(so, within=30)
+        await waiting.until(so)
 
     async def _is_served(self, version: str) -> bool:
         try:
@@ -99,7 +99,7 @@ async def test_an_object_under_a_new_version_is_the_same_object(bench: Bench) ->
     await bench.client.patch_merge(SCALER, bench.tenant, "h", note, field_manager="user")
 
     await bench.apply({}, version="1.1.0")
-    await waiting.until(lambda: _deployed(bench, "2"), within=30)
+    await waiting.until(lambda: _deployed(bench, "2"))
     await bench.until("Released", "Released")
     await bench.until("InSync", "Drifted")
 
@@ -121,7 +121,7 @@ async def test_a_version_that_is_no_longer_served_is_left_behind_by_the_next_upg
     await trinkets.serve("v1")
 
     await bench.apply({"v": 2}, version="1.1.0")
-    await waiting.until(lambda: _deployed(bench, "2"), within=30)
+    await waiting.until(lambda: _deployed(bench, "2"))
     await bench.until("Ready")
 
     after = await bench.find(trinkets.resource, "w")

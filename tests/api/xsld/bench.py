@@ -42,7 +42,7 @@ CONFIG = config.Config(
     dialect=dialect.Dialect(join_host="{address}"),
     resync_seconds=30.0,
 )
-WITHIN = 60.0
+WITHIN = 120.0
 
 
 class Operator(operate.Operator):
@@ -68,7 +68,7 @@ class Site:
         self._http = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(ssl=context, force_close=True),
             headers={"Authorization": aiohttp.encode_basic_auth("xsadmin", PASSWORD)},
-            timeout=aiohttp.ClientTimeout(total=5),
+            timeout=aiohttp.ClientTimeout(total=30),
         )
 
     async def close(self) -> None:

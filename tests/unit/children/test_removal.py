@@ -90,9 +90,9 @@ def test_the_end_of_pods_and_volumes_is_awaited() -> None:
     )
     verdicts.same(removal.volumes_are_gone((), R.CLEARING), SETTLED)
     verdicts.same(
-        removal.volumes_are_gone((volume(0), volume(1)), R.CLEARING),
+        removal.volumes_are_gone((volume(0), volume(1, deleting=True), volume(2, deleting=True)), R.CLEARING),
         Waits("Clearing", "volume", 600.0),
-        "data-d-0, data-d-1 is being deleted",
+        "data-d-1, data-d-2 is being deleted; data-d-0 goes once its pod has ended",
     )
 
 

@@ -33,6 +33,23 @@ def test_collector_has_the_version_of_its_modules() -> None:
     assert "replace " not in modules
 
 
+@pytest.mark.parametrize(
+    ("folder", "module"),
+    [("kre/nats", "github.com/nats-io/nats-server/v2"), ("kre/mongo", "github.com/FerretDB/FerretDB")],
+)
+def test_a_server_has_the_version_of_its_module(folder: str, module: str) -> None:
+    version = spec(folder)["name"].rpartition(":")[2]
+
+    assert f"{module} v{version}" in (ROOT / "images" / folder / "go.mod").read_text()
+
+
+def test_a_runtime_s_servers_are_those_that_are_built() -> None:
+    values = yaml.safe_load((ROOT / "examples/kre/testbed.yaml").read_text())["systems"]["kre"]["values"]
+    wanted = {f"{values['imagePrefix']}/{it['repository']}:{it['tag']}" for it in values["images"].values()}
+
+    assert wanted == {spec(f"kre/{it.parent.name}")["name"] for it in (ROOT / "images/kre").glob("*/image.toml")}
+
+
 def test_operator_has_the_version_of_the_package() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert spec("operator")["name"] == f"moorage.dev/moorage:{project['version']}"

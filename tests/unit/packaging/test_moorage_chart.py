@@ -11,11 +11,14 @@ import pytest
 import yaml
 
 from moorage import operators
+from moorage.operators.kre import kinds
+from moorage.operators.kre.runtime import servers
 from moorage.operators.xsld.group import dialect
 
 COLLECTOR_ONLY = {"systems": {"xsld": {"enabled": False}}}
 XSLD_ONLY = {"systems": {"collector": {"enabled": False}}}
-ALL = {"systems": {"weka": {"enabled": True}}}
+KRE_ONLY = {"systems": {"collector": {"enabled": False}, "xsld": {"enabled": False}, "kre": {"enabled": True}}}
+ALL = {"systems": {"kre": {"enabled": True}, "weka": {"enabled": True}}}
 NONE = {"systems": {"collector": {"enabled": False}, "xsld": {"enabled": False}}}
 
 Objects = list[dict[str, Any]]
@@ -81,13 +84,15 @@ def test_configuration_file(render: Any) -> None:
 
 def test_every_section_is_one_that_the_operator_takes(render: Any) -> None:
     dialect_ = {"paths": {"group": "/group"}, "ports": {"admin": 9446}}
-    values = {"systems": {"xsld": {"dialect": dialect_}, **ALL["systems"]}}
+    runtimes = {"enabled": True, "values": {"imagePrefix": "team"}}
+    values = {"systems": {**ALL["systems"], "xsld": {"dialect": dialect_}, "kre": runtimes}}
     taken = {
         name: msgspec.convert(section, operators.SYSTEMS[name].config)
-        for name, section in config(render("moorage", values))["systems"].items()
+        for name, section in config(render("moorage", values, release="moorage"))["systems"].items()
     }
 
     assert set(operators.SYSTEMS) == set(taken)
+    assert ("moorage-kre-namespace", {"imagePrefix": "team"}) == (taken["kre"].cluster_role, taken["kre"].values)
     assert "/group" == taken["xsld"].dialect.paths.group
     assert dialect.Paths().grids == taken["xsld"].dialect.paths.grids
     assert 9446 == taken["xsld"].dialect.ports.admin
@@ -118,10 +123,12 @@ def test_a_registry_replaces_the_default_folder(render: Any) -> None:
 @pytest.mark.parametrize(
     ("values", "on", "off"),
     [
-        (COLLECTOR_ONLY, ["collector"], ["xsld"]),
-        (XSLD_ONLY, ["xsld"], ["collector"]),
+        (COLLECTOR_ONLY, ["collector"], ["xsld", "kre"]),
+        (XSLD_ONLY, ["xsld"], ["collector", "kre"]),
+        (KRE_ONLY, ["kre"], ["collector", "xsld"]),
         ({"systems": {"xsld": None}}, ["collector"], ["xsld"]),  # values reused from before there was one
-        (NONE, [], ["collector", "xsld"]),
+        ({"systems": {"kre": None, "xsld": {"enabled": False}}}, ["collector"], ["kre"]),
+        (NONE, [], ["collector", "xsld", "kre"]),
     ],
 )
 def test_a_system_that_is_off_leaves_no_trace(render: Any, values: Values, on: list[str], off: list[str]) -> None:
@@ -238,6 +245,51 @@ def test_everywhere_nothing_but_the_three_kinds_and_the_first_step(render: Any) 
     }
 
 
+def test_everywhere_nothing_but_runtimes_and_the_first_step(render: Any) -> None:
+    granted = rights(render("moorage", KRE_ONLY, release="moorage"))
+
+    assert {(resource, verb) for resource, verb, names in granted if not names} == {
+        *(("runtimes", verb) for verb in ("get", "list", "watch", "patch")),
+        *(("runtimes/status", verb) for verb in ("get", "patch")),
+        *(("namespaces", verb) for verb in ("get", "list", "watch")),
+        ("storageclasses", "get"),
+        ("rolebindings", "create"),
+        *(("events", verb) for verb in ("create", "patch")),
+        ("leases", "get"),
+    }
+    assert {each for each in granted if each[2]} == {
+        ("clusterroles", "bind", ("moorage-kre-namespace",)),
+        *(("rolebindings", verb, ("moorage-kre",)) for verb in ("get", "list", "watch", "patch", "delete")),
+    }
+
+
+def test_where_a_runtime_is_it_may_what_its_chart_makes(render: Any) -> None:
+    role = named(render("moorage", KRE_ONLY, release="moorage"), "ClusterRole", "moorage-kre-namespace")
+    granted = {(resource, verb) for rule in role["rules"] for resource in rule["resources"] for verb in rule["verbs"]}
+    chart = {
+        f"{each['kind'].lower()}{'es' if each['kind'].endswith('s') else 's'}"
+        for each in render("kre-runtime", {"mongoExpress": {"enabled": True}, "nats": {"replicas": 3}}, release="kre")
+        + render("kre-runtime", {"ingress": {"enabled": True, "host": "a.b"}}, release="kre")
+    }
+    lifecycle = ("get", "list", "watch", "create", "update", "patch", "delete")
+
+    assert chart | {"secrets", "prometheusrules"} == {resource for resource, verb in granted if verb == "create"}
+    assert granted == {
+        *((kind, verb) for kind in chart | {"secrets", "prometheusrules"} for verb in lifecycle),
+        *(("persistentvolumeclaims", verb) for verb in ("get", "list", "watch", "patch", "delete")),
+        *((kind, verb) for kind in ("pods", "pods/log", "replicasets", "events") for verb in ("get", "list", "watch")),
+    }
+
+
+def test_extra_namespace_rules_reach_the_role_of_runtimes_only(render: Any) -> None:
+    rule = {"apiGroups": ["monitoring.coreos.com"], "resources": ["servicemonitors"], "verbs": ["get", "patch"]}
+    values = {"systems": {"kre": {"enabled": True, "extraNamespaceRules": [rule]}}}
+    objects = render("moorage", values, release="moorage")
+    having = [role["metadata"]["name"] for role in of_kind(objects, "ClusterRole", "Role") if rule in role["rules"]]
+
+    assert ["moorage-kre-namespace"] == having
+
+
 def test_two_systems_have_the_rights_of_each_and_no_more(render: Any) -> None:
     both, one, other = (rights(render("moorage", each, release="moorage")) for each in ({}, COLLECTOR_ONLY, XSLD_ONLY))
 
@@ -307,7 +359,14 @@ def test_admission_policies_fail_closed_and_deny(render: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "systems"), [({}, ["collector", "xsld"]), (COLLECTOR_ONLY, ["collector"]), (XSLD_ONLY, ["xsld"])]
+    ("values", "systems"),
+    [
+        ({}, ["collector", "xsld"]),
+        (COLLECTOR_ONLY, ["collector"]),
+        (XSLD_ONLY, ["xsld"]),
+        (KRE_ONLY, ["kre"]),
+        (ALL, ["collector", "kre", "weka", "xsld"]),
+    ],
 )
 def test_every_binding_that_may_be_written_has_a_policy_of_its_own(
     render: Any, values: Values, systems: list[str]
@@ -328,14 +387,15 @@ def test_every_binding_that_may_be_written_has_a_policy_of_its_own(
         assert about["matchConditions"][1]["expression"].endswith(f"metadata.name == 'moorage-{system}'")
 
 
-def test_listed_namespaces_are_held_by_admission(render: Any) -> None:
-    def listed(values: Values) -> list[Values]:
-        objects = render("moorage", values, release="moorage")
-        rules = named(objects, "ValidatingAdmissionPolicy", "moorage-xsld-bindings")["spec"]["validations"]
-        return [rule for rule in rules if "make them in one of" in rule.get("messageExpression", "").lower()]
+@pytest.mark.parametrize("system", ["xsld", "kre"])
+def test_listed_namespaces_are_held_by_admission(render: Any, system: str) -> None:
+    def listed(own: Values) -> list[Values]:
+        objects = render("moorage", {"systems": {system: {"enabled": True, **own}}}, release="moorage")
+        rules = named(objects, "ValidatingAdmissionPolicy", f"moorage-{system}-bindings")["spec"]["validations"]
+        return [rule for rule in rules if " in one of" in rule.get("messageExpression", "").lower()]
 
     assert not listed({})
-    (rule,) = listed({"systems": {"xsld": {"namespaces": ["shop", "bank"]}}})
+    (rule,) = listed({"namespaces": ["shop", "bank"]})
     assert 'request.namespace in ["shop","bank"]' in rule["expression"]
     assert "one of: shop, bank;" in rule["messageExpression"]
 
@@ -351,6 +411,17 @@ def test_the_role_view_shows_no_caches_for_there_may_be_passwords_in_them(render
 
     assert {"datagrids", "gridtemplates"} == shown["view"]
     assert {"xsldcaches", "datagrids", "gridtemplates"} == shown["edit"] == shown["admin"]
+
+
+def test_the_role_view_shows_no_runtimes_either(render: Any) -> None:
+    roles = of_kind(render("moorage", KRE_ONLY, release="moorage"), "ClusterRole")
+    prefix = "rbac.authorization.k8s.io/aggregate-to-"
+    shown = {
+        to: {it["metadata"]["name"] for it in roles if prefix + to in it["metadata"]["labels"]}
+        for to in ("view", "edit")
+    }
+
+    assert {"view": set(), "edit": {"moorage-kre-view-runtimes", "moorage-kre-edit"}} == shown
 
 
 def test_people_get_the_kinds_through_the_built_in_roles(render: Any) -> None:
@@ -402,6 +473,16 @@ def test_members_are_reached_at_their_admin_port_and_nobody_else(render: Any) ->
     (rule,) = rules({"systems": {"xsld": {"dialect": {"ports": {"admin": 9446}}}}})
     assert [9446] == [port["port"] for port in rule["ports"]]
     assert not rules(COLLECTOR_ONLY)
+
+
+def test_a_runtimes_servers_are_reached_at_their_ports_and_nobody_else(render: Any) -> None:
+    (policy,) = of_kind(render("moorage", KRE_ONLY), "NetworkPolicy")
+    (rule,) = [rule for rule in policy["spec"]["egress"] if any("podSelector" in peer for peer in rule.get("to", ()))]
+    asked = {servers.NATS_PORT, servers.MINIO_PORT, servers.INFLUX_PORT, servers.MONGO_PORT}
+
+    assert asked == {port["port"] for port in rule["ports"]}
+    selector = {"matchExpressions": [{"key": kinds.COMPONENT, "operator": "Exists"}]}
+    assert [{"namespaceSelector": {}, "podSelector": selector}] == rule["to"]
 
 
 def test_drain_has_time(render: Any) -> None:

@@ -302,7 +302,7 @@ def _json_patch(live: Object, ops: list[Object]) -> Object:
     return made
 
 
-async def until(condition: Callable[[], Any], *, within: float = 5.0) -> None:
+async def until(condition: Callable[[], Any], *, within: float = 30.0) -> None:
     """Let the loop run until the condition holds."""
     async with asyncio.timeout(within):
         while not condition():

@@ -151,7 +151,7 @@ async def test_the_lease_lost_while_draining_cuts_the_drain(api: FakeApi) -> Non
         await helm.begun.wait()
         it.stop.set()
         await api.drop("leases", "moorage")
-        async with asyncio.timeout(3):
+        async with asyncio.timeout(30):
             assert await it.task is False
         assert (helm.done, helm.cleaned) == (False, True)
 
@@ -160,7 +160,7 @@ async def test_cut_off_from_the_server_it_gives_up_in_time(api: FakeApi) -> None
     async def cut(_: Asked) -> None:
         raise errors.TransportError("no route", sent=False)
 
-    timing = election.Timing(duration=4, renew=2, retry=0.05)
+    timing = election.Timing(duration=30, renew=2, retry=0.05)
     await free_lease(api)
     await api.put("gadgets", "one")
     async with process(api, GadgetKind(), timing=timing) as it:
@@ -221,7 +221,7 @@ async def test_a_part_that_dies_ends_the_process_in_order(api: FakeApi, part: st
         await asyncio.sleep(0)
         assert not it.task.done(), "what is under way is drained"
         helm.end.set()
-        async with asyncio.timeout(3):
+        async with asyncio.timeout(30):
             assert await it.task is False
         assert (helm.done, holder(api)) == (True, "")
 

@@ -173,22 +173,8 @@ def owner_may_go(seen: Seen) -> Verdict:
 
 
 def _rights_returned(seen: Seen) -> helm_deletion.Last:
-    """The last to leave gives the rights back just before its finalizer goes.
-
-    What must be read in the namespace beforehand is read before that, as nothing can be read there afterwards.
-    """
-    binding = freshness.value_of(seen.binding)
-
-    def last(edit: decision.EditFinalizer) -> tuple[decision.AnyAction, ...]:
-        if binding is None:
-            return (edit,)
-        if seen.neighbours:
-            return (msgspec.structs.replace(edit, require=(*edit.require, decision.Guard("others_stay"))),)
-        why = f"no Collector is left in {seen.spec.namespace}"
-        unbind = accounts.unbind(binding, seen.spec.namespace, seen.rights, why, edit.require)
-        return unbind, msgspec.structs.replace(edit, require=())
-
-    return last
+    binding, why = freshness.value_of(seen.binding), f"no Collector is left in {seen.spec.namespace}"
+    return steps.rights_returned(binding, seen.spec.namespace, seen.rights, seen.neighbours, why)
 
 
 def _admitted(seen: Seen) -> bool:

@@ -1,4 +1,38 @@
-"""KRE: what a runtime's versions are made of: what a `.krt` file is (`krt/`), and what all of a version is called.
+"""KRE: runtimes, in which versions of AI models run.
 
-Nothing here is run by the operator yet; `moorage krt check` uses it.
+`runtime` holds the kind: `types` spec and status; `build` spec to the chart's values; `control`, `deletion` and `facts`
+what is decided; `credentials`, `servers`, `asking` and `mongo` what is known of the outside; `kind` what it watches.
+`krt` and `names` are for the versions that people bring as `.krt` files: `moorage krt check` reads them.
 """
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from moorage.helm import reasons as helm_reasons
+from moorage.helm import screen as helm_screen
+from moorage.operators import system
+from moorage.runtime import kind as runtime_kind
+
+from . import config, kinds, reasons
+from .runtime import control, deletion, kind, screen, types
+
+
+def _kinds(settings: config.Config, environment: system.Environment) -> Sequence[runtime_kind.Kind[Any, Any]]:
+    return (kind.RuntimeKind(settings, environment),)
+
+
+SYSTEM = system.System(
+    name=kinds.SYSTEM,
+    title="KRE",
+    config=config.Config,
+    definitions=lambda: (types.definition(),),
+    described=(
+        system.Described(
+            kinds.RUNTIME, types.RuntimeStatus, control.STEPS, deletion.DELETION_STEPS, screen.rows, helm_screen.objects
+        ),
+    ),
+    reasons=(reasons.RuntimeReason, helm_reasons.Reason),
+    kinds=_kinds,
+)

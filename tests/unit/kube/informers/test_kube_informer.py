@@ -33,7 +33,7 @@ async def test_owned_objects_are_found_by_the_uid_of_their_owner(
     await server.put("mine", **OWNED)
     await server.put("other")
     cache = informers.watch(BOX, Box, cold=cold)
-    await cache.wait_synced(5)
+    await cache.wait_synced(30)
     for _ in range(2):
         assert ["mine"] == [box.metadata.name for box in cache.owned_by("owner")]
     assert [] == cache.owned_by("nobody")
@@ -57,7 +57,7 @@ async def test_a_warm_cache_keeps_objects_and_a_cold_one_decodes_at_each_read(
 ) -> None:
     await server.put("a")
     cache = informers.watch(BOX, Box, cold=cold)
-    await cache.wait_synced(5)
+    await cache.wait_synced(30)
     first, second = cache.get("ns", "a"), cache.get("ns", "a")
     assert first == second
     assert cold is (first is not second)
@@ -71,7 +71,7 @@ async def test_an_object_that_does_not_fit_is_named_with_its_reason_and_others_a
     await server.put("bad", size="large")  # type: ignore[arg-type]
     with structlog.testing.capture_logs() as logs:
         cache.start()
-        await cache.wait_synced(5)
+        await cache.wait_synced(30)
     with pytest.raises(errors.MalformedAnswer, match=r"Box\.test\.moorage\.dev ns/bad: .*size"):
         cache.get("ns", "bad")
     assert (cache.get("ns", "good") is not None, cache.get("ns", "none")) == (True, None)
@@ -83,7 +83,7 @@ async def test_nothing_is_said_of_objects_that_all_fit(cache: Cache, server: Fak
     await server.put("good")
     with structlog.testing.capture_logs() as logs:
         cache.start()
-        await cache.wait_synced(5)
+        await cache.wait_synced(30)
     assert [] == logs
 
 
@@ -93,7 +93,7 @@ async def test_a_subscriber_may_leave_while_it_is_told_and_the_others_go_on(cach
     leave = cache.subscribe(lambda _: told.append("second"))
     cache.subscribe(lambda _: told.append("third"))
     cache.start()
-    await cache.wait_synced(5)
+    await cache.wait_synced(30)
     await server.put("a")
     await until(lambda: "third" in told)
     assert ["first", "second", "third"] == told, "who leaves is still told of this one"
@@ -214,7 +214,7 @@ async def test_who_shares_a_cache_keeps_it_until_the_last_gives_it_back(
     informers: informer.Informers, server: FakeServer
 ) -> None:
     first, second = informers.watch(BOX, Box), informers.watch(BOX, Box)
-    await first.wait_synced(5)
+    await first.wait_synced(30)
     await until(lambda: server.watching)
     await informers.release(first)
     assert (1, [second]) == (server.watching, informers.all())
@@ -278,7 +278,7 @@ async def test_what_is_found_is_of_the_resource_the_namespace_and_the_model_that
 async def test_those_that_are_not_well_are_named(informers: informer.Informers, server: FakeServer) -> None:
     well, ill = informers.watch(BOX, Box), informers.watch(BOX, Box, name="x")
     for each in (well, ill):
-        await each.wait_synced(5)
+        await each.wait_synced(30)
     ill.trouble(errors.TransportError("cut", sent=False))
     assert [str(ill.scope)] == informers.healthy()
     await informers.stop()

@@ -127,8 +127,8 @@ async def test_a_cold_cache_reads_like_any_other(server: FakeServer, clock: Cloc
     cold.index("size", lambda item: [str(item.size)])
     changes: list[informer.Change[Box]] = []
     cold.subscribe(changes.append)
-    await cold.wait_synced(5)
-    await warm.wait_synced(5)
+    await cold.wait_synced(30)
+    await warm.wait_synced(30)
     await server.put("box-3", size=9)
     await server.remove("box-4")
     await until(lambda: len(changes) == 7 and len(warm.items()) == 4)

@@ -178,8 +178,8 @@ async def test_a_write_that_changed_nothing(running: Cache, server: FakeServer, 
 async def test_raw_answers_fit_any_model(server: FakeServer, clock: Clock) -> None:
     informers = informer.Informers(kube_client.Client(server), pace=clock.pace())
     typed, raw = informers.watch(BOX, Box), informers.watch(BOX, dict)
-    await typed.wait_synced(5)
-    await raw.wait_synced(5)
+    await typed.wait_synced(30)
+    await raw.wait_synced(30)
     answer = msgspec.Raw(msgspec.json.encode({**body("new", 500), "extra": True}))
     for cache in informers.covering(BOX, "ns"):
         async with cache.writing("ns", "new") as own:
@@ -366,7 +366,7 @@ async def test_scope_and_sharing(server: FakeServer, clock: Clock) -> None:
     assert informers.covering(BOX, "other") == [everywhere, raw]
     assert len(informers.healthy()) == 3
     for cache in informers.all():
-        await cache.wait_synced(5)
+        await cache.wait_synced(30)
     assert informers.healthy() == []
 
     await informers.release(everywhere)

@@ -30,7 +30,7 @@ async def test_lists_in_pages_then_follows(cache: Cache, server: FakeServer) -> 
     changes: list[informer.Change[Box]] = []
     cache.subscribe(changes.append)
     cache.start()
-    await cache.wait_synced(5)
+    await cache.wait_synced(30)
     await server.put("later", size=3)
     await until(lambda: cache.get("ns", "later"))
     await server.remove("box-7")
@@ -76,7 +76,7 @@ async def test_a_version_too_old_lists_again_and_tells_of_deletions(
     seen: list[informer.Change[Box]] = []
     cache.subscribe(seen.append)
     cache.start()
-    await cache.wait_synced(5)
+    await cache.wait_synced(30)
     await server.remove("goes", quiet=True)
     await server.put("stays", size=9, quiet=True)
     server.forget()
@@ -142,9 +142,9 @@ async def test_a_silent_stream_is_taken_for_dead(server: FakeServer) -> None:
     )
     server.faults.append(Fault(silent=True))
     silent.start()
-    await silent.wait_synced(5)
+    await silent.wait_synced(30)
     await server.put("box", quiet=True)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         while silent.get("ns", "box") is None:
             await asyncio.sleep(0.005)
 
@@ -188,7 +188,7 @@ async def test_an_unreadable_object_hides_only_itself(cache: Cache, server: Fake
     await server.put("bad")
     server.objects["bad"]["size"] = "large"
     cache.start()
-    await cache.wait_synced(5)
+    await cache.wait_synced(30)
 
     assert names(cache) == ["good"]
     with pytest.raises(errors.MalformedAnswer, match=r"Box\.test\.moorage\.dev ns/bad.*size"):
@@ -290,7 +290,7 @@ async def test_gc_is_relaxed_only_while_a_list_runs(cache: Cache, server: FakeSe
     await until(lambda: server.calls["list"])
     relaxed = gc.get_threshold()
     server.list_gate.set()
-    await cache.wait_synced(5)
+    await cache.wait_synced(30)
 
     assert relaxed[0] > normal[0]
     assert gc.get_threshold() == normal

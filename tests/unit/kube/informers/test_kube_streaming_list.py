@@ -35,7 +35,7 @@ async def test_one_request_lists_and_follows(cache: Cache, server: FakeServer) -
     changes: list[informer.Change[Box]] = []
     cache.subscribe(changes.append)
     cache.start()
-    await cache.wait_synced(5)
+    await cache.wait_synced(30)
     await server.put("later")
     await server.remove("box-7")
     await until(lambda: len(changes) == 602)
@@ -52,7 +52,7 @@ async def test_one_request_lists_and_follows(cache: Cache, server: FakeServer) -
 async def test_a_cut_is_followed_by_a_watch_from_there(cache: Cache, server: FakeServer) -> None:
     await server.put("box")
     cache.start()
-    await cache.wait_synced(5)
+    await cache.wait_synced(30)
     await server.put("box", size=1)
     await until(lambda: cache.items()[0].size == 1)
     await server.cut()
@@ -73,7 +73,7 @@ async def test_nobody_sees_a_list_before_its_end(cache: Cache, server: FakeServe
     assert names(cache) == []
     assert not cache.synced
     server.list_gate.set()
-    await cache.wait_synced(5)
+    await cache.wait_synced(30)
 
     assert names(cache) == ["a", "b"]
 
@@ -85,7 +85,7 @@ async def test_changes_while_the_list_is_sent(cache: Cache, server: FakeServer) 
     changes: list[informer.Change[Box]] = []
     cache.subscribe(changes.append)
     cache.start()
-    await cache.wait_synced(5)
+    await cache.wait_synced(30)
 
     assert {(c.new and c.new.metadata.name, c.new and c.new.size, c.old) for c in changes} == {
         ("a", 4, None),
@@ -99,7 +99,7 @@ async def test_what_does_not_fit_hides_only_itself(cache: Cache, server: FakeSer
     lines = [line(kind, {**body(name, 4), "size": size}) for kind, name, size in sent]
     server.faults.append(Fault(chunks=(*lines, end_of_list(6)), silent=True))
     cache.start()
-    await cache.wait_synced(5)
+    await cache.wait_synced(30)
 
     assert names(cache) == ["good", "healed"]
     assert list(cache.unreadable) == [("ns", "bad")]
@@ -111,7 +111,7 @@ async def test_a_new_list_tells_of_what_vanished(cache: Cache, server: FakeServe
     changes: list[informer.Change[Box]] = []
     cache.subscribe(changes.append)
     cache.start()
-    await cache.wait_synced(5)
+    await cache.wait_synced(30)
     changes.clear()
     await server.remove("goes", quiet=True)
     await server.put("changes", size=1, quiet=True)
@@ -130,14 +130,14 @@ class TestNotServed:
     async def pages(self, cache: Cache, server: FakeServer) -> None:
         """The cache gets its list all the same, and the next one does not ask for a stream."""
         cache.start()
-        await cache.wait_synced(5)
+        await cache.wait_synced(30)
         await server.put("later")
         await until(lambda: cache.get("ns", "later"))
         assert server.streamed == 1
         assert server.calls["list"] == 1
         other = informer.Informer(cache._reflector._client, reflector.Scope(BOX, "ns"), Box)
         other.start()
-        await other.wait_synced(5)
+        await other.wait_synced(30)
         await other.stop()
         assert server.streamed == 1
 
@@ -180,7 +180,7 @@ class TestNotServed:
         await server.put("box")
         server.faults += [Fault(chunks=(line("ADDED", body("box", 101)),), broken=True)] * 5
         cache.start()
-        await cache.wait_synced(5)
+        await cache.wait_synced(30)
         assert (server.streamed, server.calls["list"]) == (5, 1)
         assert len(clock.slept) == 4
         assert cache.healthy
@@ -200,7 +200,7 @@ async def test_refusals_for_other_reasons_heal(cache: Cache, server: FakeServer,
     cache.start()
     await until(lambda: cache.error)
     assert str(code) in cache.error
-    await cache.wait_synced(5)
+    await cache.wait_synced(30)
 
     assert (server.streamed, server.calls["list"]) == (3, 0)
     assert names(cache) == ["box"]
@@ -224,7 +224,7 @@ async def test_a_list_that_fails_on_the_way_is_void(
     await server.put("box")
     server.faults.append(Fault(chunks=chunks))
     cache.start()
-    await cache.wait_synced(5)
+    await cache.wait_synced(30)
 
     assert names(cache) == ["box"]
     assert server.streamed == 2
@@ -263,7 +263,7 @@ async def test_to_tell_slow_subscribers_is_no_silence(server: FakeServer) -> Non
     cache = informer.Informer(kube_client.Client(server), reflector.Scope(BOX), Box, pace=pace)
     cache.subscribe(lambda _: time.sleep(0.003))
     cache.start()
-    await cache.wait_synced(5)
+    await cache.wait_synced(30)
 
     assert (server.streamed, server.calls["list"]) == (1, 0)
     await cache.stop()
@@ -287,7 +287,7 @@ async def test_everybody_has_a_turn_while_a_list_arrives_and_is_told(streaming: 
     others = asyncio.create_task(count())
     cache.subscribe(lambda _: when_told.append(turns))
     cache.start()
-    await cache.wait_synced(5)
+    await cache.wait_synced(30)
 
     assert when_told[0] >= 100
     assert len(set(when_told)) == 100
@@ -309,7 +309,7 @@ async def test_an_own_write_before_its_object_was_told(server: FakeServer, clock
     async with cache.writing("ns", "b") as own:
         await server.remove("b", quiet=True)
         own.gone()
-    await cache.wait_synced(5)
+    await cache.wait_synced(30)
     await server.put("last")
     await until(lambda: len(changes) == 4)
 

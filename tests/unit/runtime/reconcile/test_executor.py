@@ -327,7 +327,7 @@ async def test_an_eviction_and_a_pod_condition_are_known_at_once(api: FakeApi) -
     ref = builtin.POD.ref("ns", "p", made["metadata"]["uid"])
     async with bench(api, GadgetKind()) as it:
         pods = it.informers.watch(builtin.POD, dict)
-        await pods.wait_synced(1)
+        await pods.wait_synced(30)
         gates = [decision.SetPodCondition(why="w", ref=ref, type=f"test.moorage.dev/{n}", status=True) for n in "ab"]
         assert await _carry_out(it, *gates) == [decision.Ok()] * 2
         assert pods.items()[0]["status"]["conditions"][0]["status"] == "True"

@@ -136,7 +136,7 @@ async def test_workers_wait_for_what_is_held_back() -> None:
     for key in range(queue.RETRY_BURST + 2):
         keys.retry(key)
     got = set()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         while len(got) < queue.RETRY_BURST + 2:
             key = await keys.get()
             got.add(key)
@@ -320,7 +320,7 @@ async def test_workers_sleep_through_a_pause_and_all_go_on_after_a_write() -> No
     await asyncio.sleep(0)
     for key in range(4):
         keys.add(key)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         while len(done) < 4:
             await asyncio.sleep(0.001)
     keys.close()
@@ -337,6 +337,6 @@ async def test_a_trial_that_hangs_holds_the_others_no_longer_than_the_trial_last
     slack._strength, slack._until = 1, asyncio.get_running_loop().time() - 0.01
     keys.add(1)
     keys.add(2)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         assert 1 == await keys.get()
         assert 2 == await keys.get()

@@ -212,13 +212,14 @@ def test_the_news_that_meets_no_backlog_does_not_hold_up_one_that_comes_later() 
 
 
 async def test_workers_go_on_with_the_backlog_when_no_more_news_has_come(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(queue, "ATTENTION", 0.05)
+    monkeypatch.setattr(queue, "ATTENTION", 60.0)
     keys: queue.WorkQueue[str] = queue.WorkQueue(backlog_limit=4)
     for name in "abcdef":
         keys.add(name, backlog=True)
     keys.add("news")
     assert ["news", "a", "b"] == [key for _ in range(9) for key in keys.take()]
-    async with asyncio.timeout(10):
+    monkeypatch.setattr(queue, "ATTENTION", 0.05)
+    async with asyncio.timeout(30):
         assert ["c", "d"] == await asyncio.gather(keys.get(), keys.get()), "though nobody has finished"
 
 
@@ -304,7 +305,7 @@ async def test_workers_are_held_by_no_kind_at_its_limit_and_woken_when_there_is_
         keys.add(("A", "x", n))
     for n in range(30):
         keys.add(("B", "x", n))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         while len(done) < 60:
             await asyncio.sleep(0)
     keys.close()

@@ -42,7 +42,7 @@ async def started(api: fake_api.FakeApi, spec: dict[str, Any]) -> AsyncIterator[
     await made.start(runtime_kind.World(client, informers, gate.Gate(), lambda *_, **__: None))
     try:
         for cache in informers.all():
-            await cache.wait_synced(5)
+            await cache.wait_synced(30)
         yield made
     finally:
         await made.stop()

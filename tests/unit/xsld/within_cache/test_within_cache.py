@@ -94,7 +94,7 @@ class Place:
         await self.kind.start(world)
         try:
             for cache in informers.all():
-                await cache.wait_synced(5)
+                await cache.wait_synced(30)
             yield
         finally:
             await self.kind.stop()

@@ -13,10 +13,9 @@ from typing import Any
 import msgspec
 import prometheus_client as prometheus
 
-from moorage.api import builtin, conditions, meta
+from moorage.api import builtin, conditions
 from moorage.children import apply, ordinals, parts, pod_replacement, reading, volumes
 from moorage.children.live import guards, views
-from moorage.kube.informers import informer
 from moorage.operators import accounts, tenancy
 from moorage.operators.xsld import config, group_access, names
 from moorage.operators.xsld.group import answers
@@ -39,8 +38,7 @@ class CacheKind(kind.Kind[types.XsldCache, observation.Seen]):
 
     groups: group_access.Groups
     _world: kind.World
-    _bindings: tenancy.Bindings
-    _namespaces: informer.Informer[meta.Partial]
+    _places: tenancy.Places
 
     def __init__(self, settings: config.Config, namespace: str) -> None:
         """`namespace` is the operator's own."""
@@ -54,9 +52,7 @@ class CacheKind(kind.Kind[types.XsldCache, observation.Seen]):
         self._world = world
         self._children = apply.Children(world.verified)
         self.groups = group_access.Groups(world, self._settings, self.rights, self.find)
-        self._bindings = tenancy.Bindings(world, self.rights, self._wake)
-        self._namespaces = world.informers.watch(builtin.NAMESPACE, meta.Partial, metadata_only=True)
-        self._namespaces.subscribe(self._on_namespace)
+        self._places = tenancy.Places(world, self.rights, self._settings.namespaces, self._wake)
         self._synced = asyncio.create_task(self._announce())
         self.operations = self.groups.operations
         self.guards = {
@@ -106,7 +102,7 @@ class CacheKind(kind.Kind[types.XsldCache, observation.Seen]):
     def observe(self, obj: types.XsldCache, now: float) -> observation.Seen:
         """See `Kind.observe`."""
         place, key = obj.metadata.key, self.key(*obj.metadata.key)
-        binding = self._bindings.of(obj.metadata.namespace)
+        binding = self._places.binding(obj.metadata.namespace)
         bound = (found := freshness.value_of(binding)) is not None and found.right
         entrypoint = self._entrypoint(obj, key) if bound else freshness.not_yet("entrypoint")
         script = freshness.value_of(entrypoint)
@@ -125,8 +121,8 @@ class CacheKind(kind.Kind[types.XsldCache, observation.Seen]):
             limits=self._settings.retry,
             busy=self._settings.poll.busy_seconds,
             rights=self.rights,
-            allowed=self.allowed(obj.metadata.namespace),
-            namespace_ending=self._ending(obj.metadata.namespace),
+            allowed=self._places.allow(obj.metadata.namespace),
+            namespace_ending=self._places.is_ending(obj.metadata.namespace),
             binding=binding,
             neighbours=self._neighbours.count(obj),
             # a Secret of ours that differs is no fault of the user's: it is written anew
@@ -160,11 +156,6 @@ class CacheKind(kind.Kind[types.XsldCache, observation.Seen]):
         self.groups.credentials.outdate(given, "the Secret has changed")
         return True
 
-    def allowed(self, namespace: str) -> bool:
-        """Whether that namespace may hold caches."""
-        listed = self._settings.namespaces
-        return not self.rights.is_moorages_own(namespace) and (not listed or namespace in listed)
-
     def meant(self, namespace: str, ref: Any) -> list[types.XsldCache]:
         """The caches that a grid or template may mean: the named one, or all of the namespace."""
         here = [obj for obj in self.items() if obj.metadata.namespace == namespace]
@@ -175,10 +166,6 @@ class CacheKind(kind.Kind[types.XsldCache, observation.Seen]):
         if any(not cache.synced for cache in self.informers):
             return freshness.not_yet("caches")
         return freshness.Fresh(tuple(_shared(obj) for obj in sorted(found, key=lambda it: it.metadata.name)))
-
-    def _ending(self, namespace: str) -> bool:
-        found = self._namespaces.get("", namespace)
-        return found is not None and found.metadata.deleting
 
     def _entrypoint(self, obj: types.XsldCache, key: kind.Key) -> freshness.Observed[str]:
         if not obj.spec.entrypoint_config_map:
@@ -326,18 +313,13 @@ class CacheKind(kind.Kind[types.XsldCache, observation.Seen]):
 
     # --- news ----------------------------------------------------------------------------------------------------
 
-    def _on_namespace(self, change: informer.Change[meta.Partial]) -> None:
-        if change.new is not None and change.new.metadata.deleting:
-            self._wake(change.new.metadata.name)
-
     def _wake(self, namespace: str = "") -> None:
         for obj in self.items():
             if namespace in ("", obj.metadata.namespace):
                 self._world.enqueue(self.key(*obj.metadata.key))
 
     async def _announce(self) -> None:
-        await self._bindings.wait_synced()
-        await self._namespaces.wait_synced(timeout=None)
+        await self._places.wait_synced()
         self._wake()
 
 

@@ -1,0 +1,38 @@
+"""The kind, and what its objects are called and marked by. Pure."""
+
+from __future__ import annotations
+
+from moorage.api import meta
+
+SYSTEM = "kre"
+"""The system's name, as in the operator's configuration."""
+
+GROUP, VERSION = "kre.konstellation.io", "v1alpha1"
+RUNTIME = meta.Resource(GROUP, VERSION, "Runtime", "runtimes")
+
+RUNTIME_FINALIZER = f"{GROUP}/runtime"
+
+COMPONENT = f"{GROUP}/component"
+"""Label of all that the chart makes, with the server's name."""
+
+RELEASE = "kre"
+"""The one release of a namespace. All Runtimes there want it, so that its claim says whose servers those are."""
+
+CREDENTIALS = "kre-credentials"
+"""The Secret that is made where the spec names none."""
+
+CLAIM = "data"
+"""The claim template of each server."""
+
+SERVERS = ("mongo", "nats", "minio", "influxdb", "chronograf")
+"""Those with a StatefulSet, in the order in which they are told of."""
+
+
+def workload(server: str) -> str:
+    """The StatefulSet of that server; its pods and its Service are called after it."""
+    return f"kre-{server}"
+
+
+def placement(namespace: str) -> str:
+    """All of a namespace is one process's: its watches, its binding, and whose Runtime its servers are."""
+    return f"kre:{namespace}"

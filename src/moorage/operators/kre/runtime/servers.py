@@ -1,0 +1,266 @@
+"""The servers of all Runtimes, as they tell of themselves: polled by sources, and told to do the little that is asked.
+
+Who is asked is read from the watches of the namespace: pods that the StatefulSet of that server manages, and no others,
+as mongo is told its administrator's password.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Hashable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from moorage.api import builtin, meta
+from moorage.children import owners
+from moorage.helm import release_watches
+from moorage.operators.kre import config, kinds
+from moorage.operators.kre.reasons import RuntimeReason as Reason
+from moorage.runtime import decision, freshness, kind, namespace_watches, reasons, source
+
+from . import asking, build, credentials, types
+from .control import MongoSeen, NatsSeen
+
+if TYPE_CHECKING:
+    from . import mongo
+
+Object = dict[str, Any]
+Place = credentials.Place
+Find = Callable[[str, str], types.Runtime | None]
+
+MONGO_PORT, NATS_PORT, MINIO_PORT, INFLUX_PORT = 27017, 8222, 9000, 8086
+POLL_LIMIT = 20.0
+"""Seconds that one look at all pods of a server may take."""
+
+
+class View(namespace_watches.View):
+    """What is watched in a namespace beside the release, which helm's own view watches: pods, workloads and claims.
+
+    The first two are the very watches of that view.
+    """
+
+    def __init__(self, world: kind.World, namespace: str, user: str) -> None:
+        super().__init__(world, namespace, user)
+        self._workloads = self.open(builtin.STATEFUL_SET, dict, labels=release_watches.CHILDREN)
+        self._pods = self.open(builtin.POD, dict)
+        self._claims = self.open(builtin.VOLUME_CLAIM, dict, labels=kinds.COMPONENT)
+
+    def workload(self, server: str) -> Object | None:
+        """The StatefulSet of that server."""
+        found: Object | None = self._workloads.get(self.namespace, kinds.workload(server))
+        return found
+
+    def pods(self, server: str) -> list[Object]:
+        """The pods of that server's very StatefulSet, by name."""
+        workload = self.workload(server)
+        if workload is None:
+            return []
+        uid = workload["metadata"]["uid"]
+        return sorted(
+            (pod for pod in self._pods.items() if owners.is_controlled(pod, uid)), key=lambda it: it["metadata"]["name"]
+        )
+
+    def pods_of(self, server: str) -> list[str]:
+        """Pods that may still hold volumes of that server, whether or not its StatefulSet is there."""
+        name = kinds.workload(server)
+        return [pod["metadata"]["name"] for pod in self._pods.items() if owners.may_be_of(pod, name)]
+
+    def claims(self) -> list[Object]:
+        """The claims of all servers."""
+        return list(self._claims.items())
+
+
+def addresses(pods: Iterable[Object]) -> dict[str, str]:
+    """Where each pod is reached. One that has ended, or is ending, has no address: it may be another's by now."""
+    found = {}
+    for pod in pods:
+        status = pod.get("status") or {}
+        ended = status.get("phase") in ("Succeeded", "Failed") or "deletionTimestamp" in pod["metadata"]
+        if not ended and status.get("podIP"):
+            found[pod["metadata"]["name"]] = str(status["podIP"])
+    return found
+
+
+class Servers:
+    """Everything that is known of the servers, and done to them."""
+
+    def __init__(
+        self,
+        world: kind.World,
+        poll: config.Poll,
+        watches: namespace_watches.Watches[View],
+        known: credentials.Credentials,
+        find: Find,
+    ) -> None:
+        self._world, self._poll, self._watches, self._known, self._find = world, poll, watches, known, find
+        from . import mongo  # in the operator alone: people's tools know this module, and have nothing to wait for
+
+        self._library = mongo
+        self._http = asking.Http()
+        self._paces: dict[Place, float] = {}
+        self._proven: dict[Place, Hashable] = {}  # for which login all was well with mongo
+        self.nats: source.Source[Place, NatsSeen] = self._source("nats", self._ask_nats)
+        self.mongo: source.Source[Place, MongoSeen] = self._source("mongo", self._ask_mongo)
+        self.store: source.Source[Place, bool] = self._source("store", self._ask_store)
+        self.metrics: source.Source[Place, bool] = self._source("metrics", self._ask_metrics)
+        self.operations: dict[str, kind.Operation[types.Runtime]] = {
+            "mongo.initiate": self._initiate,
+            "mongo.make_reader": self._make_reader,
+        }
+
+    def _source(self, name: str, ask: Callable[[Place], Awaitable[Any]]) -> source.Source[Place, Any]:
+        return source.Source(
+            name,
+            ask,
+            self._world.enqueue,
+            every=lambda place: self._paces.get(place, self._poll.idle_seconds),
+            deadline=POLL_LIMIT,
+            concurrency=64,
+            backoff=(1.0, 15.0),
+        )
+
+    @property
+    def all(self) -> tuple[source.Source[Place, Any], ...]:
+        """One for each server."""
+        return self.nats, self.mongo, self.store, self.metrics
+
+    async def stop(self) -> None:
+        """Close everything."""
+        await asyncio.gather(*(each.stop() for each in self.all))
+        await self._http.close()
+
+    def forget(self, place: Place, reader: kind.Key) -> None:
+        """The Runtime is gone."""
+        for each in self.all:
+            each.forget(reader)
+        self._paces.pop(place, None)
+        self._proven.pop(place, None)
+
+    def set_pace(self, place: Place, *, busy: bool) -> None:
+        """How often they are asked; at once where it is to be more often than before."""
+        seconds = self._poll.busy_seconds if busy else self._poll.idle_seconds
+        before, self._paces[place] = self._paces.get(place, seconds), seconds
+        if seconds < before:
+            for each in self.all:
+                each.refresh(place)
+
+    def may_ask(self, place: Place) -> None:
+        """What was missing to ask is there now, for those that were not asked so far."""
+        for each in self.all:
+            if freshness.is_unseen(each.peek(place)):
+                each.refresh(place)
+
+    # --- what they tell ----------------------------------------------------------------------------------------------
+
+    def _pods(self, place: Place, server: str) -> dict[str, str]:
+        """Raises SourceError where nobody has an address, or that is not known yet."""
+        view = self._watches.peek(place[0])
+        if view is None or view.unsynced:
+            raise _not_yet(server)
+        found = addresses(view.pods(server))
+        if not found:
+            raise source.SourceError("NobodyToAsk", f"no pod of {kinds.workload(server)} has an address")
+        return found
+
+    async def _ask_nats(self, place: Place) -> NatsSeen:
+        """All of them at once: the word of the leader counts of who is there, as it alone knows."""
+        pods = self._pods(place, "nats")
+        asked = await asyncio.gather(*(self._ask_one(address) for address in pods.values()))
+        told = dict(zip(pods, asked, strict=True))
+        answers = {name: it for name, it in told.items() if isinstance(it, asking.NatsAnswer)}
+        if not answers:
+            words = "; ".join(f"{name}: {it}" for name, it in told.items())
+            raise source.SourceError("Unreachable", f"no NATS server answers: {words}")
+        return of_nats(answers)
+
+    async def _ask_one(self, address: str) -> asking.NatsAnswer | str:
+        try:
+            return asking.nats_answer(*await self._http.get(address, NATS_PORT, "/jsz"))
+        except asking.AskError as error:
+            return str(error)
+
+    async def _ask_mongo(self, place: Place) -> MongoSeen:
+        """With a login until all was well once, for these credentials and address; then by what it tells anybody."""
+        obj = self._find(*place)
+        reader = (build.READABLE, build.READER) if obj is not None and obj.spec.mongo_express.enabled else None
+        asked, about = self._mongo(place)
+        try:
+            if self._proven.get(place) == (about, reader):
+                return await asked.glance()
+            seen = await asked.look(reader)
+        except asking.AskError as error:
+            self._proven.pop(place, None)
+            raise source.SourceError("Unreachable", f"mongo does not answer: {error}") from error
+        if seen.primary and seen.reader and not seen.refused:
+            self._proven[place] = (about, reader)
+        return seen
+
+    def _mongo(self, place: Place) -> tuple[mongo.Mongo, Hashable]:
+        """To be asked, and what a login is proven for. Raises SourceError."""
+        login = self._known.mongo(place)
+        if login is None:
+            raise _not_yet("mongo")
+        address = next(iter(self._pods(place, "mongo").values()))
+        return self._library.Mongo(address, *login, port=MONGO_PORT), (address, login)
+
+    async def _ask_store(self, place: Place) -> bool:
+        return await self._is_well(place, "minio", MINIO_PORT, "/minio/health/ready")
+
+    async def _ask_metrics(self, place: Place) -> bool:
+        return await self._is_well(place, "influxdb", INFLUX_PORT, "/ping")
+
+    async def _is_well(self, place: Place, server: str, port: int, path: str) -> bool:
+        address = next(iter(self._pods(place, server).values()))
+        try:
+            status, _ = await self._http.get(address, port, path)
+        except asking.AskError as error:
+            raise source.SourceError("Unreachable", f"{kinds.workload(server)} does not answer: {error}") from error
+        return status < 300
+
+    # --- what is done to them ----------------------------------------------------------------------------------------
+
+    async def _initiate(self, obj: types.Runtime, _: dict[str, Any]) -> decision.Outcome:
+        name = build.host("mongo", obj.metadata.namespace)
+        return await self._told(obj.metadata, lambda it: it.initiate(build.REPLICA_SET, name), "initiated")
+
+    async def _make_reader(self, obj: types.Runtime, _: dict[str, Any]) -> decision.Outcome:
+        password = self._known.reader(obj.metadata.key)
+        return await self._told(
+            obj.metadata, lambda it: it.make_reader(build.READABLE, build.READER, password), "given a user"
+        )
+
+    async def _told(
+        self, metadata: meta.ObjectMeta, tell: Callable[[mongo.Mongo], Awaitable[None]], what: str
+    ) -> decision.Outcome:
+        try:
+            asked, _ = self._mongo(metadata.key)
+        except source.SourceError as error:
+            return decision.Refused(reasons.Reason.NOT_SENT, error.message)
+        try:
+            await tell(asked)
+        except asking.RefusedError as refusal:
+            return decision.Refused(Reason.MONGO_REFUSES, str(refusal))
+        except asking.AskError as error:
+            return (
+                decision.Unknown(str(error)) if error.maybe else decision.Refused(reasons.Reason.NOT_SENT, str(error))
+            )
+        finally:
+            self.mongo.outdate(metadata.key, f"it was {what}")
+        return decision.Ok()
+
+
+def _not_yet(server: str) -> source.SourceError:
+    """Nobody was asked so far: nothing is known by that, least of all that nobody answers."""
+    return source.SourceError(freshness.NOT_YET, freshness.not_yet(server).message)
+
+
+def of_nats(answers: dict[str, asking.NatsAnswer]) -> NatsSeen:
+    """From what each server tells, by its pod's name, to what is so. One without JetStream is none."""
+    working = {name: it for name, it in answers.items() if not it.disabled}
+    clusters = {name: it.meta_cluster for name, it in working.items() if it.meta_cluster is not None}
+    if not clusters:  # a single server is no cluster
+        return NatsSeen("", tuple(sorted(working)))
+    leader = next((name for name, cluster in clusters.items() if cluster.leader == name), "")
+    if not leader:
+        return NatsSeen("", tuple(sorted(clusters)))
+    away = {member.name for member in clusters[leader].replicas if member.offline}
+    return NatsSeen(leader, tuple(sorted(clusters.keys() - away)))

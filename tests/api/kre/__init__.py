@@ -1,0 +1,1 @@
+"""Runtimes on a real API server."""

@@ -1,0 +1,173 @@
+"""A user's hands on one KRE Runtime with running pods, and a look into its servers with clients of their own."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import urllib.request
+from collections.abc import Iterator
+from typing import IO, Any
+
+import pymongo
+
+from . import tools
+
+WITHIN = 300.0
+VALUES = tools.ROOT / "examples" / "kre" / "testbed.yaml"
+"""Of moorage's chart: KRE is on, with the images of `images/kre`."""
+
+LEFT = "statefulsets,deployments,pods,services,configmaps,ingresses,persistentvolumeclaims,secrets,rolebindings"
+
+
+class Runtime:
+    """The Runtime `demo` of a namespace of its own, which takes none but restricted pods."""
+
+    def __init__(self, cluster: tools.Cluster, namespace: str) -> None:
+        self.cluster, self.namespace = cluster, namespace
+        labels = {"pod-security.kubernetes.io/enforce": "restricted"}
+        cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace, "labels": labels}})
+
+    def apply(self, **spec: Any) -> None:
+        """Create it, or change it to that."""
+        metadata = {"name": "demo", "namespace": self.namespace}
+        kind = {"apiVersion": "kre.konstellation.io/v1alpha1", "kind": "Runtime"}
+        self.cluster.apply({**kind, "metadata": metadata, "spec": spec})
+
+    def edit(self, **spec: Any) -> None:
+        """Merge into its spec."""
+        self.kubectl("patch", "runtime/demo", "--type=merge", "-p", json.dumps({"spec": spec}))
+
+    def kubectl(self, *args: str) -> str:
+        """kubectl in its namespace."""
+        return self.cluster.kubectl("-n", self.namespace, *args)
+
+    def ready(self) -> dict[str, Any]:
+        """Wait until it is Ready as it is specified now; returns its status."""
+
+        def holds() -> dict[str, Any] | None:
+            found = self.cluster.get("runtime", "demo", "-n", self.namespace)
+            said: dict[str, Any] = found.get("status") or {}
+            known = {each["type"]: each for each in said.get("conditions") or ()}
+            if said.get("observedGeneration") != found["metadata"]["generation"] or "Ready" not in known:
+                return None
+            ready = known["Ready"]
+            if ready["status"] == "True":
+                return said
+            raise tools.Failed(f"Ready {ready['status']} {ready['reason']}: {ready.get('message')}")
+
+        return tools.wait(f"{self.namespace}/demo Ready", holds, within=WITHIN)
+
+    def stopped(self, reason: str) -> str:
+        """Wait until it is not Ready for that reason; returns what is said."""
+
+        def message() -> str:
+            found = self.cluster.get("runtime", "demo", "-n", self.namespace)
+            ready = next(each for each in found["status"]["conditions"] if each["type"] == "Ready")
+            if ready["reason"] != reason:
+                raise tools.Failed(f"Ready {ready['status']} {ready['reason']}: {ready.get('message')}")
+            return str(ready["message"])
+
+        return tools.wait(f"{self.namespace}/demo {reason}", message, within=WITHIN)
+
+    def pods(self) -> dict[str, str]:
+        """The uid of each pod that is ready, by its name."""
+        found = self.cluster.items("pods", "-n", self.namespace)
+        return {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in found if _is_ready(pod)}
+
+    def credentials(self) -> dict[str, str]:
+        """What is in the Secret that was made."""
+        data = self.cluster.get("secret", "kre-credentials", "-n", self.namespace)["data"]
+        return {key: base64.b64decode(value).decode() for key, value in data.items()}
+
+    def left(self) -> list[str]:
+        """All that there is in the namespace beside what every namespace has."""
+        found = self.cluster.items(LEFT, "-n", self.namespace)
+        names = {f"{each['kind']}/{each['metadata']['name']}" for each in found}
+        return sorted(names - {"ConfigMap/kube-root-ca.crt"})
+
+    def delete(self) -> None:
+        """Delete it, and wait until it is gone."""
+        self.kubectl("delete", "runtime/demo", "--ignore-not-found", "--timeout=180s")
+
+    # --- its servers, as a version in it would use them -----------------------------------------------------------
+
+    @contextlib.contextmanager
+    def forwarded(self, target: str, port: int) -> Iterator[int]:
+        """A port of a pod or Service, as one of this host."""
+        environment = os.environ | {"KUBECONFIG": str(self.cluster.kubeconfig)}
+        command = [str(tools.BIN / "kubectl"), "-n", self.namespace, "port-forward", target, f":{port}"]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+        try:
+            assert process.stdout is not None
+            line = process.stdout.readline()  # Forwarding from 127.0.0.1:41234 -> 9444
+            yield int(line.split()[2].rpartition(":")[2])
+        finally:
+            process.terminate()
+            process.communicate()
+
+    @contextlib.contextmanager
+    def mongo(self) -> Iterator[pymongo.MongoClient[dict[str, Any]]]:
+        """Mongo, as its administrator."""
+        known = self.credentials()
+        login = {"username": known["mongoUser"], "password": known["mongoPassword"]}
+        with (
+            self.forwarded("pod/kre-mongo-0", 27017) as port,
+            pymongo.MongoClient("127.0.0.1", port, directConnection=True, timeoutMS=20_000, **login) as client,
+        ):
+            yield client
+
+    def jetstream(self, what: str, **body: Any) -> dict[str, Any]:
+        """One request to JetStream, by the servers' Service; asked again while nobody leads who would answer it."""
+
+        def answer() -> dict[str, Any]:
+            with self.forwarded("service/kre-nats", 4222) as port:
+                return _request(port, f"$JS.API.{what}", json.dumps(body).encode())
+
+        return tools.wait(f"an answer of JetStream to {what}", answer, within=WITHIN)
+
+    def http(self, target: str, port: int, path: str) -> bytes:
+        """What a server answers."""
+        with (
+            self.forwarded(target, port) as local,
+            urllib.request.urlopen(f"http://127.0.0.1:{local}{path}", timeout=20) as answer,
+        ):
+            told: bytes = answer.read()
+            return told
+
+
+def _is_ready(pod: dict[str, Any]) -> bool:
+    known = {each["type"]: each["status"] for each in pod["status"].get("conditions") or ()}
+    return known.get("Ready") == "True" and "deletionTimestamp" not in pod["metadata"]
+
+
+def _request(port: int, subject: str, body: bytes) -> dict[str, Any]:
+    """NATS' protocol is lines: who asks says where the answer goes to."""
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=5) as raw, raw.makefile("rwb") as talk:
+            return _answer(talk, subject, body)
+    except OSError as error:
+        raise tools.Failed(f"NATS does not answer: {error}") from error
+
+
+def _answer(talk: IO[bytes], subject: str, body: bytes) -> dict[str, Any]:
+    talk.readline()  # INFO
+    talk.write(b'CONNECT {"verbose": false}\r\nSUB answer 1\r\n')
+    talk.write(f"PUB {subject} answer {len(body)}\r\n".encode() + body + b"\r\n")
+    talk.flush()
+    while line := talk.readline():
+        words = line.split()
+        if words[0] == b"PING":
+            talk.write(b"PONG\r\n")
+            talk.flush()
+        elif words[0] == b"MSG":
+            answer: dict[str, Any] = json.loads(talk.read(int(words[-1])))
+            if "error" in answer:
+                raise tools.Failed(str(answer["error"]))
+            return answer
+        else:
+            raise tools.Failed(f"NATS says {line!r}")
+    raise tools.Failed("NATS closed the connection")

@@ -1,0 +1,399 @@
+"""The observation of a Runtime, made from an API server: its place, its Secret, its volumes, and whom it asks."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import tempfile
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from moorage.helm.runs import binary
+from moorage.kube import client as kube_client
+from moorage.kube.informers import informer
+from moorage.operators import accounts, system
+from moorage.operators.kre import config, kinds
+from moorage.operators.kre.runtime import control, credentials, kind, servers, types
+from moorage.operators.kre.runtime.control import CredentialsSeen
+from moorage.runtime import decision, freshness, gate, source
+from moorage.runtime import kind as runtime_kind
+from tests.unit.runtime import fake_api
+
+from . import mongo_stub
+
+NOW = 1_800_000_000.0
+SETTINGS = config.Config("moorage-accounts", "moorage-kre-namespace", values={"chronograf": {"enabled": False}})
+RIGHTS = accounts.Rights("kre", "moorage-system", "moorage-accounts", "moorage-kre-namespace")
+PLAIN = {
+    "mongo": {"credentials": {"username": "boss", "password": "of-mongo"}},
+    "minio": {"credentials": {"accessKey": "store", "secretKey": "of-minio"}},
+}
+IN_CLEAR = {"mongoUser": "boss", "mongoPassword": "of-mongo", "minioAccessKey": "store", "minioSecretKey": "of-minio"}
+OWNED = {"mongoUser": "u", "mongoPassword": "p", "minioAccessKey": "abc", "minioSecretKey": "abcdefgh"}
+
+
+@contextlib.asynccontextmanager
+async def started(
+    api: fake_api.FakeApi, spec: dict[str, Any] | None = None, *, bound: bool = True
+) -> AsyncIterator[kind.RuntimeKind]:
+    """The kind on a server that has one Runtime; `bound`: with all rights."""
+    if bound:
+        await api.put("rolebindings", RIGHTS.binding, accounts.binding("ns", RIGHTS))
+    await put(api, "demo", "2026-01-01T00:00:00Z", spec or {})
+    client = kube_client.Client(api)
+    informers = informer.Informers(client)
+    scratch = tempfile.TemporaryDirectory()
+    around = system.Environment("moorage-system", Path(scratch.name), Path("helm"), binary.KubeAccess(), 3.0)
+    made = kind.RuntimeKind(SETTINGS, around)
+    made.informers = [informers.watch(kinds.RUNTIME, types.Runtime)]
+    await made.start(runtime_kind.World(client, informers, gate.Gate(), lambda *_, **__: None))
+    try:
+        for cache in informers.all():
+            await cache.wait_synced(5)
+        yield made
+    finally:
+        await made.stop()
+        await informers.stop()
+        scratch.cleanup()
+
+
+async def put(api: fake_api.FakeApi, name: str, created: str, spec: dict[str, Any]) -> None:
+    metadata = {"finalizers": [kinds.RUNTIME_FINALIZER], "creationTimestamp": created}
+    await api.put("runtimes", name, {"metadata": metadata, "spec": spec})
+
+
+def runtime(made: kind.RuntimeKind, name: str = "demo") -> types.Runtime:
+    obj = made.find("ns", name)
+    assert obj is not None
+    return obj
+
+
+def seen(made: kind.RuntimeKind, name: str = "demo") -> control.Seen:
+    return made.observe(runtime(made, name), NOW)
+
+
+async def known(made: kind.RuntimeKind) -> control.Seen:
+    """What is seen once all was looked at that is no server."""
+    await fake_api.until(lambda: not isinstance(seen(made).held, freshness.Failed))
+    await fake_api.until(lambda: isinstance(seen(made).credentials, freshness.Fresh))
+    return seen(made)
+
+
+def uid(made: kind.RuntimeKind) -> str:
+    """Of the Secret, as far as it is known."""
+    found = freshness.value_of(seen(made).credentials)
+    return found.uid if found else ""
+
+
+def texts(secret: dict[str, Any]) -> dict[str, str]:
+    return {key: base64.b64decode(value).decode() for key, value in secret["data"].items()}
+
+
+async def secret(api: fake_api.FakeApi, name: str, given: dict[str, str], **labels: str) -> None:
+    data = {key: base64.b64encode(text.encode()).decode() for key, text in given.items()}
+    await api.put("secrets", name, {"metadata": {"labels": labels}, "data": data})
+
+
+async def make(made: kind.RuntimeKind) -> decision.Outcome:
+    return await made.operations["credentials.make"](runtime(made), {})
+
+
+# --- the Secret -------------------------------------------------------------------------------------------------------
+
+
+async def test_a_secret_is_made_once_and_nobody_owns_it() -> None:
+    """It outlives the Runtime: its volumes can't be read without it."""
+    api = fake_api.FakeApi()
+    async with started(api) as made:
+        assert freshness.Fresh(CredentialsSeen()).value == (await known(made)).credentials.value  # type: ignore[union-attr]
+        assert decision.Ok() == await make(made)
+        first = api.one("secrets", kinds.CREDENTIALS)
+
+        assert isinstance(await make(made), decision.Conflict)
+        assert first == api.one("secrets", kinds.CREDENTIALS)
+        assert "ownerReferences" not in first["metadata"]
+        given = texts(first)
+        assert {*credentials.KEYS, credentials.READER_KEY} == given.keys()
+        assert ("admin", "admin") == (given["mongoUser"], given["minioAccessKey"])
+        assert 3 == len({given[key] for key in ("mongoPassword", "minioSecretKey", "mongoReaderPassword")})
+
+        await fake_api.until(lambda: bool(uid(made)))
+        assert CredentialsSeen(first["metadata"]["uid"], made=True) == freshness.value_of(seen(made).credentials)
+        assert {RIGHTS.user("ns")} == {asked.user for asked in api.writes("secrets")}
+
+
+async def test_a_secret_that_somebody_deletes_is_made_as_it_was() -> None:
+    """As long as it is known: mongo's volume takes no other password."""
+    api = fake_api.FakeApi()
+    async with started(api) as made:
+        await make(made)
+        await fake_api.until(lambda: bool(uid(made)))
+        first = api.one("secrets", kinds.CREDENTIALS)["data"]
+        await api.drop("secrets", kinds.CREDENTIALS)
+        made._credentials.source.refresh(credentials.given(runtime(made)))
+        await fake_api.until(lambda: CredentialsSeen(known=True) == freshness.value_of(seen(made).credentials))
+        await make(made)
+
+        assert first == api.one("secrets", kinds.CREDENTIALS)["data"]
+
+
+async def test_what_stands_in_the_spec_is_taken_for_the_secret() -> None:
+    """And nowhere else: what is decided on has none of it."""
+    api = fake_api.FakeApi()
+    async with started(api, PLAIN) as made:
+        await make(made)
+        found = await known(made)
+
+        assert IN_CLEAR.items() <= texts(api.one("secrets", kinds.CREDENTIALS)).items()
+        assert not [text for text in ("of-mongo", "of-minio") if text in repr(found)]
+        assert ("spec.mongo.credentials", "spec.minio.credentials") == found.settings.plain
+
+
+SECRETS: dict[str, tuple[dict[str, Any], str, dict[str, str], CredentialsSeen]] = {
+    # id: (spec, name and data of a Secret that is there, what is seen of it)
+    "one that was kept": ({}, kinds.CREDENTIALS, OWNED, CredentialsSeen("U")),
+    "the user's own": ({"credentialsSecretRef": {"name": "mine"}}, "mine", OWNED, CredentialsSeen("U")),
+    "kept, with other passwords than the spec": (
+        PLAIN,
+        kinds.CREDENTIALS,
+        OWNED,
+        CredentialsSeen("U", differs=tuple(sorted(IN_CLEAR))),
+    ),
+    "the user's own counts, whatever stands in the spec": (
+        {**PLAIN, "credentialsSecretRef": {"name": "mine"}},
+        "mine",
+        OWNED,
+        CredentialsSeen("U"),
+    ),
+    "a key is missing": (
+        {},
+        kinds.CREDENTIALS,
+        {key: OWNED[key] for key in OWNED if key != "mongoUser"},
+        CredentialsSeen("U", fault="it has no key mongoUser"),
+    ),
+    "a line break at the end": (
+        {},
+        kinds.CREDENTIALS,
+        OWNED | {"mongoPassword": "p\n"},
+        CredentialsSeen(
+            "U", fault="mongoPassword begins or ends with white space, which a server would take for a part of it"
+        ),
+    ),
+    "too short for MinIO": (
+        {},
+        kinds.CREDENTIALS,
+        OWNED | {"minioSecretKey": "short"},
+        CredentialsSeen("U", fault="minioSecretKey has fewer than 8 characters, which MinIO does not take"),
+    ),
+    "nobody to read with": (
+        {"mongoExpress": {"enabled": True}},
+        kinds.CREDENTIALS,
+        OWNED,
+        CredentialsSeen("U", fault="it has no key mongoReaderPassword"),
+    ),
+}
+
+
+@pytest.mark.parametrize(("spec", "name", "given", "wanted"), SECRETS.values(), ids=SECRETS)
+async def test_a_secret_that_is_there(
+    spec: dict[str, Any], name: str, given: dict[str, str], wanted: CredentialsSeen
+) -> None:
+    api = fake_api.FakeApi()
+    await secret(api, name, given)
+    mine = api.one("secrets", name)["metadata"]["uid"]
+    async with started(api, spec) as made:
+        found = freshness.value_of((await known(made)).credentials)
+
+        assert found is not None
+        assert wanted == CredentialsSeen("U" if found.uid == mine else "", found.made, found.fault, found.differs)
+
+
+# --- its place --------------------------------------------------------------------------------------------------------
+
+
+async def test_the_oldest_of_a_namespace_has_it_and_then_the_next() -> None:
+    """Their times are of whole seconds; names decide between those of one."""
+    api = fake_api.FakeApi()
+    await put(api, "early", "2026-01-01T00:00:00Z", {})
+    await put(api, "late", "2026-01-02T00:00:00Z", {})
+    async with started(api) as made:
+        assert ("", "demo", "demo") == (seen(made).older, seen(made, "early").older, seen(made, "late").older)
+        assert 2 == seen(made).neighbours
+        await api.drop("runtimes", "demo")
+        await fake_api.until(lambda: made.find("ns", "demo") is None)
+
+        assert ("", "early") == (seen(made, "early").older, seen(made, "late").older)
+
+
+async def test_without_rights_nothing_is_looked_at_or_asked() -> None:
+    api = fake_api.FakeApi()
+    async with started(api, bound=False) as made:
+        found = seen(made)
+
+        for each in (found.held, found.credentials, found.mongo, found.nats, found.store, found.metrics):
+            assert freshness.is_unseen(each)  # type: ignore[arg-type]
+        assert freshness.Fresh(None) == found.binding
+        assert not [asked for asked in api.requests if asked.at.plural in ("pods", "secrets", "statefulsets")]
+
+
+async def test_all_of_a_namespace_want_one_release() -> None:
+    """So that its claim, which one of them gets, says whose the servers are."""
+    api = fake_api.FakeApi()
+    await put(api, "other", "2026-01-02T00:00:00Z", {})
+    async with started(api) as made:
+        one, other = runtime(made), runtime(made, "other")
+
+        assert made.lane(one) == made.lane(other)
+        assert made.placement(one) == made.placement(other)
+        assert seen(made).release.target == seen(made, "other").release.target
+
+
+async def test_an_upgrade_is_never_taken_back_by_itself() -> None:
+    """Fewer NATS servers than there were have fewer streams."""
+    api = fake_api.FakeApi()
+    async with started(api) as made:
+        assert not seen(made).release.policy.rollback
+
+
+# --- volumes, values -------------------------------------------------------------------------------------------------
+
+
+async def claim(api: fake_api.FakeApi, name: str, size: str, **metadata: Any) -> None:
+    labels = {kinds.COMPONENT: "x"}
+    spec = {"storageClassName": "fast", "resources": {"requests": {"storage": size}}}
+    await api.put("persistentvolumeclaims", name, {"metadata": {"labels": labels, **metadata}, "spec": spec})
+
+
+async def test_volumes_are_told_by_the_names_of_their_claims() -> None:
+    """Those that were kept from an earlier Runtime too; and none that only bears the label."""
+    api = fake_api.FakeApi()
+    for name in ("data-kre-nats-1", "data-kre-nats-0", "data-kre-mongo-0", "data-other-0", "data-kre-nats-01"):
+        await claim(api, name, "1Gi")
+    async with started(api) as made:
+        found = await known(made)
+
+        assert ["data-kre-nats-0", "data-kre-nats-1"] == [it.name for it in found.held_by("nats").volumes]
+        assert ["data-kre-mongo-0"] == [it.name for it in found.held_by("mongo").volumes]
+        assert 2 == found.nats_before
+
+
+async def workload(api: fake_api.FakeApi, name: str, size: str = "1Gi") -> str:
+    template = {"metadata": {"name": "data"}, "spec": {"resources": {"requests": {"storage": size}}}}
+    made = await api.put(
+        "statefulsets",
+        name,
+        {
+            "metadata": {"labels": {"app.kubernetes.io/managed-by": "Helm"}},
+            "spec": {"replicas": 1, "volumeClaimTemplates": [template]},
+            "status": {"readyReplicas": 1},
+        },
+    )
+    return str(made["metadata"]["uid"])
+
+
+async def test_values_are_made_once_it_is_known_what_templates_were_made_with() -> None:
+    """And are the same object as long as nothing is another."""
+    api = fake_api.FakeApi()
+    await workload(api, "kre-mongo", "2Gi")
+    async with started(api) as made:
+        assert None is made._given(runtime(made))
+        found = await known(made)
+        given = made._given(runtime(made))
+
+        assert given is not None
+        assert given is made._given(runtime(made))
+        assert ("2Gi", "1Gi") == (given["mongo"]["volume"]["size"], given["nats"]["volume"]["size"])
+        assert False is given["chronograf"]["enabled"]
+        assert (types.Component("mongo", 1, 1),) == found.components
+
+
+async def test_influxdb_that_is_switched_off_is_not_asked() -> None:
+    api = fake_api.FakeApi()
+    async with started(api, {"influxdb": {"enabled": False}, "chronograf": {"enabled": False}}) as made:
+        assert None is (await known(made)).metrics
+
+
+# --- who is asked -----------------------------------------------------------------------------------------------------
+
+RUNNING = {"status": {"podIP": "10.0.0.1", "phase": "Running"}}
+
+
+def owner(uid: str, kind_: str = "StatefulSet") -> dict[str, Any]:
+    return {"apiVersion": "apps/v1", "kind": kind_, "name": "kre-mongo", "uid": uid, "controller": True}
+
+
+FOREIGN: dict[str, tuple[list[dict[str, Any]], dict[str, Any]]] = {
+    "nobody's": ([], RUNNING),
+    "of a StatefulSet that is gone": ([owner("old")], RUNNING),
+    "of another kind": ([owner("old", "ReplicaSet")], RUNNING),
+    "ended": ([owner("SET")], {"status": {"podIP": "10.0.0.1", "phase": "Failed"}}),
+    "ending": ([owner("SET")], {**RUNNING, "metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}),
+    "without an address": ([owner("SET")], {"status": {"phase": "Pending"}}),
+}
+
+
+@pytest.mark.parametrize(("owners", "rest"), FOREIGN.values(), ids=FOREIGN)
+async def test_mongos_password_is_told_to_a_pod_of_its_statefulset_alone(
+    owners: list[dict[str, Any]], rest: dict[str, Any]
+) -> None:
+    api = fake_api.FakeApi()
+    mine = await workload(api, "kre-mongo")
+    theirs = [{**it, "uid": mine} if it["uid"] == "SET" else it for it in owners]
+    await api.put("pods", "kre-mongo-0", {**rest, "metadata": {**rest.get("metadata", {}), "ownerReferences": theirs}})
+    await secret(api, kinds.CREDENTIALS, OWNED)
+    async with started(api) as made:
+        await known(made)
+
+        with pytest.raises(source.SourceError, match="no pod of kre-mongo has an address"):
+            made._servers._mongo(("ns", "demo"))
+        outcome = await made.operations["mongo.initiate"](runtime(made), {})
+        assert isinstance(outcome, decision.Refused)
+        assert "NotSent" == outcome.reason
+
+
+async def test_the_pod_of_the_statefulset_is_asked() -> None:
+    api = fake_api.FakeApi()
+    mine = await workload(api, "kre-mongo")
+    await api.put("pods", "kre-mongo-0", {**RUNNING, "metadata": {"ownerReferences": [owner(mine)]}})
+    async with started(api) as made:
+        await known(made)
+
+        assert {"kre-mongo-0": "10.0.0.1"} == made._servers._pods(("ns", "demo"), "mongo")
+        with pytest.raises(source.SourceError, match="not looked at yet") as found:
+            made._servers._mongo(("ns", "demo"))
+        assert freshness.NOT_YET == found.value.reason
+        assert freshness.is_unseen(seen(made).mongo)  # type: ignore[arg-type]
+
+
+async def test_mongo_is_logged_in_to_until_all_was_well_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then it is asked without; until the credentials are others, or it was away."""
+    api = fake_api.FakeApi()
+    mine = await workload(api, "kre-mongo")
+    pod = {"status": {"podIP": "127.0.0.1", "phase": "Running"}, "metadata": {"ownerReferences": [owner(mine)]}}
+    await api.put("pods", "kre-mongo-0", pod)
+    await secret(api, kinds.CREDENTIALS, OWNED)
+    place = ("ns", "demo")
+    async with mongo_stub.MongoStub("u", "p").running() as mongo, started(api) as made:
+        monkeypatch.setattr(servers, "MONGO_PORT", mongo.port)
+        await known(made)
+        await made._servers.mongo.stop()  # nobody else asks meanwhile
+        ask = made._servers._ask_mongo
+
+        assert not (await ask(place)).initiated
+        assert decision.Ok() == await made.operations["mongo.initiate"](runtime(made), {})
+        assert control.MongoSeen() == await ask(place)
+        mongo.asked.clear()
+        assert control.MongoSeen() == await ask(place)
+        assert [] == mongo.asked
+
+        made._credentials._known[place] = OWNED | {"mongoPassword": "another"}
+        assert "Authentication failed" in (await ask(place)).refused
+
+
+def test_an_address_is_of_who_runs() -> None:
+    pods = [{"metadata": {"name": "a"}, "status": {"podIP": "1"}}, {"metadata": {"name": "b"}}]
+
+    assert {"a": "1"} == servers.addresses(pods)

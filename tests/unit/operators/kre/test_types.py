@@ -1,0 +1,194 @@
+"""The definition of a Runtime, what its spec comes to, and the chart's values that are made of it."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+from typing import Any
+
+import msgspec
+import pytest
+import yaml
+
+from moorage.helm.runs import redaction
+from moorage.operators.kre import kinds
+from moorage.operators.kre.runtime import build
+from moorage.operators.kre.runtime import types as runtime_types
+
+EXAMPLE = pathlib.Path(__file__).resolve().parents[4] / "examples/kre/runtime.yaml"
+SAMPLE = yaml.safe_dump(yaml.safe_load(EXAMPLE.read_text())["spec"])
+CHART = """\
+developmentMode: false
+entrypointTLS: true
+runtime: {host: local}
+sharedStorageClass: shared
+nats_streaming: {replicas: 1, storage: {className: standard, size: 1Gi}}
+mongo:
+  replicas: 3
+  replicaSetName: rs0
+  image: {tag: "4.2"}
+  installImage: {tag: "0.8"}
+  securityContext: {enabled: false}
+  persistentVolume: {enabled: true, storageClass: fast, size: 5Gi}
+  auth: {enabled: true, key: k, adminUser: admin, adminPassword: "123456"}
+  extraLabels: {kre-app: kre-mongo}
+minio:
+  image: {repository: tetrash/minio-multiarch, tag: latest}
+  credentials: {accessKey: admin, secretKey: "12345678"}
+  storage: {size: 1Gi}
+chronograf:
+  persistence: {enabled: false, storageClass: standard, accessMode: ReadWriteOnce, size: 2Gi}
+influxdb:
+  image: {tag: 1.8.1}
+  config: {http: {enabled: true, flux-enabled: true, auth-enabled: false}}
+  persistence: {enabled: true, storageClass: standard, accessMode: ReadWriteOnce, size: 10Gi}
+  initScripts: {enabled: true, scripts: {init.iql: CREATE DATABASE "kre"}}
+"""
+
+
+def runtime(text: str) -> runtime_types.Settings:
+    spec = msgspec.convert(yaml.safe_load(text), runtime_types.RuntimeSpec)
+    return runtime_types.settings(spec, "demo")
+
+
+def schema(definition: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    return found
+
+
+def unknown(value: Any, of: dict[str, Any], path: str = "spec") -> list[str]:
+    """Fields that a strict API server would refuse."""
+    if of.get("x-kubernetes-preserve-unknown-fields") or "additionalProperties" in of:
+        return []
+    if isinstance(value, list):
+        return [each for item in value for each in unknown(item, of["items"], f"{path}[]")]
+    if not isinstance(value, dict):
+        return []
+    known = of.get("properties", {})
+    below = [each for key, item in value.items() if key in known for each in unknown(item, known[key], f"{path}.{key}")]
+    return [f"{path}.{key}" for key in value if key not in known] + below
+
+
+@pytest.mark.parametrize("text", [SAMPLE, CHART], ids=["sample", "chart"])
+def test_both_spellings_are_taken_whole(text: str) -> None:
+    """The shipped sample's, which the original ignored silently, and those of the original's chart."""
+    assert [] == unknown(yaml.safe_load(text), schema(runtime_types.definition()))
+
+
+def test_both_spellings_come_to_the_same_settings() -> None:
+    """Whichever the author knew."""
+    sample, chart = runtime(SAMPLE), runtime(CHART)
+
+    assert ("runtime.local", 2) == (sample.host, sample.nats)
+    assert ("local", 1) == (chart.host, chart.nats)
+    kept = runtime_types.Kept
+    assert kept("2Gi", "standard") == sample.volumes["mongo"]
+    assert kept("1Gi", "standard") == sample.volumes["chronograf"]
+    assert kept("5Gi", "fast") == chart.volumes["mongo"]
+    assert kept("1Gi", "shared") == chart.volumes["minio"]
+    assert kept("2Gi", "standard", enabled=False) == chart.volumes["chronograf"]
+
+
+def test_what_is_not_said_has_a_default() -> None:
+    """A Runtime without a spec is one."""
+    found = runtime("{}")
+
+    assert ("", 1, ()) == (found.host, found.nats, found.plain)
+    assert {server: size for server, (_, size) in runtime_types.VOLUMES.items()} == {
+        server: each.size for server, each in found.volumes.items()
+    }
+    assert "demo.example.com" == runtime("domain: example.com").host
+
+
+def test_plain_passwords_are_told_by_their_fields() -> None:
+    """They work, and a Secret is better."""
+    assert ("spec.mongo.credentials", "spec.minio.credentials") == runtime(SAMPLE).plain
+    assert ("spec.mongo.auth.adminPassword", "spec.minio.credentials") == runtime(CHART).plain
+
+
+def test_each_rule_reads_fields_that_there_are() -> None:
+    """A rule over a field that is not in the schema keeps the whole definition from being accepted."""
+    for at, rule in rules(schema(runtime_types.definition())):
+        for path in re.findall(r"\b(?:self|oldSelf)((?:\.[a-zA-Z_]+)+)(?![\w(])", rule):
+            assert reaches(at, path.strip(".").split(".")), f"{path} of {rule}"
+
+
+def rules(of: dict[str, Any]) -> list[tuple[dict[str, Any], str]]:
+    own = [(of, each["rule"]) for each in of.get("x-kubernetes-validations", ())]
+    below = [*of.get("properties", {}).values(), *([of["items"]] if "items" in of else [])]
+    return own + [each for one in below for each in rules(one)]
+
+
+def reaches(of: dict[str, Any], path: list[str]) -> bool:
+    for name in path:
+        if name not in of.get("properties", {}):
+            return False
+        of = of["properties"][name]
+    return True
+
+
+def test_names_have_bounds_for_the_cost_of_rules() -> None:
+    """An unbounded list or text under a rule is refused at admission of the definition."""
+
+    def unbounded(of: dict[str, Any], path: str) -> list[str]:
+        own = [path] if of.get("type") == "array" and "maxItems" not in of else []
+        own += [path] if of.get("type") == "string" and not ({"maxLength", "enum"} & of.keys()) else []
+        below = {**of.get("properties", {}), **({"[]": of["items"]} if "items" in of else {})}
+        return own + [each for name, one in below.items() for each in unbounded(one, f"{path}.{name}")]
+
+    assert [] == unbounded(schema(runtime_types.definition()), "spec")
+
+
+def spec_of(text: str) -> runtime_types.RuntimeSpec:
+    return msgspec.convert(yaml.safe_load(text), runtime_types.RuntimeSpec)
+
+
+@pytest.mark.parametrize("text", [SAMPLE, CHART], ids=["sample", "chart"])
+def test_no_password_is_among_the_values(text: str) -> None:
+    """They are in a Secret, which the chart names: a release's record is read by more people."""
+    spec = spec_of(text)
+    given = build.chart_values("demo", spec, {}, {})
+
+    assert {"mongoUser", "mongoPassword", "minioAccessKey", "minioSecretKey"} == runtime_types.in_clear(spec).keys()
+    assert b"123456" not in given.text
+    assert {"secretName": kinds.CREDENTIALS} == given["credentials"]
+
+
+def test_names_of_secrets_are_told_as_they_are() -> None:
+    """What looks like a secret among the values is taken out of helm's words, and with it what is missing."""
+    given = build.chart_values("demo", spec_of("{ingress: {tlsSecret: my-certificate}}"), {}, {})
+
+    assert {} == redaction.of_values(given)
+
+
+def test_fields_are_over_further_values_and_those_over_what_holds_for_all() -> None:
+    """So that how many NATS servers there are can't be said past the steps that watch over it."""
+    further = {
+        "nats": {"maxPayload": "2Mi", "replicas": 5, "volume": {"size": "9Gi"}},
+        "influxdb": {"enabled": False},
+        "chronograf": {"enabled": True},
+    }
+    spec = spec_of(yaml.safe_dump({"influxdb": {"enabled": True}, "values": further}))
+    known = {"influxdb": {"enabled": False}, "chronograf": {"enabled": False}, "imagePrefix": "team"}
+    given = build.chart_values("demo", spec, known, {})
+
+    assert (True, True, "team") == (given["influxdb"]["enabled"], given["chronograf"]["enabled"], given["imagePrefix"])
+    assert {"replicas": 1, "maxPayload": "2Mi"} == {key: given["nats"][key] for key in ("replicas", "maxPayload")}
+    assert "1Gi" == given["nats"]["volume"]["size"]
+    assert given["nats"] == build.chart_values("demo", spec_of("{values: {nats: {maxPayload: 2Mi}}}"), {}, {})["nats"]
+    assert False is build.chart_values("demo", spec_of("{}"), known, {})["influxdb"]["enabled"]
+
+
+def test_a_template_keeps_the_size_that_it_was_made_with() -> None:
+    """It can't be changed; the volume grows by its claim."""
+    given = build.chart_values("demo", spec_of(SAMPLE), {}, {"mongo": "1Gi"})
+
+    assert ("1Gi", "2Gi") == (given["mongo"]["volume"]["size"], given["nats"]["volume"]["size"])
+
+
+def test_a_host_makes_an_ingress() -> None:
+    """And none does not."""
+    tls = build.chart_values("demo", spec_of("{entrypointTLS: true, domain: example.com}"), {}, {})["ingress"]
+
+    assert (True, "demo.example.com", True) == (tls["enabled"], tls["host"], tls["tls"]["enabled"])
+    assert False is build.chart_values("demo", spec_of("{}"), {}, {})["ingress"]["enabled"]
