@@ -68,7 +68,12 @@ def rights_returned(
             return (edit,)
         if neighbours:
             return (msgspec.structs.replace(edit, require=(*edit.require, decision.Guard("others_stay"))),)
-        unbind = accounts.unbind(binding, namespace, rights, why, edit.require)
-        return unbind, msgspec.structs.replace(edit, require=())
+        back = accounts.give_back(binding, namespace, rights, why, edit.require)
+        return (*back, msgspec.structs.replace(edit, require=()))
 
     return last
+
+
+def it_may_go(last: helm_deletion.Last, reason: decision.Reason, why: str) -> Act:
+    """The finalizer goes, after what `last` gives back; see `rights_returned`."""
+    return Act(reason, why, last(decision.EditFinalizer(why=why, present=False)))

@@ -62,7 +62,7 @@ def test_in_an_opened_namespace_it_may_what_a_cluster_is_made_of(rendered: Objec
         *(("wekacontainers", verb) for verb in ("get", "create", "patch", "delete")),
         *(("pods", verb) for verb in (*read, "create", "delete")),
         *(("pods/exec", verb) for verb in ("get", "create")),
-        *(("configmaps", verb) for verb in (*read, "create", "patch")),
+        *(("configmaps", verb) for verb in (*read, "create", "patch", "delete")),
         *(("secrets", verb) for verb in (*read, "create")),
     }
 

@@ -53,6 +53,12 @@ class View(namespace_watches.View):
         found: dict[str, Any] | None = self.pods.get(self.namespace, obj.metadata.name)
         return found if found is not None and owners.is_controlled(found, obj.metadata.uid) else None
 
+    @property
+    def scripts_uid(self) -> str:
+        """The uid of the ConfigMap with what runs in pods; empty: there is none."""
+        found = self.scripts.get(self.namespace, names.SCRIPTS)
+        return str(found["metadata"]["uid"]) if found else ""
+
     def secret(self, name: str) -> str:
         """The uid of that Secret."""
         found = self.secrets.get(self.namespace, name)

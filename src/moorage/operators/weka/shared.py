@@ -78,8 +78,7 @@ class Shared:
     clusters: kind.Kind[cluster_types.WekaCluster, Any]
     world: kind.World
     inside: agents.Agents
-    bindings: tenancy.Bindings
-    _namespaces: informer.Informer[meta.Partial]
+    places: tenancy.Places
     _nodes: informer.Informer[Node]
 
     def __init__(self, settings: config.Config, environment: system.Environment) -> None:
@@ -99,9 +98,8 @@ class Shared:
             return
         self.world = world
         self.inside = agents.Agents(world, self.settings, self.rights, self.containers.find, self.members)
-        self.bindings = tenancy.Bindings(world, self.rights, self._wake)
-        self._namespaces = world.informers.watch(builtin.NAMESPACE, meta.Partial, metadata_only=True)
-        self._namespaces.subscribe(self._on_namespace)
+        opened = (names.OPENED, "privileged")
+        self.places = tenancy.Places(world, self.rights, self.settings.namespaces, self._wake, opened)
         self._nodes = world.informers.watch(builtin.NODE, Node)
         self._nodes.subscribe(self._on_node)
         self._synced = asyncio.create_task(self._announce())
@@ -113,18 +111,7 @@ class Shared:
             self._synced.cancel()
             await self.inside.stop()
 
-    # --- places --------------------------------------------------------------------------------------------------
-
-    def allows(self, namespace: str) -> bool:
-        """Whether an administrator has opened that namespace for pods that are root on their nodes."""
-        listed, found = self.settings.namespaces, self._namespaces.get("", namespace)
-        opened = found is not None and found.metadata.labels.get(names.OPENED) == "privileged"
-        return opened and not self.rights.is_moorages_own(namespace) and (not listed or namespace in listed)
-
-    def is_ending(self, namespace: str) -> bool:
-        """Whether that namespace is being deleted."""
-        found = self._namespaces.get("", namespace)
-        return found is not None and found.metadata.deleting
+    # --- what is watched ------------------------------------------------------------------------------------------
 
     def unsynced(self, view: agents.View) -> freshness.Failed | None:
         """What is not watched yet."""
@@ -207,10 +194,6 @@ class Shared:
     def _all(self) -> Iterable[Any]:
         return [*self.containers.items(), *self.clusters.items()]
 
-    def _on_namespace(self, change: informer.Change[meta.Partial]) -> None:
-        if (found := change.new or change.old) is not None and not change.initial:
-            self._wake(found.metadata.name)
-
     def _on_node(self, change: informer.Change[Node]) -> None:
         old, new = change.old, change.new
         if old is not None and new is not None and node_seen(old) == node_seen(new):
@@ -252,8 +235,7 @@ class Shared:
                     self.world.enqueue(of.key(*it.metadata.key))
 
     async def _announce(self) -> None:
-        await self.bindings.wait_synced()
-        await self._namespaces.wait_synced(timeout=None)
+        await self.places.wait_synced()
         await self._nodes.wait_synced(timeout=None)
         self._wake()
 

@@ -19,8 +19,10 @@ from moorage.runtime.freshness import Fresh
 NOW = 1_800_000_000.0
 GUID = "g-1"
 IMAGE, NEWER = "registry.example/weka:4.4.1", "registry.example/weka:4.4.2"
-RIGHTS = accounts.Rights("weka", "moorage-system", "moorage-accounts", "moorage-weka-namespace")
-BOUND = accounts.BindingSeen("b", "1", role=True, subject=True)
+RIGHTS = accounts.Rights(
+    "weka", "moorage-system", "moorage-accounts", "moorage-weka-namespace", names.BINDING_FINALIZER
+)
+BOUND = accounts.BindingSeen("b", "1", role=True, subject=True, held=0)
 SPOKEN = dialect.Dialect()
 OWNER = observation.OwnerSeen("demo", "u-demo", guid=GUID, ports=allocation.Span(35_000, 500), stripe=5)
 NODE = observation.NodeSeen("n1", drives=("s1", "s2", "s3"))

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from moorage.api import meta
@@ -83,7 +84,9 @@ async def put_container(api: fake_api.FakeApi, number: int, **status: Any) -> No
 
 
 @contextlib.asynccontextmanager
-async def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Fixed]:
+async def started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: config.Config = SETTINGS
+) -> AsyncIterator[Fixed]:
     api = fake_api.FakeApi()
     it = Fixed(api)
     await api.put("namespaces", "ns", {"metadata": {"labels": {names.OPENED: "privileged"}}}, namespace="")
@@ -110,7 +113,7 @@ async def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
     client = kube_client.Client(api)
     informers = informer.Informers(client)
     around = system.Environment("moorage-system", tmp_path, Path("helm"), binary.KubeAccess(), 3.0)
-    containers, clusters = weka.SYSTEM.kinds(SETTINGS, around)
+    containers, clusters = weka.SYSTEM.kinds(settings, around)
     assert isinstance(containers, container_kind.ContainerKind)
     assert isinstance(clusters, cluster_kind.ClusterKind)
     it.containers, it.clusters, it.common = containers, clusters, containers._common
@@ -283,10 +286,11 @@ async def test_a_namespace_is_opened_by_its_label(
     listed: tuple[str, ...],
     opened: bool,
 ) -> None:
-    async with started(tmp_path, monkeypatch) as it:
+    settings = msgspec.structs.replace(SETTINGS, namespaces=listed)
+    async with started(tmp_path, monkeypatch, settings) as it:
+        assert it.common.places.allow("ns") is (listed in ((), ("ns",)))
         await it.api.put("namespaces", "ns", {"metadata": {"labels": labels}}, namespace="")
-        it.common.settings = config.Config("a", "b", namespaces=listed)
-        await fake_api.until(lambda: it.common.allows("ns") is opened)
+        await fake_api.until(lambda: it.common.places.allow("ns") is opened)
 
 
 NODES: list[tuple[dict[str, str], tuple[str, ...], str]] = [

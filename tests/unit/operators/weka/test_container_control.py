@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from moorage.children import apply
-from moorage.operators.weka import allocation, names
+from moorage.operators.weka import allocation, names, place
 from moorage.operators.weka.container import build, control, deletion, facts, observation
 from moorage.operators.weka.container.reasons import ContainerReason as Reason
 from moorage.runtime import decision, freshness
@@ -375,7 +375,7 @@ def test_flags_alone_end_nothing() -> None:
     ],
 )
 def test_an_image_is_listed_by_whole_parts_of_its_name(image: str, listed: tuple[str, ...], may: bool) -> None:
-    assert may == control.image_may_run(image, listed)
+    assert may == place.image_may_run(image, listed)
 
 
 @pytest.mark.parametrize(

@@ -210,7 +210,7 @@ async def test_it_goes_with_all_that_it_had(lived: Lived, tmp_path: Path) -> Non
         await fake_api.until(lambda: not lived.weka.of("wekaclusters"), within=60)
     left = {place.plural for place in lived.api.objects}
 
-    assert not {"pods", "wekacontainers", "rolebindings"} & left
+    assert not {"pods", "wekacontainers", "rolebindings", "configmaps"} & left
     assert [] == lived.orders("member.deactivate")
 
 

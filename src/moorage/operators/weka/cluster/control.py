@@ -11,9 +11,8 @@ from typing import Any
 
 from moorage.api import conditions
 from moorage.children import apply, objects
-from moorage.operators import accounts, steps
-from moorage.operators.weka import allocation, answers, names
-from moorage.operators.weka.container import control as container_control
+from moorage.operators import steps
+from moorage.operators.weka import allocation, answers, names, place
 from moorage.runtime import decision, freshness
 from moorage.runtime.decision import DONE, Act, Blocked, Verdict, Wait
 
@@ -41,18 +40,12 @@ MOST_AT_ONCE = 32
 
 def namespace_is_allowed(seen: Seen) -> Verdict:
     """Who may make one of these is root on nodes, so an administrator opens each namespace for them."""
-    if seen.allowed:
-        return DONE
-    said = f"namespace {seen.meta.namespace} is not opened for pods that are root on their nodes"
-    return Blocked(Reason.NAMESPACE_NOT_ALLOWED, said, decision.next_of(Reason.NAMESPACE_NOT_ALLOWED))
+    return place.namespace_is_allowed(seen, Reason.NAMESPACE_NOT_ALLOWED)
 
 
 def image_is_allowed(seen: Seen) -> Verdict:
     """By the beginning of its name."""
-    if container_control.image_may_run(seen.spec.image, seen.images):
-        return DONE
-    said = f"image {seen.spec.image} is none of those that may be root on nodes"
-    return Blocked(Reason.IMAGE_NOT_ALLOWED, said, decision.next_of(Reason.IMAGE_NOT_ALLOWED))
+    return place.image_is_allowed(seen, seen.spec.image, Reason.IMAGE_NOT_ALLOWED)
 
 
 def spec_is_served(seen: Seen) -> Verdict:
@@ -89,15 +82,12 @@ def finalizer_is_set(seen: Seen) -> Verdict:
 
 def rights_are_bound(seen: Seen) -> Verdict:
     """The account of the cluster's namespace is bound to its one role there."""
-    why = "all that is done in the namespace is done with these rights"
-    return accounts.is_bound(seen.binding, seen.meta.namespace, seen.rights, Reason.BINDING, why)
+    return place.rights_are_bound(seen, Reason.BINDING)
 
 
 def objects_are_known(seen: Seen) -> Verdict:
     """Nothing is decided on watches that are not filled."""
-    if isinstance(seen.objects, freshness.Failed):
-        return decision.unknown(Reason.OBJECTS_UNKNOWN, seen.objects, "objects")
-    return DONE
+    return place.objects_are_known(seen.objects, Reason.OBJECTS_UNKNOWN)
 
 
 def overrides_are_noted(seen: Seen) -> Verdict:

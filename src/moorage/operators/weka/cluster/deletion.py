@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 from moorage.api import conditions
 from moorage.children import apply
-from moorage.operators import accounts, steps
-from moorage.operators.weka import names
+from moorage.operators import steps
+from moorage.operators.weka import names, place
 from moorage.operators.weka.container import types as container_types
-from moorage.runtime import decision, freshness
+from moorage.runtime import decision
 from moorage.runtime.decision import DONE, Act, Verdict, Wait
 
 from . import control, types
@@ -47,18 +47,12 @@ def state(
 
 def namespace_ends(seen: Seen) -> Verdict:
     """Its rights are held until all is in order there; without them nothing can be done any more."""
-    if seen.namespace_ending and freshness.value_of(seen.binding) is None:
-        return steps.leave(Reason.LEAVING, "the namespace is being deleted with everything in it")
-    return DONE
+    return place.namespace_ends(seen, Reason.LEAVING)
 
 
 def nothing_was_made(seen: Seen) -> Verdict:
     """Where no rights were ever bound there is nothing to remove."""
-    if isinstance(seen.binding, freshness.Failed):
-        return decision.unknown(Reason.BINDING, seen.binding, "binding")
-    if seen.binding.value is None and not seen.allowed:
-        return steps.leave(Reason.LEAVING, "nothing was made")
-    return DONE
+    return steps.nothing_was_made(seen.binding, seen.allowed, Reason.BINDING, Reason.LEAVING)
 
 
 def cancelled_is_looked_after(seen: Seen) -> Verdict:
@@ -119,15 +113,8 @@ def containers_are_gone(seen: Seen) -> Verdict:
 
 
 def it_may_go(seen: Seen) -> Verdict:
-    """The last of its namespace also gives the operator's rights back."""
-    why = f"nothing is left of {seen.name}"
-    binding = freshness.value_of(seen.binding)
-    if binding is None:
-        return steps.leave(Reason.LEAVING, why)
-    if seen.neighbours:
-        return steps.leave(Reason.LEAVING, why, decision.Guard("others_stay"))
-    back = accounts.let_go(binding, seen.meta.namespace, seen.rights, f"nothing is left in {seen.meta.namespace}")
-    return Act(Reason.LEAVING, why, (*back, decision.EditFinalizer(why=why, present=False)))
+    """The last of its namespace also takes away what runs in pods, and gives the operator's rights back."""
+    return place.it_may_go(seen, seen.there.scripts, Reason.LEAVING)
 
 
 DELETION_STEPS: tuple[Callable[[Seen], Verdict], ...] = (

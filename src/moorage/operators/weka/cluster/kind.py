@@ -12,7 +12,7 @@ import msgspec
 from moorage.api import conditions
 from moorage.children import apply, objects, parts
 from moorage.children.live import guards
-from moorage.operators.weka import agents, answers, names, shared
+from moorage.operators.weka import agents, answers, common_kind, names, shared
 from moorage.operators.weka.container import build as container_build
 from moorage.operators.weka.container import kind as container_kind
 from moorage.operators.weka.container import types as container_types
@@ -22,7 +22,7 @@ from . import build, control, deletion, facts, observation, rolling, types
 from .reasons import ClusterReason as Reason
 
 
-class ClusterKind(kind.Kind[types.WekaCluster, observation.Seen]):
+class ClusterKind(common_kind.CommonKind[types.WekaCluster, observation.Seen]):
     """WekaClusters."""
 
     resource = names.CLUSTER
@@ -34,8 +34,7 @@ class ClusterKind(kind.Kind[types.WekaCluster, observation.Seen]):
     facts = facts.FACTS
 
     def __init__(self, common: shared.Shared) -> None:
-        self._common, self._settings = common, common.settings
-        self.resync = common.settings.resync_seconds
+        super().__init__(common)
         common.clusters = self
 
     async def start(self, world: kind.World) -> None:
@@ -60,26 +59,9 @@ class ClusterKind(kind.Kind[types.WekaCluster, observation.Seen]):
             "others_stay": self._common.neighbours.stay,
         }
 
-    async def stop(self) -> None:
-        """See `Kind.stop`."""
-        await self._common.close()
-
-    def user(self, obj: types.WekaCluster) -> str:
-        """The account of its namespace."""
-        return self._common.rights.user(obj.metadata.namespace)
-
     def lane(self, obj: types.WekaCluster) -> str:
         """All that is done to one cluster."""
         return container_kind.lane(obj)
-
-    def placement(self, _: types.WekaCluster) -> str:
-        """All of them are one process's."""
-        return names.placement()
-
-    def forget(self, namespace: str, name: str) -> None:
-        """See `Kind.forget`."""
-        self._common.inside.forget((namespace, name), self.key(namespace, name))
-        self._common.neighbours.forget()
 
     def report(self, seen: observation.Seen, standing: decision.StepTaken | None) -> dict[str, Any]:
         """See `Kind.report`."""
@@ -89,35 +71,22 @@ class ClusterKind(kind.Kind[types.WekaCluster, observation.Seen]):
 
     def observe(self, obj: types.WekaCluster, now: float) -> observation.Seen:
         """See `Kind.observe`."""
-        common, key, namespace = self._common, self.key(*obj.metadata.key), obj.metadata.namespace
-        binding = common.bindings.of(namespace)
-        bound = (found := freshness.value_of(binding)) is not None and found.right
+        inside, key = self._common.inside, self.key(*obj.metadata.key)
         seen = observation.Seen(
-            meta=obj.metadata.without_last_applied(),
+            **msgspec.structs.asdict(self._placed(obj, now)),
             spec=obj.spec,
             status=obj.status,
-            now=now,
-            rights=common.rights,
-            allowed=common.allows(namespace),
-            images=self._settings.images,
-            scripts=self._settings.scripts,
-            dialect=self._settings.dialect,
-            namespace_ending=common.is_ending(namespace),
-            binding=binding,
-            neighbours=common.neighbours.count(obj),
             objects=freshness.not_yet("objects"),
             cluster=freshness.not_yet("cluster"),
         )
-        if not bound:
-            common.inside.watches.leave(key)
+        view = self._enter(obj)
+        if view is None:
             return seen
-        view = common.inside.watches.enter(namespace, key)
-        common.inside.set_pace(obj.metadata.key, busy=not _is_settled(obj))
         objects = self._objects(seen, obj, view, key)
         told: freshness.Observed[answers.Cluster] = freshness.not_yet("cluster")
         known = not isinstance(objects, freshness.Failed)  # else nobody would be found who could be asked
-        if known and any(view.pod(it) is not None for it in common.members(obj.metadata.key)):
-            told = common.inside.clusters.read(obj.metadata.key, key)
+        if known and any(view.pod(it) is not None for it in self._common.members(obj.metadata.key)):
+            told = inside.clusters.read(obj.metadata.key, key)
         return msgspec.structs.replace(seen, objects=objects, cluster=told)
 
     def _objects(
@@ -138,6 +107,7 @@ class ClusterKind(kind.Kind[types.WekaCluster, observation.Seen]):
                 bodies=bodies,
                 login=login.value,
                 ranges=self._common.ranges(obj.metadata.uid),
+                scripts=view.scripts_uid,
             )
         )
 
@@ -251,8 +221,3 @@ def differs(it: container_types.WekaContainer, desired: parts.Desired | None) ->
     if paths == [f"metadata.annotations.{apply.STAMP}"]:
         return (apply.STAMP,)
     return tuple(paths)
-
-
-def _is_settled(obj: types.WekaCluster) -> bool:
-    ready = conditions.find(obj.status.conditions, "Ready")
-    return ready is not None and ready.status == "True" and not obj.metadata.deleting

@@ -6,10 +6,8 @@ import functools
 
 import msgspec
 
-from moorage.api import meta
 from moorage.children import apply, parts
-from moorage.operators import accounts
-from moorage.operators.weka import allocation, answers, dialect, names
+from moorage.operators.weka import allocation, answers, place
 from moorage.operators.weka.container import types as container_types
 from moorage.runtime import freshness
 
@@ -56,30 +54,16 @@ class Objects(msgspec.Struct, frozen=True):
     bodies: dict[str, parts.Desired] = {}  # by container: as it is to be, but for what needs a restart
     login: LoginSeen = LoginSeen()
     ranges: tuple[allocation.Span, ...] = ()  # ports of other clusters
+    scripts: str = ""  # uid of the ConfigMap with what runs in pods
 
 
-class Seen(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+class Seen(place.Placed, frozen=True, kw_only=True, dict=True):
     """The observation."""
 
-    meta: meta.ObjectMeta
     spec: types.WekaClusterSpec
     status: types.WekaClusterStatus
-    now: float
-    rights: accounts.Rights
-    allowed: bool
-    images: tuple[str, ...]
-    scripts: bool
-    dialect: dialect.Dialect
-    namespace_ending: bool = False
-    binding: freshness.Observed[accounts.BindingSeen | None]
-    neighbours: int = 0
     objects: freshness.Observed[Objects]
     cluster: freshness.Observed[answers.Cluster]
-
-    @property
-    def name(self) -> str:
-        """Its own."""
-        return self.meta.name
 
     @property
     def there(self) -> Objects:
@@ -125,8 +109,3 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """How many containers of that role there are to be now: few until the cluster is formed."""
         count = self.template.containers.get(role, 0)
         return count if self.formed else min(count, self.dialect.sizes.most_at_first)
-
-    def confirmed(self, override: str) -> bool:
-        """Whether the annotation names that override, which may harm data."""
-        named = self.meta.annotations.get(names.CONFIRM, "")
-        return override in (it.strip() for it in named.split(","))

@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 from moorage.api import builtin
 from moorage.children import objects, parts
-from moorage.operators import accounts, steps
-from moorage.operators.weka import allocation, answers, names
+from moorage.operators import steps
+from moorage.operators.weka import allocation, answers, names, place
 from moorage.runtime import decision, freshness
 from moorage.runtime.decision import DONE, Act, Blocked, Verdict, Wait
 
@@ -37,10 +37,7 @@ ALLOCATION_IS_FREE = "allocation_is_free"
 
 def namespace_is_allowed(seen: Seen) -> Verdict:
     """Who may make one of these is root on nodes, so an administrator opens each namespace for them."""
-    if seen.allowed:
-        return DONE
-    said = f"namespace {seen.meta.namespace} is not opened for pods that are root on their nodes"
-    return Blocked(Reason.NAMESPACE_NOT_ALLOWED, said, decision.next_of(Reason.NAMESPACE_NOT_ALLOWED))
+    return place.namespace_is_allowed(seen, Reason.NAMESPACE_NOT_ALLOWED)
 
 
 def mode_is_served(seen: Seen) -> Verdict:
@@ -53,15 +50,7 @@ def mode_is_served(seen: Seen) -> Verdict:
 
 def image_is_allowed(seen: Seen) -> Verdict:
     """By the beginning of its name; nothing is listed, nothing is run."""
-    if image_may_run(seen.spec.image, seen.images):
-        return DONE
-    said = f"image {seen.spec.image} is none of those that may be root on nodes"
-    return Blocked(Reason.IMAGE_NOT_ALLOWED, said, decision.next_of(Reason.IMAGE_NOT_ALLOWED))
-
-
-def image_may_run(image: str, listed: tuple[str, ...]) -> bool:
-    """Whether an image's name begins as one that is listed, up to the end of a part of it."""
-    return any(image == it or (image.startswith(it) and (it[-1] in "/:" or image[len(it)] in "/:@")) for it in listed)
+    return place.image_is_allowed(seen, seen.spec.image, Reason.IMAGE_NOT_ALLOWED)
 
 
 def scripts_are_allowed(seen: Seen) -> Verdict:
@@ -83,15 +72,12 @@ def finalizer_is_set(seen: Seen) -> Verdict:
 
 def rights_are_bound(seen: Seen) -> Verdict:
     """The account of the container's namespace is bound to its one role there."""
-    why = "all that is done in the namespace is done with these rights"
-    return accounts.is_bound(seen.binding, seen.meta.namespace, seen.rights, Reason.BINDING, why)
+    return place.rights_are_bound(seen, Reason.BINDING)
 
 
 def objects_are_known(seen: Seen) -> Verdict:
     """Nothing is decided on watches that are not filled."""
-    if isinstance(seen.objects, freshness.Failed):
-        return decision.unknown(Reason.OBJECTS_UNKNOWN, seen.objects, "objects")
-    return DONE
+    return place.objects_are_known(seen.objects, Reason.OBJECTS_UNKNOWN)
 
 
 def state_is_followed(seen: Seen) -> Verdict:

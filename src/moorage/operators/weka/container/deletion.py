@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from moorage.operators import accounts, steps
-from moorage.operators.weka import answers
+from moorage.operators import steps
+from moorage.operators.weka import answers, place
 from moorage.runtime import decision, freshness
 from moorage.runtime.decision import DONE, Act, Blocked, Verdict, Wait
 
@@ -23,18 +23,12 @@ REBUILDS_WITHIN = control.DATA_MOVES_WITHIN
 
 def namespace_ends(seen: Seen) -> Verdict:
     """Its rights are held until all is in order there; without them nobody can be told anything any more."""
-    if seen.namespace_ending and freshness.value_of(seen.binding) is None:
-        return steps.leave(Reason.LEAVING, "the namespace is being deleted with everything in it")
-    return DONE
+    return place.namespace_ends(seen, Reason.LEAVING)
 
 
 def nothing_was_made(seen: Seen) -> Verdict:
     """Where no rights were ever bound there is nothing to remove."""
-    if isinstance(seen.binding, freshness.Failed):
-        return decision.unknown(Reason.BINDING, seen.binding, "binding")
-    if seen.binding.value is None and not seen.allowed:
-        return steps.leave(Reason.LEAVING, "nothing was made")
-    return DONE
+    return steps.nothing_was_made(seen.binding, seen.allowed, Reason.BINDING, Reason.LEAVING)
 
 
 def override_is_confirmed(seen: Seen) -> Verdict:
@@ -136,20 +130,9 @@ def member_is_removed(seen: Seen) -> Verdict:
 
 
 def it_may_go(seen: Seen) -> Verdict:
-    """The last of its namespace also gives the operator's rights back."""
-    return leave(seen)
-
-
-def leave(seen: Seen) -> Verdict:
-    """With the rights there, where nobody else of the system is in the namespace."""
-    why = f"nothing is left of {seen.name}"
-    binding = freshness.value_of(seen.binding)
-    if binding is None:
-        return steps.leave(Reason.LEAVING, why)
-    if seen.neighbours:
-        return steps.leave(Reason.LEAVING, why, decision.Guard("others_stay"))
-    back = accounts.let_go(binding, seen.meta.namespace, seen.rights, f"nothing is left in {seen.meta.namespace}")
-    return Act(Reason.LEAVING, why, (*back, decision.EditFinalizer(why=why, present=False)))
+    """The last of its namespace also takes away what runs in pods, and gives the operator's rights back."""
+    scripts = seen.there.scripts
+    return place.it_may_go(seen, scripts[1].uid if scripts else "", Reason.LEAVING)
 
 
 def is_member(seen: Seen) -> bool:

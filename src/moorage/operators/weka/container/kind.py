@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from moorage.api import builtin, conditions
+import msgspec
+
+from moorage.api import builtin
 from moorage.children import apply, objects, reading
 from moorage.children.live import guards
-from moorage.operators.weka import agents, allocation, answers, names, shared
+from moorage.operators.weka import agents, allocation, answers, common_kind, names, place, shared
 from moorage.operators.weka.cluster import types as cluster_types
 from moorage.runtime import decision, freshness, kind
 
@@ -18,7 +20,7 @@ from . import build, control, deletion, facts, observation, types
 from .reasons import ContainerReason as Reason
 
 
-class ContainerKind(kind.Kind[types.WekaContainer, observation.Seen]):
+class ContainerKind(common_kind.CommonKind[types.WekaContainer, observation.Seen]):
     """WekaContainers."""
 
     resource = names.CONTAINER
@@ -30,8 +32,7 @@ class ContainerKind(kind.Kind[types.WekaContainer, observation.Seen]):
     facts = facts.FACTS
 
     def __init__(self, common: shared.Shared) -> None:
-        self._common, self._settings = common, common.settings
-        self.resync = common.settings.resync_seconds
+        super().__init__(common)
         common.containers = self
 
     async def start(self, world: kind.World) -> None:
@@ -52,27 +53,10 @@ class ContainerKind(kind.Kind[types.WekaContainer, observation.Seen]):
             "others_stay": self._common.neighbours.stay,
         }
 
-    async def stop(self) -> None:
-        """See `Kind.stop`."""
-        await self._common.close()
-
-    def user(self, obj: types.WekaContainer) -> str:
-        """The account of its namespace."""
-        return self._common.rights.user(obj.metadata.namespace)
-
     def lane(self, obj: types.WekaContainer) -> str:
         """All that is done to one cluster."""
         cluster = self._common.cluster_of(obj)
         return lane(cluster) if cluster is not None else ""
-
-    def placement(self, _: types.WekaContainer) -> str:
-        """All of them are one process's."""
-        return names.placement()
-
-    def forget(self, namespace: str, name: str) -> None:
-        """See `Kind.forget`."""
-        self._common.inside.forget((namespace, name), self.key(namespace, name))
-        self._common.neighbours.forget()
 
     def report(self, seen: observation.Seen, standing: decision.StepTaken | None) -> dict[str, Any]:
         """See `Kind.report`."""
@@ -82,37 +66,22 @@ class ContainerKind(kind.Kind[types.WekaContainer, observation.Seen]):
 
     def observe(self, obj: types.WekaContainer, now: float) -> observation.Seen:
         """See `Kind.observe`."""
-        common, key, namespace = self._common, self.key(*obj.metadata.key), obj.metadata.namespace
-        binding = common.bindings.of(namespace)
-        bound = (found := freshness.value_of(binding)) is not None and found.right
-        cluster = common.cluster_of(obj)
+        inside, key, cluster = self._common.inside, self.key(*obj.metadata.key), self._common.cluster_of(obj)
         objects: freshness.Observed[observation.Objects] = freshness.not_yet("objects")
         local: freshness.Observed[answers.Local] = freshness.not_yet("container")
         told: freshness.Observed[answers.Cluster] = freshness.not_yet("cluster")
-        if bound:
-            view = common.inside.watches.enter(namespace, key)
+        view = self._enter(obj)
+        if view is not None:
             objects = self._objects(obj, cluster, view, now)
-            common.inside.set_pace(obj.metadata.key, busy=not _is_settled(obj))
             known = not isinstance(objects, freshness.Failed)  # else nobody would be found who could be asked
             if known and view.pod(obj) is not None:
-                local = common.inside.locals.read(obj.metadata.key, key)
+                local = inside.locals.read(obj.metadata.key, key)
             if known and cluster is not None:
-                told = common.inside.clusters.read(cluster.metadata.key, key)
-        else:
-            common.inside.watches.leave(key)
+                told = inside.clusters.read(cluster.metadata.key, key)
         return observation.Seen(
-            meta=obj.metadata.without_last_applied(),
+            **msgspec.structs.asdict(self._placed(obj, now)),
             spec=obj.spec,
             status=obj.status,
-            now=now,
-            rights=common.rights,
-            allowed=common.allows(namespace),
-            images=self._settings.images,
-            scripts=self._settings.scripts,
-            dialect=self._settings.dialect,
-            namespace_ending=common.is_ending(namespace),
-            binding=binding,
-            neighbours=common.neighbours.count(obj),
             pod_body=build.pod(build.of(obj, _owner_uid(cluster), self._settings.dialect)),
             revision=build.revision(obj.spec),
             objects=objects,
@@ -151,7 +120,7 @@ class ContainerKind(kind.Kind[types.WekaContainer, observation.Seen]):
 
     def _owner(self, cluster: cluster_types.WekaCluster) -> observation.OwnerSeen:
         ports, spec = cluster.status.ports, cluster.spec
-        confirmed = {it.strip() for it in cluster.metadata.annotations.get(names.CONFIRM, "").split(",")}
+        confirmed = place.confirmed(cluster.metadata)
         return observation.OwnerSeen(
             name=cluster.metadata.name,
             uid=cluster.metadata.uid,
@@ -214,8 +183,3 @@ def _domain(obj: types.WekaContainer) -> tuple[str, ...]:
     label, labels = given.get("label"), given.get("compositeLabels")
     found = [label] if isinstance(label, str) and label else labels if isinstance(labels, list) else []
     return tuple(it for it in found if isinstance(it, str))[:8]
-
-
-def _is_settled(obj: types.WekaContainer) -> bool:
-    ready = conditions.find(obj.status.conditions, "Ready")
-    return ready is not None and ready.status == "True" and not obj.metadata.deleting

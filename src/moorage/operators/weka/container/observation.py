@@ -6,10 +6,8 @@ from typing import Any
 
 import msgspec
 
-from moorage.api import meta
 from moorage.children import parts
-from moorage.operators import accounts
-from moorage.operators.weka import allocation, answers, dialect, names
+from moorage.operators.weka import allocation, answers, place
 from moorage.runtime import freshness
 
 from . import types
@@ -60,31 +58,16 @@ class Objects(msgspec.Struct, frozen=True):
     taken: tuple[allocation.Taken, ...] = ()  # by other containers on the node
 
 
-class Seen(msgspec.Struct, frozen=True, kw_only=True):
+class Seen(place.Placed, frozen=True, kw_only=True):
     """The observation."""
 
-    meta: meta.ObjectMeta
     spec: types.WekaContainerSpec
     status: types.WekaContainerStatus
-    now: float
-    rights: accounts.Rights
-    allowed: bool  # the namespace is opened
-    images: tuple[str, ...]
-    scripts: bool  # specs may bring scripts
-    dialect: dialect.Dialect
-    namespace_ending: bool = False
-    binding: freshness.Observed[accounts.BindingSeen | None]
-    neighbours: int = 0  # other objects of the system in the namespace
     pod_body: parts.Desired  # to be had
     revision: str  # of the spec, see `build.revision`
     objects: freshness.Observed[Objects]
     local: freshness.Observed[answers.Local]
     cluster: freshness.Observed[answers.Cluster]
-
-    @property
-    def name(self) -> str:
-        """Its own, and its pod's."""
-        return self.meta.name
 
     @property
     def there(self) -> Objects:
@@ -119,11 +102,6 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
         """The cluster that it belongs to; empty: none, as far as is known."""
         told = self.told if freshness.value_of(self.objects) is not None else None
         return (told.cluster if told else "") or self.status.cluster_id
-
-    def confirmed(self, override: str) -> bool:
-        """Whether the annotation names that override, which may harm data."""
-        named = self.meta.annotations.get(names.CONFIRM, "")
-        return override in (it.strip() for it in named.split(","))
 
     @property
     def resources(self) -> dict[str, Any]:

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from moorage.children import ordinals, removal
-from moorage.operators import accounts, steps
+from moorage.operators import steps
 from moorage.operators.xsld import names
 from moorage.operators.xsld.reasons import Reason
-from moorage.runtime import decision, freshness
-from moorage.runtime.decision import DONE, Act, Verdict
+from moorage.runtime import freshness
+from moorage.runtime.decision import DONE, Verdict
 
 from . import member_trouble, objects
 from .observation import Seen
@@ -67,14 +67,9 @@ def volumes_are_gone(seen: Seen) -> Verdict:
 def cache_may_go(seen: Seen) -> Verdict:
     """Services, scripts and credentials go by their owner; the last cache gives the operator's rights back."""
     why = f"nothing of it is left but what {names.CACHE.kind} owns"
-    if seen.neighbours:
-        return steps.leave(Reason.LEAVING, why, decision.Guard("others_stay"))
-    binding = freshness.value_of(seen.binding)
-    if binding is None:
-        raise ValueError("rights are bound before anything is removed")
-    namespace = seen.meta.namespace
-    unbind = accounts.unbind(binding, namespace, seen.rights, f"no cache is left in {namespace}")
-    return Act(Reason.LEAVING, why, (unbind, decision.EditFinalizer(why=why, present=False)))
+    binding, namespace = freshness.value_of(seen.binding), seen.meta.namespace
+    last = steps.rights_returned(binding, namespace, seen.rights, seen.neighbours, f"no cache is left in {namespace}")
+    return steps.it_may_go(last, Reason.LEAVING, why)
 
 
 DELETION_STEPS: tuple[Callable[[Seen], Verdict], ...] = (
