@@ -22,7 +22,7 @@ INDEXES = ("4", "5", "6", "8", "9", "10", "11")
 """Of testbeds: the lower ones are for people, 7 is for the testbed's own tests."""
 
 SERVED = "e2e"
-"""The tier whose tests have a Runtime's servers run as pods."""
+"""The tier whose tests have servers of other systems than the first two run as pods."""
 
 ROOMS = 32
 """Threads, all of which wait most of the time: more than there are parts."""

@@ -98,6 +98,18 @@ def install(cluster: tools.Cluster, given: dict[str, Any], *more: str) -> None:
     tools.rolled_out(cluster)
 
 
+@contextlib.contextmanager
+def switched_on(cluster: tools.Cluster, registry: str, system: str, section: dict[str, Any]) -> Iterator[None]:
+    """A system that is off by default, switched on by its administrator meanwhile."""
+    given = values(registry)
+    given["systems"][system] = section
+    install(cluster, given)
+    try:
+        yield
+    finally:
+        install(cluster, values(registry))
+
+
 _numbers = itertools.count(1)
 Make = Callable[..., tools.Collector]
 

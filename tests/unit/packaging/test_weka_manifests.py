@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +10,13 @@ import msgspec
 import pytest
 import yaml
 
-from moorage.operators.weka import dialect, names
+from moorage.operators.weka import config as settings
+from moorage.operators.weka import dialect, names, place
 from moorage.operators.weka.cluster import types
 
 ROOT = Path(__file__).resolve().parents[3]
-EXAMPLES = sorted((ROOT / "examples/weka").glob("*.yaml"))
+VALUES = ROOT / "examples/weka/testbed.yaml"
+EXAMPLES = sorted({*(ROOT / "examples/weka").glob("*.yaml")} - {VALUES})
 OTHERS_OFF = {"collector": {"enabled": False}, "xsld": {"enabled": False}}
 Objects = list[dict[str, Any]]
 
@@ -127,3 +130,16 @@ def unknown(value: Any, schema: dict[str, Any], path: str = "spec") -> Any:
             yield f"{path}.{name}"
         else:
             yield from unknown(it, properties[name], f"{path}.{name}")
+
+
+def test_the_values_for_a_testbed_are_those_of_the_stand_in(render: Any) -> None:
+    """The images that are built are those that are listed, and the chart takes all that differs."""
+    given = yaml.safe_load(VALUES.read_text())
+    (config,) = [
+        yaml.safe_load(it["data"]["config.yaml"]) for it in render("moorage", given) if it["kind"] == "ConfigMap"
+    ]
+    taken = msgspec.convert(config["systems"]["weka"], settings.Config)
+    name = tomllib.loads((ROOT / "images/weka/image.toml").read_text())["name"]
+
+    assert place.image_may_run(name, taken.images)
+    assert ("", "weka-agent") == (taken.dialect.sizes.huge_pages, taken.dialect.commands.agent)
