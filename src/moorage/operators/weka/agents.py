@@ -19,7 +19,7 @@ from moorage.children import apply, bodies, owners
 from moorage.kube import client as kube_client
 from moorage.kube import errors
 from moorage.operators import accounts
-from moorage.runtime import decision, kind, namespace_watches, source
+from moorage.runtime import decision, freshness, kind, namespace_watches, source
 
 from . import answers, config, names
 from .cluster import types as cluster_types
@@ -37,6 +37,9 @@ EXEC_LIMIT = 28.0
 
 ASKED_AT_ONCE = 3
 """Containers that one poll of a cluster asks, at most."""
+
+MISSES = 3
+"""Polls of a cluster in a row that nobody answers, after which what it said before counts no more."""
 
 
 class View(namespace_watches.View):
@@ -80,6 +83,9 @@ class Agents:
         self._world, self._settings, self._rights = world, settings, rights
         self._container, self._members = container, members
         self._paces: dict[Place, float] = {}
+        self._running: dict[Place, str] = {}  # by container: the uid of the pod that ran when it was looked at last
+        self._misses: dict[Place, int] = {}  # by cluster: polls in a row that nobody answered
+        self._empty: set[Place] = set()  # clusters of which no container runs
         self.watches = namespace_watches.Watches(
             lambda namespace: View(world, namespace, rights.user(namespace)),
         )
@@ -121,6 +127,9 @@ class Agents:
             each.forget(reader)
         self.watches.leave(reader)
         self._paces.pop(place, None)
+        self._running.pop(place, None)
+        self._misses.pop(place, None)
+        self._empty.discard(place)
 
     def set_pace(self, place: Place, *, busy: bool) -> None:
         """How often it is asked; what is to be asked more often than before is asked at once."""
@@ -133,6 +142,26 @@ class Agents:
 
     def _pace(self, place: Place) -> float:
         return self._paces.get(place, self._settings.poll.idle_seconds)
+
+    # --- what is known -------------------------------------------------------------------------------------------
+
+    def local(self, obj: container_types.WekaContainer, reader: kind.Key) -> freshness.Observed[answers.Local]:
+        """A container by its own word. One whose pod has begun to run is asked at once."""
+        place, uid = obj.metadata.key, self._uid(obj)
+        before, self._running[place] = self._running.get(place, uid), uid
+        if uid and uid != before:
+            self.locals.refresh(place)
+        return self.locals.read(place, reader)
+
+    def cluster(self, place: Place, reader: kind.Key) -> freshness.Observed[answers.Cluster]:
+        """A cluster by its own word; nobody is asked while none of its containers runs."""
+        if not any(self._uid(it) for it in self._members(place)):
+            self._empty.add(place)
+            return freshness.Failed("NoContainer", f"no container of {place[1]} runs")
+        if place in self._empty:
+            self._empty.discard(place)
+            self.clusters.refresh(place)
+        return self.clusters.read(place, reader)
 
     # --- questions -----------------------------------------------------------------------------------------------
 
@@ -164,6 +193,16 @@ class Agents:
         return found
 
     async def _look_at_cluster(self, place: Place) -> answers.Cluster:
+        """What it said last counts until nobody has answered for a few polls."""
+        try:
+            found = await self._by_any(place)
+        except source.SourceError as error:
+            self._misses[place] = missed = self._misses.get(place, 0) + 1
+            raise source.SourceError(error.reason, error.message, transient=missed < MISSES) from error
+        self._misses.pop(place, None)
+        return found
+
+    async def _by_any(self, place: Place) -> answers.Cluster:
         """By the first of a few that is part of a cluster; an empty answer where all of them are part of none."""
         able = [it for it in self._members(place) if self._uid(it)]
         if not able:

@@ -19,7 +19,7 @@ from moorage.kube import errors
 from moorage.kube.http import exec_protocol
 from moorage.kube.informers import informer
 from moorage.operators import accounts, system, weka
-from moorage.operators.weka import answers, config, names, shared
+from moorage.operators.weka import agents, answers, config, names, shared
 from moorage.operators.weka.cluster import kind as cluster_kind
 from moorage.operators.weka.cluster import types as cluster_types
 from moorage.operators.weka.container import kind as container_kind
@@ -229,6 +229,72 @@ async def test_a_pod_of_somebody_elses_is_never_asked(tmp_path: Path, monkeypatc
         await fake_api.until(lambda: view.pod(it.container("demo-drive-0")) is None)
 
         assert isinstance(await it.tell(to=[]), decision.Conflict)
+
+
+CLUSTER = ("ns", "demo")
+
+
+async def test_a_cluster_that_nobody_answers_for_is_unknown_after_a_few_polls(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once is no reason to forget what it said; silence that lasts is no evidence that it is well."""
+    async with started(tmp_path, monkeypatch) as it:
+        inside = it.common.inside
+        it.said["cluster"] = {"guid": "g-1"}
+        inside.cluster(CLUSTER, "test")
+        await fake_api.until(lambda: isinstance(inside.clusters.peek(CLUSTER), freshness.Fresh))
+        it.said["cluster"] = errors.TransportError("gone", sent=False)
+        found = []
+        for missed in range(1, agents.MISSES + 1):
+            inside.clusters.refresh(CLUSTER)
+            await fake_api.until(lambda missed=missed: inside._misses.get(CLUSTER) == missed)
+            await fake_api.until(lambda: not isinstance(inside.clusters.peek(CLUSTER), freshness.Fresh))
+            found.append(inside.clusters.peek(CLUSTER))
+
+        assert ["g-1"] * (agents.MISSES - 1) == [it.value.guid for it in found if isinstance(it, freshness.Stale)]
+        await fake_api.until(lambda: isinstance(inside.clusters.peek(CLUSTER), freshness.Failed))
+        it.said["cluster"] = {"guid": "g-1"}
+        inside.clusters.refresh(CLUSTER)
+        await fake_api.until(lambda: isinstance(inside.clusters.peek(CLUSTER), freshness.Fresh))
+        assert CLUSTER not in inside._misses
+
+
+async def set_state(it: Fixed, number: int, uid: str = "", **state: Any) -> None:
+    """What the kubelet says of that container's pod; `uid`: it is another pod."""
+    container = {"name": names.POD_CONTAINER, "ready": False, "state": state}
+    metadata = {"metadata": {"uid": uid}} if uid else {}
+    await it.api.put("pods", f"demo-drive-{number}", {**metadata, "status": {"containerStatuses": [container]}})
+
+
+async def test_a_cluster_of_which_nobody_runs_is_unknown_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is asked at once when somebody does again."""
+    async with started(tmp_path, monkeypatch) as it:
+        inside = it.common.inside
+        for number in (0, 1):
+            await set_state(it, number, waiting={"reason": "ImagePullBackOff"})
+        none = lambda: inside.cluster(CLUSTER, "test")  # noqa: E731
+        await fake_api.until(lambda: isinstance(none(), freshness.Failed) and none().reason == "NoContainer")
+        assert "no container of demo runs" == none().message
+
+        it.said["cluster"] = {"guid": "g-1"}
+        await set_state(it, 1, running={})
+        await fake_api.until(lambda: isinstance(none(), freshness.Fresh))
+
+
+async def test_another_pod_of_a_container_is_asked_as_soon_as_it_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not at the next poll, which may be far."""
+    async with started(tmp_path, monkeypatch) as it:
+        inside = it.common.inside
+        told = lambda: inside.local(it.container("demo-drive-0"), "test")  # noqa: E731
+        await fake_api.until(lambda: isinstance(told(), freshness.Fresh))
+        it.said["local"] = {"pod": "p-7"}
+        await set_state(it, 0, "p-7", running={})
+
+        await fake_api.until(lambda: isinstance(told(), freshness.Fresh) and told().value.pod == "p-7")
 
 
 async def test_a_cluster_is_told_by_another_than_who_leaves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -329,6 +329,22 @@ STEPS: list[tuple[dict[str, Any], type[Any], Reason, str]] = [
     (
         {
             **ROLL,
+            "objects": cluster_objects([replace(it, status=replace(it.status, status="Error")) for it in outdated()]),
+            "cluster": freshness.Failed("NoContainer", "no container of demo runs"),
+        },
+        Act,
+        Reason.UPGRADING,
+        "demo-compute-4 does not run, and is changed at once",
+    ),
+    (
+        {**ROLL, "objects": cluster_objects(outdated()), "cluster": freshness.Failed("Unavailable", "it is silent")},
+        Wait,
+        Reason.CLUSTER_UNKNOWN,
+        "it is silent",
+    ),
+    (
+        {
+            **ROLL,
             "spec": cluster_spec(image=NEWER, **AT_ONCE),
             "metadata": {"annotations": {names.CONFIRM: "upgradeAllAtOnce"}},
             "objects": cluster_objects(outdated()),

@@ -84,9 +84,8 @@ class ClusterKind(common_kind.CommonKind[types.WekaCluster, observation.Seen]):
             return seen
         objects = self._objects(seen, obj, view, key)
         told: freshness.Observed[answers.Cluster] = freshness.not_yet("cluster")
-        known = not isinstance(objects, freshness.Failed)  # else nobody would be found who could be asked
-        if known and any(view.pod(it) is not None for it in self._common.members(obj.metadata.key)):
-            told = inside.clusters.read(obj.metadata.key, key)
+        if not isinstance(objects, freshness.Failed):  # else nobody would be found who could be asked
+            told = inside.cluster(obj.metadata.key, key)
         return msgspec.structs.replace(seen, objects=objects, cluster=told)
 
     def _objects(

@@ -39,8 +39,8 @@ def dead_are_rolled(seen: Seen) -> Verdict:
     dead = [it for it in old(seen) if not it.runs and not seen.up(it)]
     if not dead or _paused(seen):
         return DONE
-    if seen.formed and seen.known is None:
-        return DONE  # nobody says whether they are up
+    if seen.formed and seen.known is None and any(it.runs for it in seen.there.containers):
+        return DONE  # those who run have not said yet whether they are up
     return _change(seen, dead, f"{_names(dead)} does not run, and is changed at once")
 
 

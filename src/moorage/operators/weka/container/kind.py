@@ -75,9 +75,9 @@ class ContainerKind(common_kind.CommonKind[types.WekaContainer, observation.Seen
             objects = self._objects(obj, cluster, view, now)
             known = not isinstance(objects, freshness.Failed)  # else nobody would be found who could be asked
             if known and view.pod(obj) is not None:
-                local = inside.locals.read(obj.metadata.key, key)
+                local = inside.local(obj, key)
             if known and cluster is not None:
-                told = inside.clusters.read(cluster.metadata.key, key)
+                told = inside.cluster(cluster.metadata.key, key)
         return observation.Seen(
             **msgspec.structs.asdict(self._placed(obj, now)),
             spec=obj.spec,
