@@ -153,7 +153,7 @@ class Node:
             (folder / name).write_text(text)
         settings = json.loads(scripts[build.SETTINGS])
         files = {name: f"{folder}{path}" for name, path in settings["files"].items()}
-        files["runtime"] = str(kept / "runtime")
+        files["data"], files["runtime"] = str(kept), str(kept / "runtime")
         tools = {"weka": "weka", "agent": "weka-agent", "sign": "weka-sign-drive"}
         commands = settings["commands"] | {name: str(self.binary.parent / tool) for name, tool in tools.items()}
         (folder / build.SETTINGS).write_text(json.dumps({"files": files, "commands": commands}))

@@ -212,6 +212,7 @@ async def test_it_goes_with_all_that_it_had(lived: Lived, tmp_path: Path) -> Non
 
     assert not {"pods", "wekacontainers", "rolebindings", "configmaps"} & left
     assert [] == lived.orders("member.deactivate")
+    assert {(True, True)} == {(it["force"], it.get("forget")) for it in lived.orders("container.allow_stop")}
 
 
 async def test_it_goes_with_its_namespace(lived: Lived, tmp_path: Path) -> None:

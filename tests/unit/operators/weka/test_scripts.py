@@ -471,3 +471,29 @@ async def test_one_that_never_began_ends_when_it_may(pod: Pod) -> None:
 
     assert 0 == it.process.returncode
     assert not it.has_called("local", "start")
+
+
+def names_in(folder: Path) -> list[str]:
+    return sorted(file.name for file in folder.iterdir())
+
+
+@pytest.mark.parametrize("forget", [True, False])
+async def test_what_it_kept_goes_only_where_nobody_comes_back_to_it(pod: Pod, forget: bool) -> None:
+    """With a stop at once alone it stays: a paused container finds it again."""
+    kept, outside = Path(pod.files.data), pod.root / "outside"
+    (kept / "traces").mkdir(parents=True)
+    outside.mkdir()
+    for file in (kept / "state", kept / "traces" / "one", outside / "other"):
+        file.write_text("text")
+    (kept / "link").symlink_to(outside)
+    pod.say(**{"local_ps": [], "local_stop_--force": {"stops": True}})
+    async with Running(pod) as it:
+        await it.start()
+        pod.say(local_ps=RUNS)
+        it.process.send_signal(signal.SIGTERM)
+        pod.ask("container.allow_stop", pod="p-0", force=True, **({"forget": True} if forget else {}))
+        await it.until(lambda: it.process.returncode is not None)
+
+    assert 0 == it.process.returncode
+    assert ([] if forget else ["link", "state", "traces"]) == names_in(kept)
+    assert (outside / "other").exists()

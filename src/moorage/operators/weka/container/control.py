@@ -132,11 +132,11 @@ def pod_that_ends_is_let_go(seen: Seen) -> Verdict:
     return pod_ends(seen, Reason.ENDING_POD, "its pod is being deleted", force=force)
 
 
-def pod_ends(seen: Seen, reason: Reason, why: str, *, force: bool) -> Verdict:
+def pod_ends(seen: Seen, reason: Reason, why: str, *, force: bool, forget: bool = False) -> Verdict:
     """It is deleted, told that it may stop, and waited for. Never more than that.
 
     The flag alone ends nothing: the pod's runtime waits for both. `force` lets it stop without moving on what it holds
-    in memory; the pod's own grace stays as it is.
+    in memory; the pod's own grace stays as it is. `forget`: what it kept on its node goes with it.
     """
     pod = seen.there.pod
     if pod is None:
@@ -158,7 +158,8 @@ def pod_ends(seen: Seen, reason: Reason, why: str, *, force: bool) -> Verdict:
         return Wait(reason, said, on="container", within=STOPS_WITHIN, again=PACE)
     if not (told.allow_force_stop if force else told.allow_stop or told.allow_force_stop):
         how = "at once" if force else "in its own time"
-        allow = decision.Call(why=why, operation="container.allow_stop", args={"pod": pod.seen.uid, "force": force})
+        args = {"pod": pod.seen.uid, "force": force, **({"forget": True} if forget else {})}
+        allow = decision.Call(why=why, operation="container.allow_stop", args=args)
         return Act(reason, f"{seen.name} may stop {how}", (allow,))
     return Wait(reason, f"{seen.name} is stopping", on="pod", within=STOPS_WITHIN)
 

@@ -110,10 +110,13 @@ def drives_are_removed(seen: Seen) -> Verdict:
 
 
 def pod_is_gone(seen: Seen) -> Verdict:
-    """It has handed everything over, or is to take it along; it stops at once."""
-    if isinstance(seen.objects, freshness.Failed):
-        return decision.unknown(Reason.OBJECTS_UNKNOWN, seen.objects, "objects")
-    return control.pod_ends(seen, Reason.ENDING_POD, f"{seen.name} is deleted", force=True)
+    """It has handed everything over, or is to take it along; it stops at once, and what it kept on its node goes.
+
+    A volume may be others' too, and stays as it is.
+    """
+    given = seen.spec.overrides
+    forget = seen.spec.pvc is None and not (given and given.skip_cleanup_persistent_dir)
+    return control.pod_ends(seen, Reason.ENDING_POD, f"{seen.name} is deleted", force=True, forget=forget)
 
 
 def member_is_removed(seen: Seen) -> Verdict:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -19,6 +20,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PACE = 1.0  # seconds between looks at files
 STOP_SECONDS = 180.0  # for one call that stops the container
 PAUSE = 3.0  # seconds between two of them
+FORGET = "forget"  # in the file by which it may stop at once: nobody comes back to what it kept
 WAITS_FOR_LEAVE = ("client", "s3", "nfs", "drive", "compute")
 STOPS_GRACEFULLY = ("s3", "drive", "compute", "nfs", "data-services")
 
@@ -26,12 +28,16 @@ STOPS_GRACEFULLY = ("s3", "drive", "compute", "nfs", "data-services")
 class Instructions:
     """What it is allowed, by files that somebody else writes."""
 
-    def __init__(self, stop: bool, force: bool) -> None:
-        self.stop, self.force = stop, force
+    def __init__(self, stop: bool, force: bool, forget: bool = False) -> None:
+        self.stop, self.force, self.forget = stop, force, forget
 
     @classmethod
     def read(cls, files: dict[str, str]) -> Instructions:
-        return cls(os.path.exists(files["allow_stop"]), os.path.exists(files["allow_force_stop"]))
+        try:
+            with open(files["allow_force_stop"], encoding="utf-8") as file:
+                return cls(os.path.exists(files["allow_stop"]), True, file.read() == FORGET)
+        except OSError:
+            return cls(os.path.exists(files["allow_stop"]), False)
 
 
 def may_end(mode: str, told: Instructions) -> bool:
@@ -81,6 +87,7 @@ class Runtime:
         self.files, self.commands, self.environ = settings["files"], settings["commands"], environ
         self.name, self.mode = environ["NAME"], environ["MODE"]
         self.ending = False
+        self.agent: subprocess.Popen[bytes] | None = None
 
     def ask_to_end(self, *_: object) -> None:
         self.ending = True
@@ -104,6 +111,8 @@ class Runtime:
                 time.sleep(PACE)
             self.wait_for_leave()
             self.stop()
+        if self.told().forget:
+            self.forget()
         self.debug_sleep()
 
     def forget_old_leave(self) -> None:
@@ -138,7 +147,7 @@ class Runtime:
 
     def start(self, resources: dict[str, Any]) -> None:
         if self.commands["agent"]:
-            subprocess.Popen(self.commands["agent"].split())
+            self.agent = subprocess.Popen(self.commands["agent"].split())
         containers = self.until_agent_answers()
         if not any(it.get("name") == self.name for it in containers if isinstance(it, dict)):
             words = setup_words(
@@ -193,6 +202,18 @@ class Runtime:
         if begun.poll() is None:
             begun.kill()
         begun.wait()
+
+    def forget(self) -> None:
+        """What it kept on its node goes. The folder itself is a mount, and stays."""
+        if self.agent is not None:
+            self.agent.kill()
+            self.agent.wait()
+        for name in os.listdir(self.files["data"]):
+            path = os.path.join(self.files["data"], name)
+            if os.path.isdir(path) and not os.path.islink(path):
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                os.remove(path)
 
     def debug_sleep(self) -> None:
         ends = time.monotonic() + float(self.environ.get("WEKA_OPERATOR_DEBUG_SLEEP") or 0)

@@ -232,24 +232,26 @@ def drive(it: dict[str, Any]) -> dict[str, Any]:
 # --- orders -----------------------------------------------------------------------------------------------------------
 
 
-def write_resources(tools: Tools, environ: dict[str, str], args: dict[str, Any]) -> None:
+def replace(path: str, text: str) -> None:
     """Whole or not at all: whoever reads it never finds half of it."""
-    if environ.get("POD_ID", "") != args["pod"]:
-        raise Refused("another pod has taken its place")
-    path = tools.path("resources.json")
     with open(path + ".new", "w", encoding="utf-8") as file:
-        file.write(args["text"])
+        file.write(text)
         file.flush()
         os.fsync(file.fileno())
     os.replace(path + ".new", path)
 
 
-def allow_stop(tools: Tools, environ: dict[str, str], args: dict[str, Any]) -> None:
-    """The runtime may end once it is asked to; this alone ends nothing."""
+def write_resources(tools: Tools, environ: dict[str, str], args: dict[str, Any]) -> None:
     if environ.get("POD_ID", "") != args["pod"]:
         raise Refused("another pod has taken its place")
-    with open(tools.files["allow_force_stop" if args["force"] else "allow_stop"], "w", encoding="utf-8"):
-        pass
+    replace(tools.path("resources.json"), args["text"])
+
+
+def allow_stop(tools: Tools, environ: dict[str, str], args: dict[str, Any]) -> None:
+    """The runtime may end once it is asked to; this alone ends nothing. `forget`: what it kept goes with it."""
+    if environ.get("POD_ID", "") != args["pod"]:
+        raise Refused("another pod has taken its place")
+    replace(tools.files["allow_force_stop" if args["force"] else "allow_stop"], "forget" if args.get("forget") else "")
 
 
 def join(tools: Tools, environ: dict[str, str], args: dict[str, Any]) -> None:
