@@ -103,8 +103,8 @@ STEPS: list[tuple[dict[str, Any], type[Any], Reason, str]] = [
     (
         {"spec": cluster_spec(overrides={"postFormClusterScript": "true"})},
         Blocked,
-        Reason.SCRIPTS_NOT_ALLOWED,
-        "would be run as root",
+        Reason.NOT_SERVED,
+        "is to be run once",
     ),
     (
         {"spec": cluster_spec(stripeWidth=5)},

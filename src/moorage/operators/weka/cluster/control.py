@@ -54,8 +54,8 @@ def spec_is_served(seen: Seen) -> Verdict:
         said = "spec.expandEndpoints names a cluster that is formed elsewhere"
         return Blocked(Reason.NOT_SERVED, said, decision.next_of(Reason.NOT_SERVED))
     if seen.spec.overrides and seen.spec.overrides.post_form_cluster_script:
-        said = "spec.overrides.postFormClusterScript would be run as root on a node"
-        return Blocked(Reason.SCRIPTS_NOT_ALLOWED, said, decision.next_of(Reason.SCRIPTS_NOT_ALLOWED))
+        said = "spec.overrides.postFormClusterScript is to be run once the cluster is formed"
+        return Blocked(Reason.NOT_SERVED, said, decision.next_of(Reason.NOT_SERVED))
     least = types.weakest_stripe(seen.spec)
     if seen.spec.stripe_width is not None and seen.template.containers["drive"] < least:
         drive = seen.template.containers["drive"]

@@ -11,32 +11,16 @@ class ClusterReason(decision.Reason):
     """Of a WekaCluster."""
 
     # --- its place, and what it may be ---
-    NAMESPACE_NOT_ALLOWED = "NamespaceNotAllowed", reasons.NOT_ALLOWED, reasons.OPEN, WARNS
-    IMAGE_NOT_ALLOWED = (
-        "ImageNotAllowed",
-        "Pods of this kind are root on their nodes, so moorage's administrator lists which images are run.",
-        f"take an image that is listed, or {reasons.ADMIN} add this one to systems.weka.images",
-        WARNS,
-    )
-    SCRIPTS_NOT_ALLOWED = (
-        "ScriptsNotAllowed",
-        "The spec brings a script of its own, which would be run as root on a node.",
-        f"take spec.overrides.postFormClusterScript out, or {reasons.ADMIN} set systems.weka.scripts",
-        WARNS,
-    )
+    NAMESPACE_NOT_ALLOWED = reasons.NAMESPACE_NOT_ALLOWED
+    IMAGE_NOT_ALLOWED = reasons.IMAGE_NOT_ALLOWED
     NOT_SERVED = (
         "NotServed",
-        "The spec asks for the expansion of a cluster that is formed elsewhere, which is not looked after yet.",
-        "take spec.expandEndpoints out",
+        "The spec asks for what is not looked after yet, and without which the cluster would be another one.",
+        "take the field that the message names out",
         WARNS,
     )
-    OVERRIDE_UNCONFIRMED = (
-        "OverrideUnconfirmed",
-        "An override that may harm data is set, and the annotation weka.io/confirm does not name it.",
-        "annotate the object weka.io/confirm=OVERRIDE, or take the override out",
-        WARNS,
-    )
-    TAKING_CARE = "TakingCare", reasons.TAKES_CARE, reasons.GOES_ON
+    OVERRIDE_UNCONFIRMED = reasons.OVERRIDE_UNCONFIRMED
+    TAKING_CARE = reasons.TAKING_CARE
     BINDING = "Binding", "The operator is given its rights in the cluster's namespace.", reasons.BINDS
     OBJECTS_UNKNOWN = "ObjectsUnknown", "The cluster's containers and Secrets are not looked at yet.", reasons.LOOKS
     MAKING_LOGIN = "MakingLogin", "The Secrets with the logins are made, once.", reasons.GOES_ON
@@ -84,12 +68,7 @@ class ClusterReason(decision.Reason):
     ADDING_USER = "AddingUser", "The people's login is made in the cluster.", reasons.LOOKS
     ADDING_FILESYSTEM = "AddingFilesystem", "The file systems that every cluster has are made.", reasons.LOOKS
 
-    ORDER_REFUSED = (
-        "OrderRefused",
-        "An order was given to the product, and the product said no; the message has its words.",
-        "mend what the words say; moorage gives the order again, at longer and longer intervals",
-        WARNS,
-    )
+    ORDER_REFUSED = reasons.ORDER_REFUSED
 
     # --- its upgrade, and its shrinking ---
     UPGRADE_PAUSED = (

@@ -11,26 +11,21 @@ class ContainerReason(decision.Reason):
     """Of a WekaContainer."""
 
     # --- its place, and what it may be ---
-    NAMESPACE_NOT_ALLOWED = "NamespaceNotAllowed", reasons.NOT_ALLOWED, reasons.OPEN, WARNS
+    NAMESPACE_NOT_ALLOWED = reasons.NAMESPACE_NOT_ALLOWED
     MODE_NOT_SERVED = (
         "ModeNotServed",
         "Containers of this mode are not looked after yet: drive and compute are.",
         "take the container out of what is applied, or have another operator look after it",
         WARNS,
     )
-    IMAGE_NOT_ALLOWED = (
-        "ImageNotAllowed",
-        "Pods of this kind are root on their nodes, so moorage's administrator lists which images are run.",
-        f"take an image that is listed, or {reasons.ADMIN} add this one to systems.weka.images",
-        WARNS,
-    )
+    IMAGE_NOT_ALLOWED = reasons.IMAGE_NOT_ALLOWED
     SCRIPTS_NOT_ALLOWED = (
         "ScriptsNotAllowed",
         "The spec brings a script of its own, which would be run as root on a node.",
         f"take spec.overrides.preRunScript out, or {reasons.ADMIN} set systems.weka.scripts",
         WARNS,
     )
-    TAKING_CARE = "TakingCare", reasons.TAKES_CARE, reasons.GOES_ON
+    TAKING_CARE = reasons.TAKING_CARE
     BINDING = "Binding", "The operator is given its rights in the container's namespace.", reasons.BINDS
     OBJECTS_UNKNOWN = "ObjectsUnknown", "The container's pod, node and neighbours are not looked at yet.", reasons.LOOKS
     FOLLOWING_STATE = (
@@ -141,20 +136,10 @@ class ContainerReason(decision.Reason):
     )
     RUNNING = "Running", "The container is up, by its cluster's word.", "nothing"
 
-    ORDER_REFUSED = (
-        "OrderRefused",
-        "An order was given to the product, and the product said no; the message has its words.",
-        "mend what the words say; moorage gives the order again, at longer and longer intervals",
-        WARNS,
-    )
+    ORDER_REFUSED = reasons.ORDER_REFUSED
 
     # --- its end ---
-    OVERRIDE_UNCONFIRMED = (
-        "OverrideUnconfirmed",
-        "An override that may harm data is set, and the annotation weka.io/confirm does not name it.",
-        "annotate the object weka.io/confirm=OVERRIDE, or take the override out",
-        WARNS,
-    )
+    OVERRIDE_UNCONFIRMED = reasons.OVERRIDE_UNCONFIRMED
     NOT_PROTECTED = (
         "NotProtected",
         "The cluster is moving or mending data, so that no other container may leave it.",
