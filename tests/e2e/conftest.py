@@ -21,6 +21,9 @@ import yaml
 from . import nodes, reading, tools
 
 CHARTS = Path(__file__).parent / "charts"
+ADOPT = ("--take-ownership", "--force-conflicts")
+"""Other tests may have left definitions on this testbed, which are nobody's."""
+
 FAST_LEASE = {"durationSeconds": 15, "renewSeconds": 12, "retrySeconds": 1}
 """Long enough to be renewed on a busy machine, as an operator that loses it ends, which tests take for a restart."""
 
@@ -82,8 +85,7 @@ def values(registry: str) -> dict[str, Any]:
 def moorage(cluster: tools.Cluster, registry: str) -> Iterator[tools.Cluster]:
     """moorage, installed by its chart and available."""
     nodes.reserve(cluster)
-    # other tests may have left definitions on this testbed, which are nobody's
-    install(cluster, values(registry), "--take-ownership", "--force-conflicts")
+    install(cluster, values(registry), *ADOPT)
     yield cluster
     print(cluster.kubectl("logs", "-n", tools.NAMESPACE, "deploy/moorage", "--tail=40", check=False), file=sys.stderr)
 
@@ -103,7 +105,7 @@ def switched_on(cluster: tools.Cluster, registry: str, system: str, section: dic
     """A system that is off by default, switched on by its administrator meanwhile."""
     given = values(registry)
     given["systems"][system] = section
-    install(cluster, given)
+    install(cluster, given, *ADOPT)
     try:
         yield
     finally:
