@@ -419,3 +419,21 @@ def test_a_member_of_another_name_under_its_number_is_not_it() -> None:
     found = seen(cluster=Fresh(cluster(members=members(name="drivexbbx0"))))
 
     assert found.listed is None
+
+
+@pytest.mark.parametrize(
+    ("changed", "forgets"),
+    [
+        ({}, True),
+        ({"pvc": {"name": "shared"}}, False),
+        ({"overrides": {"skipCleanupPersistentDir": True}}, False),
+    ],
+)
+def test_what_it_kept_goes_with_one_that_is_deleted(changed: dict[str, Any], forgets: bool) -> None:
+    """Not what is on a volume, which may be others' too, and not where it is to stay; never of one that is paused."""
+    gone = verdict(seen(metadata=GOING, spec=spec(state="destroying", **changed), **ENDING))
+    paused = verdict(seen(spec=spec(state="paused", **changed), **ENDING))
+
+    assert forgets is gone.actions[0].args.get("forget", False)
+    assert "forget" not in paused.actions[0].args
+    assert gone.actions[0].args["force"] is paused.actions[0].args["force"] is True
