@@ -103,6 +103,11 @@ class Storage:
         found = self.cluster.items("wekacontainers", "-n", NAMESPACE)
         return {it["metadata"]["name"]: it for it in found}
 
+    def reason(self, name: str) -> str:
+        """Why that WekaContainer is Ready, or is not."""
+        said = self.containers()[name]["status"].get("conditions") or ()
+        return next((str(it["reason"]) for it in said if it["type"] == "Ready"), "")
+
     def pods(self) -> dict[str, str]:
         """The uid of each pod, by its name."""
         found = self.cluster.items("pods", "-n", NAMESPACE)

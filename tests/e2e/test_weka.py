@@ -65,7 +65,11 @@ def test_it_is_formed_and_begins(hello: storages.Storage) -> None:
     assert (3, 2) == (told["stripe_data_drives"], told["stripe_protection_drives"])
     assert {"admin", "weka-cluster-hello"} == {it["username"] for it in hello.told("user")}
     assert {".config_fs", "default"} == {it["name"] for it in hello.told("fs")}
-    assert hello.containers().keys() == hello.pods().keys()
+    uid = hello.cluster.get("wekacluster", "hello", "-n", storages.NAMESPACE)["metadata"]["uid"]
+    words = ("get", "pods,wekacontainers", "-l", f"weka.io/cluster-id={uid}", "-o", "name")
+    pods, containers = ({*it} for it in (hello.pods(), hello.containers()))
+    assert {"hello-compute-0", *(f"hello-drive-{it}" for it in range(5))} == pods == containers
+    assert 12 == len(hello.kubectl(*words).split())
     is_whole(hello)
 
 
@@ -125,6 +129,26 @@ def test_a_container_whose_processes_are_killed_comes_back(hello: storages.Stora
     hello.ready()
     assert pod["metadata"]["uid"] == hello.pods()["hello-drive-2"]
     assert BLOCKS == hello.read(BLOCKS, "hello-drive-2")
+    is_whole(hello)
+
+
+def test_containers_of_a_drained_node_stop_wait_for_it_and_come_back(hello: storages.Storage) -> None:
+    """What they hold is nowhere else; the others have all there is meanwhile."""
+    hello.ready()
+    homes = nodes.homes(hello.cluster, storages.NAMESPACE, "app=weka")
+    node = min({*homes.values()}, key=[*homes.values()].count)
+    there = {name for name, at in homes.items() if at == node}
+    with nodes.drained(hello.cluster, node):
+        assert BLOCKS == hello.read(BLOCKS, min(homes.keys() - there))
+        tools.wait(
+            "they wait for the node",
+            lambda: {"NodeCordoned"} == {hello.reason(name) for name in there},
+            within=storages.WITHIN,
+        )
+        assert not there & hello.pods().keys()
+
+    hello.ready()
+    assert homes == nodes.homes(hello.cluster, storages.NAMESPACE, "app=weka")
     is_whole(hello)
 
 
