@@ -6,6 +6,7 @@ A pod is asked only if the WekaContainer of its name manages it. It decides noth
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import contextlib
 import secrets
@@ -194,10 +195,14 @@ class Agents:
 
     async def _look_at_cluster(self, place: Place) -> answers.Cluster:
         """What it said last counts until nobody has answered for a few polls."""
+        self._misses[place] = missed = self._misses.get(place, 0) + 1
         try:
-            found = await self._by_any(place)
+            async with asyncio.timeout(POLL_LIMIT - 1.0):
+                found = await self._by_any(place)
+        except TimeoutError as error:
+            said = f"cluster {place[1]} gave no answer within {POLL_LIMIT:g} s"
+            raise source.SourceError("TimedOut", said, transient=missed < MISSES) from error
         except source.SourceError as error:
-            self._misses[place] = missed = self._misses.get(place, 0) + 1
             raise source.SourceError(error.reason, error.message, transient=missed < MISSES) from error
         self._misses.pop(place, None)
         return found
@@ -217,6 +222,8 @@ class Agents:
                 continue
             if found.guid:
                 return found
+            if found.fault:
+                said = f"{it.metadata.name}: {found.message}"
         if said:
             raise source.SourceError("Unavailable", said)
         return answers.Cluster()

@@ -69,8 +69,10 @@ class Drive(msgspec.Struct, frozen=True):
 
 
 class Cluster(msgspec.Struct, frozen=True):
-    """The cluster, by its own word. An empty guid: who answered belongs to none."""
+    """The cluster, by its own word. An empty guid: who answered belongs to none, or has a fault, and can't tell."""
 
+    fault: _Name = ""
+    message: Annotated[str, msgspec.Meta(max_length=2048)] = ""
     guid: _Name = ""
     name: _Name = ""
     status: _Name = ""

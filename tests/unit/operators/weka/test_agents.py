@@ -259,6 +259,25 @@ async def test_a_cluster_that_nobody_answers_for_is_unknown_after_a_few_polls(
         assert CLUSTER not in inside._misses
 
 
+async def test_a_cluster_that_can_not_be_asked_is_not_one_that_nobody_belongs_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where most of those who decide do not answer: the tool says so, and the words are told."""
+    async with started(tmp_path, monkeypatch) as it:
+        inside = it.common.inside
+        it.said["cluster"] = {"fault": "Unknown", "message": "weka status: no answer within 10 s"}
+        inside.cluster(CLUSTER, "test")
+        await fake_api.until(lambda: CLUSTER in inside._misses)
+        await fake_api.until(lambda: not freshness.is_unseen(inside.clusters.peek(CLUSTER)))
+        found = inside.clusters.peek(CLUSTER)
+
+        assert isinstance(found, freshness.Failed)
+        assert "demo-drive-1: weka status: no answer within 10 s" == found.message
+        it.said["cluster"] = {}
+        inside.clusters.refresh(CLUSTER)
+        await fake_api.until(lambda: isinstance(inside.clusters.peek(CLUSTER), freshness.Fresh))
+
+
 async def set_state(it: Fixed, number: int, uid: str = "", **state: Any) -> None:
     """What the kubelet says of that container's pod; `uid`: it is another pod."""
     container = {"name": names.POD_CONTAINER, "ready": False, "state": state}
