@@ -80,10 +80,12 @@ func (d device) write() error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(d.Path+".new", text, 0o600); err != nil {
+	// by a name that no list of drives has
+	made := filepath.Join(filepath.Dir(d.Path), "."+filepath.Base(d.Path)+".new")
+	if err := os.WriteFile(made, text, 0o600); err != nil {
 		return err
 	}
-	return os.Rename(d.Path+".new", d.Path)
+	return os.Rename(made, d.Path)
 }
 
 func (d device) blocks() string { return d.Path + ".blocks" }
