@@ -380,6 +380,12 @@ STEPS: list[tuple[dict[str, Any], type[Any], Reason, str]] = [
         "the cluster is asked anew; then demo-drive-5 is replaced",
     ),
     (
+        {"objects": cluster_objects([*containers(), container("drive", 6, deleting=True)])},
+        Wait,
+        Reason.SHRINKING,
+        "^demo-drive-6 is leaving$",
+    ),
+    (
         {
             "spec": cluster_spec(dynamicTemplate={"driveContainers": 5, "computeContainers": 4}),
             "objects": cluster_objects([*containers()[:-1], replace(containers()[-1], deleting=True)]),

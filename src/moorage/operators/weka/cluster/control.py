@@ -404,4 +404,5 @@ STEPS: tuple[Callable[[Seen], Verdict], ...] = (
     rolling.upgrade_is_noted,
     rolling.surplus_leaves,
     all_are_up,
+    rolling.who_leaves_is_gone,
 )

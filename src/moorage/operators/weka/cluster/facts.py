@@ -148,7 +148,7 @@ def word(seen: Seen, standing: decision.StepTaken | None) -> str:
         grace = deletion.left(seen.meta.deletion_timestamp, seen.spec, seen.now) > 0
         return "GracePeriod" if grace else "Destroying"
     name = standing.name if standing else ""
-    if not name or name == "surplus_leaves":
+    if name in ("", "surplus_leaves", "who_leaves_is_gone"):
         return "Ready"
     if name == "drives_are_enough":
         return "WaitForDrives"

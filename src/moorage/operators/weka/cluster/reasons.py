@@ -94,7 +94,7 @@ class ClusterReason(decision.Reason):
     )
     SHRINKING = (
         "Shrinking",
-        "A container that the template no longer asks for leaves.",
+        "A container leaves: the template no longer asks for it, or somebody has deleted it.",
         ("the container's own deletion is awaited, with its data"),
     )
     SHRINK_GATED = (

@@ -150,6 +150,14 @@ def surplus_leaves(seen: Seen) -> Verdict:
     return DONE
 
 
+def who_leaves_is_gone(seen: Seen) -> Verdict:
+    """Until the cluster has forgotten it, the cluster is not what the template asks for."""
+    leaving = [it for it in seen.there.containers if it.deleting]
+    if not leaving:
+        return DONE
+    return Wait(Reason.SHRINKING, f"{_names(leaving)} is leaving", on="container", within=DATA_MOVES_WITHIN)
+
+
 def _stripe(seen: Seen) -> int:
     """What a stripe needs, by the cluster's own word, or the spec's where that says more."""
     found = seen.known
