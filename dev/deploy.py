@@ -49,12 +49,14 @@ INPUTS = {
         f"kre-{server}": ("images/build", f"images/kre/{server}", "testbed/tb/images")
         for server in ("mongo", "nats", "minio", "influxdb", "nginx")
     },
+    "weka": ("images/build", "images/weka", "testbed/tb/images"),
+    "weka-442": ("images/build", "images/weka", "testbed/tb/images"),
 }
 PRODUCT = ("collector", "operator")
 """The images of a deployment; the others are for tests."""
 
-SERVERS = tuple(name for name in INPUTS if name.startswith(("kre-", "opencga")))
-"""Those that Runtimes and OpenCGA take with running pods, and no other test: they take minutes to build."""
+SERVERS = tuple(name for name in INPUTS if name.startswith(("kre-", "opencga", "weka")))
+"""Those that only tests of Runtimes, OpenCGA and storage clusters take, with running pods: they take minutes to build."""
 BUILD = "moorage.dev/build"
 """Annotation of the operator's pods: the hash of what was installed."""
 
@@ -129,6 +131,7 @@ def trouble(place: places.Place) -> str:
         ("get", "xsldcaches,datagrids,gridtemplates", "-A", "-o", "wide"),
         ("get", "runtimes", "-A", "-o", "wide"),
         ("get", "opencgacommunity", "-A", "-o", "wide"),
+        ("get", "wekaclusters,wekacontainers", "-A", "-o", "wide"),
     ):
         try:
             said = place.kubectl(*command)

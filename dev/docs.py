@@ -42,9 +42,12 @@ def _reasons() -> str:
         *_table(reasons.Reason),
     ]
     for system in operators.SYSTEMS.values():
+        own = [enum for enum in system.reasons if enum.__module__.startswith(f"moorage.operators.{system.name}")]
         for enum in system.reasons:
-            shared = not enum.__module__.startswith(f"moorage.operators.{system.name}")
-            lines += ["", f"## {system.title}: its release" if shared else f"## {system.title}", "", *_table(enum)]
+            title = f"## {system.title}" if enum in own else f"## {system.title}: its release"
+            if enum in own and len(own) > 1:
+                title += f": {enum.__name__.removesuffix('Reason')}"
+            lines += ["", title, "", *_table(enum)]
     for title, text, enum in (
         ("What helm's runs fail with", "Of every kind that is a release; the message has Helm's own words.", FAILURES),
         ("What keeps pods from being ready", "The message names the pod and the container.", object_reasons.PodReason),

@@ -117,6 +117,8 @@ restrict_oom_score_adj = true
 
 [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
 runtime_type = "io.containerd.runc.v2"
+# A privileged pod is root, but gets no device of the machine.
+privileged_without_host_devices = true
 
 [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
 Root = "{data / "runc"}"

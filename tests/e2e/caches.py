@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-from pathlib import Path
 from typing import Any
 
 from . import tools
@@ -90,14 +87,3 @@ class Cache:
         for grid in grids:
             self.cluster.kubectl("delete", f"datagrid/{grid}", "-n", NAMESPACE, "--ignore-not-found", tools.HANGS)
         self.cluster.kubectl("delete", f"xsldcache/{self.name}", "-n", NAMESPACE, "--ignore-not-found", tools.HANGS)
-
-
-def kill(pod: dict[str, Any]) -> None:
-    """End every process of that pod at once, as the kernel does when memory is out."""
-    uid = pod["metadata"]["uid"].replace("-", "_")
-    for entry in Path("/proc").glob("[0-9]*/cgroup"):
-        try:
-            if f"pod{uid}" in entry.read_text().replace("-", "_"):
-                os.kill(int(entry.parent.name), signal.SIGKILL)
-        except (FileNotFoundError, ProcessLookupError):
-            continue  # it has ended meanwhile

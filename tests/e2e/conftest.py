@@ -21,6 +21,9 @@ import yaml
 from . import nodes, reading, tools
 
 CHARTS = Path(__file__).parent / "charts"
+ADOPT = ("--take-ownership", "--force-conflicts")
+"""Other tests may have left definitions on this testbed, which are nobody's."""
+
 FAST_LEASE = {"durationSeconds": 15, "renewSeconds": 12, "retrySeconds": 1}
 """Long enough to be renewed on a busy machine, as an operator that loses it ends, which tests take for a restart."""
 
@@ -82,8 +85,7 @@ def values(registry: str) -> dict[str, Any]:
 def moorage(cluster: tools.Cluster, registry: str) -> Iterator[tools.Cluster]:
     """moorage, installed by its chart and available."""
     nodes.reserve(cluster)
-    # other tests may have left definitions on this testbed, which are nobody's
-    install(cluster, values(registry), "--take-ownership", "--force-conflicts")
+    install(cluster, values(registry), *ADOPT)
     yield cluster
     print(cluster.kubectl("logs", "-n", tools.NAMESPACE, "deploy/moorage", "--tail=40", check=False), file=sys.stderr)
 
@@ -96,6 +98,18 @@ def install(cluster: tools.Cluster, given: dict[str, Any], *more: str) -> None:
     where = ["-n", tools.NAMESPACE, "--create-namespace", "-f", str(file)]
     cluster.helm("upgrade", "--install", "moorage", chart, *where, *more)
     tools.rolled_out(cluster)
+
+
+@contextlib.contextmanager
+def switched_on(cluster: tools.Cluster, registry: str, system: str, section: dict[str, Any]) -> Iterator[None]:
+    """A system that is off by default, switched on by its administrator meanwhile."""
+    given = values(registry)
+    given["systems"][system] = section
+    install(cluster, given, *ADOPT)
+    try:
+        yield
+    finally:
+        install(cluster, values(registry))
 
 
 _numbers = itertools.count(1)

@@ -45,19 +45,7 @@ class Runtime:
 
     def ready(self) -> dict[str, Any]:
         """Wait until it is Ready as it is specified now; returns its status."""
-
-        def holds() -> dict[str, Any] | None:
-            found = self.cluster.get("runtime", "demo", "-n", self.namespace)
-            said: dict[str, Any] = found.get("status") or {}
-            known = {each["type"]: each for each in said.get("conditions") or ()}
-            if said.get("observedGeneration") != found["metadata"]["generation"] or "Ready" not in known:
-                return None
-            ready = known["Ready"]
-            if ready["status"] == "True":
-                return said
-            raise tools.Failed(f"Ready {ready['status']} {ready['reason']}: {ready.get('message')}")
-
-        return tools.wait(f"{self.namespace}/demo Ready", holds, within=WITHIN)
+        return tools.ready(self.cluster, "runtime", "demo", self.namespace, within=WITHIN)
 
     def stopped(self, reason: str) -> str:
         """Wait until it is not Ready for that reason; returns what is said."""

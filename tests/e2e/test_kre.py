@@ -27,14 +27,9 @@ SMALL = {
 @pytest.fixture(scope="module")
 def kre(moorage: tools.Cluster, registry: str) -> Iterator[tools.Cluster]:
     """moorage with KRE switched on, as its administrator does that."""
-    given = conftest.values(registry)
     section = yaml.safe_load(runtimes.VALUES.read_text())["systems"]["kre"]
-    given["systems"]["kre"] = section | {"poll": {"busySeconds": 2, "idleSeconds": 5}}
-    conftest.install(moorage, given)
-    try:
+    with conftest.switched_on(moorage, registry, "kre", section | {"poll": {"busySeconds": 2, "idleSeconds": 5}}):
         yield moorage
-    finally:
-        conftest.install(moorage, conftest.values(registry))
 
 
 @pytest.fixture(scope="module")

@@ -69,7 +69,7 @@ def failover(cache: caches.Cache) -> None:
     url = f"http://{address}:9446/faults"
     put = f"import urllib.request as r; r.urlopen(r.Request('{url}', {fault!r}.encode(), method='PUT'))"
     cache.cluster.kubectl("exec", CLIENT, "-n", caches.NAMESPACE, "--", "python3", "-c", put)
-    caches.kill(cache.cluster.get("pod", first, "-n", caches.NAMESPACE))
+    tools.kill(cache.cluster.get("pod", first, "-n", caches.NAMESPACE))
 
     def another() -> str:
         primary = str(cache.status().get("primary") or first)

@@ -62,7 +62,7 @@ class Killer:
                 if self._stop.wait(0.05):
                     return
             for pod in tools.operators(self._cluster):
-                caches.kill(pod)
+                tools.kill(pod)
                 words = ["pod", pod["metadata"]["name"], "-n", tools.NAMESPACE]
                 self._cluster.kubectl("delete", *words, "--force", "--grace-period=0", "--wait=false", check=False)
             self.kills += 1

@@ -8,6 +8,7 @@ import dataclasses
 import datetime
 import json
 import os
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -194,6 +195,22 @@ class Collector:
         return [name for name in names if name not in ("ConfigMap/kube-root-ca.crt", "ServiceAccount/default")]
 
 
+def ready(cluster: Cluster, kind: str, name: str, namespace: str, *, within: float) -> dict[str, Any]:
+    """Wait until an object is Ready as it is specified now; returns its status."""
+
+    def holds() -> dict[str, Any] | None:
+        found = cluster.get(kind, name, "-n", namespace)
+        said: dict[str, Any] = found.get("status") or {}
+        condition = _condition(found, "Ready")
+        if said.get("observedGeneration") != found["metadata"]["generation"] or not condition:
+            return None
+        if condition["status"] == "True":
+            return said
+        raise Failed(f"Ready {condition['status']} {condition['reason']}: {condition.get('message')}")
+
+    return wait(f"{namespace}/{name} Ready", holds, within=within)
+
+
 def _condition(found: Any, kind: str) -> dict[str, Any]:
     status = (found or {}).get("status", {})
     return next((each for each in status.get("conditions", []) if each["type"] == kind), {})
@@ -301,3 +318,14 @@ def start_operator(cluster: Cluster, replicas: int = 1) -> None:
     """Scale the operator up again, and wait until it is rolled out."""
     cluster.kubectl("scale", "deploy/moorage", "-n", NAMESPACE, f"--replicas={replicas}")
     rolled_out(cluster)
+
+
+def kill(pod: dict[str, Any]) -> None:
+    """End every process of that pod at once, as the kernel does when memory is out."""
+    uid = pod["metadata"]["uid"].replace("-", "_")
+    for entry in Path("/proc").glob("[0-9]*/cgroup"):
+        try:
+            if f"pod{uid}" in entry.read_text().replace("-", "_"):
+                os.kill(int(entry.parent.name), signal.SIGKILL)
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # it has ended meanwhile

@@ -55,12 +55,15 @@ spec:
     {{- end }}
 {{- end -}}
 
-{{/* CEL: a request of the operator itself, and one of an account by which it reaches a namespace. */}}
+{{/* CEL: a request of the operator itself, one of an account by which it reaches a namespace, and one of such for Weka. */}}
 {{- define "moorage.isOperator" -}}
 request.userInfo.username == '{{ include "moorage.user" . }}'
 {{- end -}}
 {{- define "moorage.isAccount" -}}
 request.userInfo.username.startsWith('{{ include "moorage.accountUser" . }}')
+{{- end -}}
+{{- define "moorage.weka.isAccount" -}}
+request.userInfo.username.startsWith('{{ include "moorage.accountUser" . }}weka.')
 {{- end -}}
 
 {{/*

@@ -49,6 +49,11 @@ system:serviceaccount:{{ .Release.Namespace }}:{{ include "moorage.serviceAccoun
 system:serviceaccount:{{ include "moorage.accounts" . }}:
 {{- end -}}
 
+{{/* The role that a RoleBinding gives the account of a namespace that holds WekaClusters there. */}}
+{{- define "moorage.weka.namespaceRole" -}}
+{{ include "moorage.fullname" . }}-weka-namespace
+{{- end -}}
+
 {{/* The role that a RoleBinding gives the account of a tenant's namespace there. */}}
 {{- define "moorage.collector.tenantRole" -}}
 {{ include "moorage.fullname" . }}-collector-tenant
@@ -119,6 +124,12 @@ system:serviceaccount:{{ include "moorage.accounts" . }}:
 {{- if .enabled -}}
 {{- $own := dict "accounts" $accounts "clusterRole" (include "moorage.opencga.namespaceRole" $) -}}
 {{- $_ := set $systems "opencga" (merge $own (omit . "enabled")) -}}
+{{- end -}}
+{{- end -}}
+{{- with .Values.systems.weka -}}
+{{- if .enabled -}}
+{{- $own := dict "accounts" $accounts "clusterRole" (include "moorage.weka.namespaceRole" $) -}}
+{{- $_ := set $systems "weka" (merge $own (omit . "enabled")) -}}
 {{- end -}}
 {{- end -}}
 {{- with .Values.systems.xsld -}}

@@ -9,6 +9,7 @@ DISRUPTION_BUDGET = Resource("policy", "v1", "PodDisruptionBudget", "poddisrupti
 EVENT = Resource("events.k8s.io", "v1", "Event", "events")
 LEASE = Resource("coordination.k8s.io", "v1", "Lease", "leases")
 NAMESPACE = Resource("", "v1", "Namespace", "namespaces", namespaced=False)
+NODE = Resource("", "v1", "Node", "nodes", namespaced=False)
 POD = Resource("", "v1", "Pod", "pods")
 ROLE_BINDING = Resource("rbac.authorization.k8s.io", "v1", "RoleBinding", "rolebindings")
 SECRET = Resource("", "v1", "Secret", "secrets")

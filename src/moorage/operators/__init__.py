@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from . import collector, kre, opencga, system, xsld
+from . import collector, kre, opencga, system, weka, xsld
 
 SYSTEMS: dict[str, system.System] = {
-    each.name: each for each in (collector.SYSTEM, kre.SYSTEM, opencga.SYSTEM, xsld.SYSTEM)
+    each.name: each for each in (collector.SYSTEM, kre.SYSTEM, opencga.SYSTEM, weka.SYSTEM, xsld.SYSTEM)
 }

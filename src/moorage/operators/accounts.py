@@ -24,6 +24,7 @@ class Rights(msgspec.Struct, frozen=True, rename="camel"):
     namespace: str  # the operator's own
     accounts: str  # the namespace of all accounts
     cluster_role: str
+    finalizer: str = ""  # of the binding: rights that outlast a namespace's deletion until all is in order there
 
     @property
     def binding(self) -> str:
@@ -73,6 +74,7 @@ class BindingSeen(msgspec.Struct, frozen=True):
     resource_version: str
     role: bool  # it is to the right role, which can't be changed
     subject: bool  # it is for the right account, and for nobody else
+    held: int = -1  # where among its finalizers that is by which moorage holds it; -1: nowhere
 
     @property
     def right(self) -> bool:
@@ -85,11 +87,13 @@ def look(found: RoleBinding | None, rights: Rights) -> BindingSeen | None:
     if found is None:
         return None
     wanted = Subject("ServiceAccount", rights.account(found.metadata.namespace), rights.accounts)
+    finalizers = found.metadata.finalizers
     return BindingSeen(
         found.metadata.uid,
         found.metadata.resource_version,
         (found.role_ref.kind, found.role_ref.name) == ("ClusterRole", rights.cluster_role),
         found.subjects == (wanted,),
+        finalizers.index(rights.finalizer) if rights.finalizer in finalizers else -1,
     )
 
 
@@ -102,6 +106,7 @@ def binding(namespace: str, rights: Rights) -> dict[str, Any]:
             "name": rights.binding,
             "namespace": namespace,
             "labels": {"app.kubernetes.io/managed-by": "moorage"},
+            **({"finalizers": [rights.finalizer]} if rights.finalizer else {}),
         },
         "roleRef": {"apiGroup": builtin.ROLE_BINDING.group, "kind": "ClusterRole", "name": rights.cluster_role},
         "subjects": [{"kind": "ServiceAccount", "name": rights.account(namespace), "namespace": rights.accounts}],
@@ -118,19 +123,27 @@ def is_bound(
     if found is not None and found.right:
         return DONE
     bind = decision.Apply(why=why, resource=builtin.ROLE_BINDING, body=binding(namespace, rights), as_operator=True)
-    first = (unbind(found, namespace, rights, "it is to another role"),) if found is not None and not found.role else ()
+    first = give_back(found, namespace, rights, "it is to another role") if found is not None and not found.role else ()
     return Act(reason, f"rights in {namespace} are bound", (*first, bind))
 
 
-def unbind(
+def give_back(
     found: BindingSeen, namespace: str, rights: Rights, why: str, require: tuple[decision.Guard, ...] = ()
-) -> decision.Delete:
-    """Gives the rights back, if the binding is as it was seen."""
-    return decision.Delete(
-        why=why,
-        resource=builtin.ROLE_BINDING,
-        ref=builtin.ROLE_BINDING.ref(namespace, rights.binding, found.uid),
-        resource_version=found.resource_version,
-        require=require,
-        as_operator=True,
+) -> tuple[decision.AnyAction, ...]:
+    """The binding goes, if it is as it was seen; first its finalizer, after which one that was ending is gone."""
+    resource, ref = builtin.ROLE_BINDING, builtin.ROLE_BINDING.ref(namespace, rights.binding, found.uid)
+    if found.held < 0:
+        version = found.resource_version
+        gone = decision.Delete(
+            why=why, resource=resource, ref=ref, resource_version=version, require=require, as_operator=True
+        )
+        return (gone,)
+    mine = f"/metadata/finalizers/{found.held}"
+    free: tuple[dict[str, Any], ...] = (
+        {"op": "test", "path": mine, "value": rights.finalizer},
+        {"op": "remove", "path": mine},
+    )
+    return (
+        decision.Patch(why=why, resource=resource, ref=ref, ops=free, require=require, as_operator=True),
+        decision.Delete(why=why, resource=resource, ref=ref, as_operator=True),
     )

@@ -68,8 +68,8 @@ def rights_returned(
             return (edit,)
         if neighbours:
             return (msgspec.structs.replace(edit, require=(*edit.require, decision.Guard("others_stay"))),)
-        unbind = accounts.unbind(binding, namespace, rights, why, edit.require)
-        return unbind, msgspec.structs.replace(edit, require=())
+        back = accounts.give_back(binding, namespace, rights, why, edit.require)
+        return (*back, msgspec.structs.replace(edit, require=()))
 
     return last
 

@@ -39,19 +39,30 @@ class Places:
     """The namespaces in which objects of a system live: whether they may, the rights there, and whether one ends.
 
     `listed` names those that an administrator lets hold any, or none for all; `wake` is told of the one that changed.
+    Of a system for which each namespace is to be opened as well, `opened_by` is the label and the value that do so.
     """
 
     def __init__(
-        self, world: kind.World, rights: accounts.Rights, listed: tuple[str, ...], wake: Callable[[str], None]
+        self,
+        world: kind.World,
+        rights: accounts.Rights,
+        listed: tuple[str, ...],
+        wake: Callable[[str], None],
+        opened_by: tuple[str, str] | None = None,
     ) -> None:
-        self._rights, self._listed, self._wake = rights, listed, wake
+        self._rights, self._listed, self._wake, self._opened_by = rights, listed, wake, opened_by
         self._bindings = Bindings(world, rights, wake)
         self._namespaces = world.informers.watch(builtin.NAMESPACE, meta.Partial, metadata_only=True)
         self._namespaces.subscribe(self._on_change)
 
     def allow(self, namespace: str) -> bool:
         """Whether that namespace may hold any."""
-        return not self._rights.is_moorages_own(namespace) and (not self._listed or namespace in self._listed)
+        listed = not self._listed or namespace in self._listed
+        return (
+            listed
+            and not self._rights.is_moorages_own(namespace)
+            and self._is_open(self._namespaces.get("", namespace))
+        )
 
     def binding(self, namespace: str) -> freshness.Observed[accounts.BindingSeen | None]:
         """The binding in that namespace."""
@@ -67,9 +78,16 @@ class Places:
         await self._bindings.wait_synced()
         await self._namespaces.wait_synced(timeout=None)
 
+    def _is_open(self, found: meta.Partial | None) -> bool:
+        if self._opened_by is None:
+            return True
+        label, value = self._opened_by
+        return found is not None and found.metadata.labels.get(label) == value
+
     def _on_change(self, change: informer.Change[meta.Partial]) -> None:
-        if change.new is not None and change.new.metadata.deleting:
-            self._wake(change.new.metadata.name)
+        new = change.new
+        if new is not None and (new.metadata.deleting or self._is_open(new) != self._is_open(change.old)):
+            self._wake(new.metadata.name)
 
 
 class Neighbours(Generic[kind.O]):

@@ -23,7 +23,7 @@ import yaml
 ROOT = Path(__file__).resolve().parents[3]
 PATIENCE = 90  # seconds until what is new must be in force: a policy, a definition, somebody's rights
 
-OFF = ("kre", "opencga")
+OFF = ("kre", "opencga", "weka")
 """Systems that are off by default."""
 
 Row = tuple[tuple[str, ...], str, str, str]
@@ -86,6 +86,7 @@ class Operator:
             "xsld": f"{name}-xsld-namespace",
             "kre": f"{name}-kre-namespace",
             "opencga": f"{name}-opencga-namespace",
+            "weka": f"{name}-weka-namespace",
         }
 
     def account(self, namespace: str, system: str = "collector") -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from moorage.api import meta
@@ -139,7 +140,42 @@ def test_a_binding_to_another_role_is_made_anew() -> None:
         return [type(action).__name__ for action in verdict.actions]
 
     assert ["Delete", "Apply"] == acts(accounts.BindingSeen("u", "1", role=False, subject=True))
+    assert ["Patch", "Delete", "Apply"] == acts(accounts.BindingSeen("u", "1", role=False, subject=True, held=0))
     assert ["Apply"] == acts(accounts.BindingSeen("u", "1", role=True, subject=False))
+
+
+HELD = msgspec.structs.replace(RIGHTS, finalizer="s.example/rights")
+
+
+@pytest.mark.parametrize(
+    ("finalizers", "ops"),
+    [
+        (("s.example/rights",), "/metadata/finalizers/0"),
+        (("other", "s.example/rights"), "/metadata/finalizers/1"),
+        (("other",), ""),
+        ((), ""),
+    ],
+)
+def test_rights_that_a_finalizer_holds_are_let_go_and_nobody_elses_is(finalizers: tuple[str, ...], ops: str) -> None:
+    """Right before the binding goes; where the finalizer is not there any more the binding alone goes."""
+    found = accounts.RoleBinding(meta.ObjectMeta(name="moorage-s", namespace="acme", finalizers=finalizers))
+    seen, guard = accounts.look(found, HELD), decision.Guard("others_stay")
+    assert seen is not None
+    *first, last = accounts.give_back(seen, "acme", HELD, "why", (guard,))
+
+    assert isinstance(last, decision.Delete)
+    assert (guard,) == (first[0] if first else last).require
+    assert [op["path"] for it in first if isinstance(it, decision.Patch) for op in it.ops] == [ops, ops] * len(first)
+    assert all(it.as_operator for it in (*first, last))
+    assert bool(ops) == bool(first)
+
+
+def test_of_rights_without_a_finalizer_the_binding_alone_goes() -> None:
+    found = accounts.RoleBinding(meta.ObjectMeta(name="moorage-s", namespace="acme", finalizers=("other",)))
+    seen = accounts.look(found, RIGHTS)
+    assert seen is not None
+
+    assert ["Delete"] == [type(it).__name__ for it in accounts.give_back(seen, "acme", RIGHTS, "why")]
 
 
 @pytest.mark.parametrize("name", ["kube-system", "moorage-system", "moorage-accounts"])

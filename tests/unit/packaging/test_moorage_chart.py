@@ -18,7 +18,7 @@ from moorage.operators.xsld.group import dialect
 COLLECTOR_ONLY = {"systems": {"xsld": {"enabled": False}}}
 XSLD_ONLY = {"systems": {"collector": {"enabled": False}}}
 KRE_ONLY = {"systems": {"collector": {"enabled": False}, "xsld": {"enabled": False}, "kre": {"enabled": True}}}
-ALL = {"systems": {"kre": {"enabled": True}, "opencga": {"enabled": True}}}
+ALL = {"systems": {name: {"enabled": True} for name in ("kre", "opencga", "weka")}}
 NONE = {"systems": {"collector": {"enabled": False}, "xsld": {"enabled": False}}}
 
 Objects = list[dict[str, Any]]
@@ -84,8 +84,8 @@ def test_configuration_file(render: Any) -> None:
 
 def test_every_section_is_one_that_the_operator_takes(render: Any) -> None:
     dialect_ = {"paths": {"group": "/group"}, "ports": {"admin": 9446}}
-    kre = {"enabled": True, "values": {"imagePrefix": "team"}}
-    values = {"systems": {"xsld": {"dialect": dialect_}, "kre": kre, "opencga": {"enabled": True}}}
+    runtimes = {"enabled": True, "values": {"imagePrefix": "team"}}
+    values = {"systems": {**ALL["systems"], "xsld": {"dialect": dialect_}, "kre": runtimes}}
     taken = {
         name: msgspec.convert(section, operators.SYSTEMS[name].config)
         for name, section in config(render("moorage", values, release="moorage"))["systems"].items()
@@ -365,7 +365,7 @@ def test_admission_policies_fail_closed_and_deny(render: Any) -> None:
         (COLLECTOR_ONLY, ["collector"]),
         (XSLD_ONLY, ["xsld"]),
         (KRE_ONLY, ["kre"]),
-        (ALL, ["collector", "kre", "opencga", "xsld"]),
+        (ALL, ["collector", "kre", "opencga", "weka", "xsld"]),
     ],
 )
 def test_every_binding_that_may_be_written_has_a_policy_of_its_own(

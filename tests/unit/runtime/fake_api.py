@@ -289,16 +289,21 @@ def _json_patch(live: Object, ops: list[Object]) -> Object:
     made: Object = msgspec.json.decode(msgspec.json.encode(live))
     for op in ops:
         *parents, last = (part.replace("~1", "/") for part in op["path"].strip("/").split("/"))
-        holder = made
+        holder: Any = made
         for name in parents:
             holder = holder[name]
+        if isinstance(holder, list):
+            at: Any = int(last)
+            there = holder[at] if at < len(holder) else None
+        else:
+            at, there = last, holder.get(last)
         if op["op"] == "test":
-            if holder.get(last) != op["value"]:
+            if there != op["value"]:
                 raise Refusal(422, "Invalid")
         elif op["op"] == "remove":
-            del holder[last]
+            del holder[at]
         else:
-            holder[last] = op["value"]
+            holder[at] = op["value"]
     return made
 
 

@@ -1,0 +1,3 @@
+module moorage.dev/weka
+
+go 1.26.0

@@ -1,0 +1,27 @@
+"""The Weka section of the operator's configuration."""
+
+from __future__ import annotations
+
+import msgspec
+
+from . import dialect
+
+
+class Poll(msgspec.Struct, frozen=True, rename="camel"):
+    """Seconds between two looks into a container, and at a cluster."""
+
+    busy_seconds: float = 5.0
+    idle_seconds: float = 60.0
+
+
+class Config(msgspec.Struct, frozen=True, rename="camel"):
+    """`systems.weka`."""
+
+    accounts: str  # the namespace of the accounts, of which each namespace that holds clusters has one
+    cluster_role: str  # what such an account may do in its namespace
+    namespaces: tuple[str, ...] = ()
+    images: tuple[str, ...] = ()  # how a name must begin to be run as root on nodes; none: nothing is
+    scripts: bool = False  # whether a spec may bring scripts of its own, which run as root too
+    dialect: dialect.Dialect = dialect.Dialect()
+    poll: Poll = Poll()
+    resync_seconds: float = 600.0

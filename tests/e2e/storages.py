@@ -1,0 +1,145 @@
+"""A user's hands on one WekaCluster with running pods, and a look into it by the product's own command line.
+
+Its drives are files in a folder of the testbed, which is one for all of its nodes; each node's annotation names those
+that are its own.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+
+from . import nodes, tools
+
+NAMESPACE = "storage"
+WITHIN = 300.0
+VALUES = tools.ROOT / "examples" / "weka" / "testbed.yaml"
+"""Of moorage's chart: Weka is on, with the image of `images/weka`."""
+
+IMAGE, NEWER = "moorage.dev/weka-standin:4.4.1", "moorage.dev/weka-standin:4.4.2"
+DRIVES = 6
+"""Signed drives of each node: as many as there are drive containers, wherever the scheduler puts them."""
+
+SIGNED = "weka.io/weka-drives"
+HOME = tools.STATE.resolve() / "weka"
+LEFT = "wekacontainers,pods,configmaps,secrets,rolebindings"
+
+
+def section() -> dict[str, Any]:
+    """Of moorage's values: the example's, with all that is on nodes in a folder of this testbed."""
+    given: dict[str, Any] = yaml.safe_load(VALUES.read_text())["systems"]["weka"]
+    given["dialect"]["files"] = {"devices": str(HOME / "devices"), "persistence": str(HOME / "kept")}
+    return given | {"poll": {"busySeconds": 2, "idleSeconds": 5}}
+
+
+def plain(text: str) -> str:
+    """A value of a Secret."""
+    return base64.b64decode(text).decode()
+
+
+@contextlib.contextmanager
+def signed(cluster: tools.Cluster) -> Iterator[None]:
+    """Each spare node has new drives, whose annotation is theirs; what is kept on nodes goes with them in the end."""
+    devices = HOME / "devices"
+    shutil.rmtree(HOME, ignore_errors=True)
+    devices.mkdir(parents=True)
+    (devices / ".moorage-devices").touch()
+    for node in nodes.SPARE:
+        serials = [f"{node}-s{it}" for it in range(DRIVES)]
+        for serial in serials:
+            (devices / serial).write_text(json.dumps({"serial_id": serial, "is_signed": True}) + "\n")
+        cluster.kubectl("annotate", "node", node, f"{SIGNED}={json.dumps(serials)}", "--overwrite")
+    try:
+        yield
+    finally:
+        cluster.kubectl("annotate", "node", *nodes.SPARE, f"{SIGNED}-")
+        shutil.rmtree(HOME)
+
+
+class Storage:
+    """The WekaCluster `hello` of a namespace that is opened for it, on the nodes that others leave alone."""
+
+    def __init__(self, cluster: tools.Cluster) -> None:
+        self.cluster = cluster
+        self.spec: dict[str, Any] = {
+            "image": IMAGE,
+            "dynamicTemplate": {"driveContainers": 5, "computeContainers": 1, "numDrives": 1},
+            "redundancyLevel": 2,
+            "stripeWidth": 3,
+            "gracefulDestroyDuration": "0",
+            "nodeSelector": nodes.PLACE["nodeSelector"],
+            "rawTolerations": nodes.PLACE["tolerations"],
+            "overrides": {"disregardRedundancy": True},  # five drive containers, and three nodes
+        }
+        metadata = {"name": NAMESPACE, "labels": {"moorage.dev/weka": "privileged"}}
+        cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+
+    def apply(self) -> None:
+        """Create it."""
+        metadata = {"name": "hello", "namespace": NAMESPACE}
+        kind = {"apiVersion": "weka.weka.io/v1alpha1", "kind": "WekaCluster"}
+        self.cluster.apply({**kind, "metadata": metadata, "spec": self.spec})
+
+    def edit(self, **spec: Any) -> None:
+        """Merge into its spec."""
+        self.kubectl("patch", "wekacluster/hello", "--type=merge", "-p", json.dumps({"spec": spec}))
+
+    def kubectl(self, *args: str, stdin: str = "") -> str:
+        """kubectl in its namespace."""
+        return self.cluster.kubectl("-n", NAMESPACE, *args, stdin=stdin)
+
+    def ready(self) -> dict[str, Any]:
+        """Wait until it is Ready as it is specified now; returns its status."""
+        return tools.ready(self.cluster, "wekacluster", "hello", NAMESPACE, within=WITHIN)
+
+    def containers(self) -> dict[str, dict[str, Any]]:
+        """Its WekaContainers by name."""
+        found = self.cluster.items("wekacontainers", "-n", NAMESPACE)
+        return {it["metadata"]["name"]: it for it in found}
+
+    def reason(self, name: str) -> str:
+        """Why that WekaContainer is Ready, or is not."""
+        said = self.containers()[name]["status"].get("conditions") or ()
+        return next((str(it["reason"]) for it in said if it["type"] == "Ready"), "")
+
+    def pods(self) -> dict[str, str]:
+        """The uid of each pod, by its name."""
+        found = self.cluster.items("pods", "-n", NAMESPACE)
+        return {it["metadata"]["name"]: it["metadata"]["uid"] for it in found}
+
+    def left(self) -> list[str]:
+        """All that there is in the namespace beside what every namespace has."""
+        found = self.cluster.items(LEFT, "-n", NAMESPACE)
+        names = {f"{it['kind']}/{it['metadata']['name']}" for it in found}
+        return sorted(names - {"ConfigMap/kube-root-ca.crt"})
+
+    def delete(self) -> None:
+        """Delete it, and wait until it is gone."""
+        self.kubectl("delete", "wekacluster/hello", "--ignore-not-found", tools.HANGS)
+
+    # --- the product's own word ----------------------------------------------------------------------------------
+
+    def weka(self, *words: str, pod: str = "hello-compute-0", stdin: str = "") -> str:
+        """What its command line says in that pod, to people, by their own login."""
+        data = self.cluster.get("secret", "weka-cluster-hello", "-n", NAMESPACE)["data"]
+        login = [f"WEKA_USERNAME={plain(data['username'])}", f"WEKA_PASSWORD={plain(data['password'])}"]
+        return self.kubectl("exec", "-i", pod, "--", "busybox", "env", *login, "weka", *words, stdin=stdin)
+
+    def told(self, *words: str) -> Any:
+        """The same, of what is told in JSON."""
+        return json.loads(self.weka(*words, "--json"))
+
+    def write(self, blocks: dict[str, str]) -> None:
+        """Have it keep these."""
+        for key, text in blocks.items():
+            self.weka("standin", "put", key, stdin=text)
+
+    def read(self, blocks: dict[str, str], pod: str) -> dict[str, str]:
+        """What it has under these keys, as that container gets it."""
+        return {key: self.weka("standin", "get", key, pod=pod) for key in blocks}

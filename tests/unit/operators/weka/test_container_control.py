@@ -1,0 +1,439 @@
+"""What is decided for a WekaContainer: each step, verdict and reason, by tables."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+import pytest
+
+from moorage.children import apply
+from moorage.operators.weka import allocation, names, place
+from moorage.operators.weka.container import build, control, deletion, facts, observation
+from moorage.operators.weka.container.reasons import ContainerReason as Reason
+from moorage.runtime import decision, freshness
+from moorage.runtime.decision import Act, Blocked, Wait
+from moorage.runtime.freshness import Fresh, Stale
+
+from . import states
+from .states import (
+    ALLOCATIONS,
+    OWNER,
+    cluster,
+    device,
+    drives,
+    local,
+    members,
+    objects,
+    pod,
+    seen,
+    spec,
+    status,
+    told,
+)
+
+replace = msgspec.structs.replace
+
+
+def decided(it: observation.Seen) -> decision.Decision:
+    steps = deletion.DELETION_STEPS if it.meta.deleting else control.STEPS
+    return decision.decide(it, steps=steps, facts=facts.FACTS, report=facts.report)
+
+
+def verdict(it: observation.Seen) -> Any:
+    """Where the steps stop."""
+    standing = decided(it).standing
+    assert standing is not None, "all steps are done"
+    return standing.verdict
+
+
+def test_what_is_whole_needs_nothing() -> None:
+    """All steps are done, and what readiness needs is true."""
+    found = decided(seen())
+
+    assert found.standing is None
+    assert () == found.acts
+    assert all(each.status for each in found.facts)
+    assert ("Running", states.IMAGE, "1/1") == (
+        found.report["status"],
+        found.report["lastAppliedImage"],
+        found.report["printer"]["drives"],
+    )
+    assert (states.GUID, 0) == (found.report["clusterID"], found.report["containerID"])
+
+
+UNMADE = {"objects": objects(pod=None)}
+ENDING = {"objects": objects(pod=pod(deleting=True))}
+OTHER = pod(spec(image=states.NEWER))
+DOWN_NODE = observation.NodeSeen("n1", ready=False)
+CORDONED = observation.NodeSeen("n1", cordoned=True)
+FRESH = status(allocations=None)
+SCRIPTS = (build.scripts("ns", states.SPOKEN), apply.Child())
+HELD = allocation.Taken("other", frozenset({"s1", "s2"}), (allocation.Span(35_000, 100), allocation.Span(35_300, 1)))
+FULL = allocation.Taken("other", frozenset(), (allocation.Span(35_000, 500),))
+STEPS: list[tuple[dict[str, Any], type[Any], Reason, str]] = [
+    ({"allowed": False}, Blocked, Reason.NAMESPACE_NOT_ALLOWED, "namespace ns is not opened for pods"),
+    ({"spec": spec(mode="s3", numDrives=0)}, Blocked, Reason.MODE_NOT_SERVED, "mode s3 are not looked after yet"),
+    ({"images": ()}, Blocked, Reason.IMAGE_NOT_ALLOWED, "image registry.example/weka:4.4.1 is none of those"),
+    (
+        {"spec": spec(overrides={"preRunScript": "true"})},
+        Blocked,
+        Reason.SCRIPTS_NOT_ALLOWED,
+        "preRunScript would be run as root",
+    ),
+    ({"metadata": {"finalizers": ()}}, Act, Reason.TAKING_CARE, "the finalizer is set"),
+    ({"binding": Fresh(None)}, Act, Reason.BINDING, "rights in ns are bound"),
+    ({"objects": freshness.not_yet("objects")}, Wait, Reason.OBJECTS_UNKNOWN, "objects not looked at yet"),
+    ({"spec": spec(state="deleting")}, Act, Reason.FOLLOWING_STATE, "is deleted, as spec.state is deleting"),
+    ({"spec": spec(state="destroying")}, Act, Reason.FOLLOWING_STATE, "is deleted, as spec.state is destroying"),
+    ({"spec": spec(state="paused")}, Act, Reason.PAUSING, "demo-drive-0 is stopped, as it is paused"),
+    ({"spec": spec(state="paused"), **ENDING}, Act, Reason.PAUSING, "demo-drive-0 may stop at once"),
+    ({"spec": spec(state="paused"), **UNMADE}, Wait, Reason.PAUSED, "demo-drive-0 is paused"),
+    ({"objects": objects(scripts=SCRIPTS)}, Act, Reason.WRITING_SCRIPTS, "ConfigMap/weka-boot-scripts .missing."),
+    ({"objects": objects(node=None, node_gone=True)}, Blocked, Reason.NODE_GONE, "node n1 is gone"),
+    ({"objects": objects(node=DOWN_NODE)}, Wait, Reason.NODE_NOT_READY, "node n1 does not report"),
+    (ENDING, Act, Reason.ENDING_POD, "demo-drive-0 may stop in its own time"),
+    (
+        {**ENDING, "local": told(allow_stop=True)},
+        Wait,
+        Reason.ENDING_POD,
+        "demo-drive-0 is stopping",
+    ),
+    (
+        {**ENDING, "local": freshness.Failed("Unavailable", "no answer")},
+        Wait,
+        Reason.ENDING_POD,
+        "was not reached: no answer",
+    ),
+    (
+        {**ENDING, "local": Stale(local(pod="p-9"), 0.0, "it was told")},
+        Wait,
+        Reason.ENDING_POD,
+        "was not reached: it was told",
+    ),
+    (
+        {"objects": objects(pod=pod(deleting=True, running=False)), "local": told(pod="p-9")},
+        Wait,
+        Reason.ENDING_POD,
+        "demo-drive-0 is ending",
+    ),
+    (
+        {**ENDING, "local": told(allow_stop=True), "spec": spec(overrides={"podDeleteForceReplace": True})},
+        Act,
+        Reason.ENDING_POD,
+        "demo-drive-0 may stop at once",
+    ),
+    (
+        {"objects": objects(pod=replace(pod(running=False), ended=True))},
+        Act,
+        Reason.REPLACING_POD,
+        "pod demo-drive-0 has ended, and is made anew",
+    ),
+    (UNMADE, Act, Reason.MAKING_POD, "pod demo-drive-0 is made"),
+    ({"objects": objects(pod=None, node=CORDONED)}, Wait, Reason.NODE_CORDONED, "node n1 takes no new pods"),
+    ({"objects": objects(pod=OTHER)}, Act, Reason.REPLACING_POD, "demo-drive-0 is stopped, as its size or settings"),
+    (
+        {"objects": objects(pod=replace(OTHER, seen=replace(OTHER.seen, image="old:1")))},
+        Act,
+        Reason.REPLACING_POD,
+        "as it runs old:1, and is to run registry.example/weka:4.4.1",
+    ),
+    (
+        {"objects": objects(pod=pod(running=False, trouble="no such image", cause="ImagePull"))},
+        Wait,
+        Reason.POD_NOT_RUNNING,
+        "does not run yet: no such image",
+    ),
+    ({"status": status(nodeAffinity="")}, Act, Reason.PINNING, "demo-drive-0 belongs to node n1"),
+    ({"local": freshness.not_yet("container")}, Wait, Reason.AGENT_UNKNOWN, "container not looked at yet"),
+    ({"local": Stale(local(), 0.0, "it was told")}, Wait, Reason.AGENT_UNKNOWN, "is asked anew: it was told"),
+    ({"local": told(persistent=False)}, Wait, Reason.AGENT_UNKNOWN, "has not begun to keep its state"),
+    ({"local": told(pod="p-9")}, Wait, Reason.AGENT_UNKNOWN, "demo-drive-0 is asked anew"),
+    ({"objects": objects(node=None)}, Wait, Reason.OBJECTS_UNKNOWN, "the node of demo-drive-0 is not seen yet"),
+    (
+        {"status": FRESH, "objects": objects(owner=replace(OWNER, ports=None))},
+        Wait,
+        Reason.CLUSTER_HAS_NO_PORTS,
+        "WekaCluster demo has no range of ports yet",
+    ),
+    ({"status": FRESH, "objects": objects(taken=(FULL,))}, Blocked, Reason.PORTS_LACKING, "no ports are left"),
+    ({"status": FRESH}, Act, Reason.ALLOCATING, "gets ports from 35000 on, and 1 drives of node n1"),
+    (
+        {"status": FRESH, "spec": spec(numDrives=2), "objects": objects(taken=(HELD,))},
+        Act,
+        Reason.ALLOCATING,
+        "gets ports from 35100 on, and 1 drives",
+    ),
+    (
+        {"spec": spec(numDrives=4), "status": status(allocations={**ALLOCATIONS, "drives": ["s1", "s2", "s3"]})},
+        Blocked,
+        Reason.DRIVES_LACKING,
+        "is to have 4 drives and 3 of node n1 are free for it: 3 are signed, 0 of them blocked",
+    ),
+    (
+        {"status": FRESH, "objects": objects(node=observation.NodeSeen("n1", fault="its list can't be read"))},
+        Blocked,
+        Reason.DRIVES_LACKING,
+        "is to have 1 drives and 0 of node n1 are free for it: its list can't be read",
+    ),
+    ({"objects": objects(owner=replace(OWNER, single_node=True))}, Act, Reason.ALLOCATING, "gets ports from 35000"),
+    ({"local": told(resources="other")}, Act, Reason.WRITING_RESOURCES, "demo-drive-0 is told its ports and drives"),
+    (
+        {"local": told(run_status="Stopped", last_failure="no pages")},
+        Wait,
+        Reason.STARTING,
+        "demo-drive-0 starts: Stopped, no pages",
+    ),
+    ({"local": told(cluster="", host=None)}, Wait, Reason.NOT_FORMED, "is ready for a cluster"),
+    (
+        {"local": told(cluster="", host=None), "spec": spec(joinIpPorts=["10.0.0.1:35000"])},
+        Act,
+        Reason.JOINING,
+        "demo-drive-0 is told where its cluster is",
+    ),
+    (
+        {"local": told(cluster="g-2")},
+        Blocked,
+        Reason.FOREIGN_CLUSTER,
+        "says that it belongs to cluster g-2, and not to g-1",
+    ),
+    ({"cluster": freshness.Failed("Unavailable", "nobody answers")}, Wait, Reason.CLUSTER_UNKNOWN, "nobody answers"),
+    (
+        {"cluster": Stale(cluster(drives=()), 0.0, "a drive was added")},
+        Wait,
+        Reason.CLUSTER_UNKNOWN,
+        "anew: a drive was added",
+    ),
+    ({"cluster": Fresh(cluster(drives=()))}, Act, Reason.ADDING_DRIVE, "drive s1 of demo-drive-0 is added"),
+    (
+        {"cluster": Fresh(cluster(drives=())), "local": told(devices=())},
+        Wait,
+        Reason.DRIVE_MISSING,
+        "node n1 does not show drive s1",
+    ),
+    (
+        {"cluster": Fresh(cluster(drives=())), "local": told(devices=(device(mounted=True),))},
+        Blocked,
+        Reason.DRIVE_NOT_FREE,
+        "drive s1 of demo-drive-0 is mounted",
+    ),
+    (
+        {"cluster": Fresh(cluster(drives=())), "local": told(devices=(device(guid="g-2"),))},
+        Blocked,
+        Reason.DRIVE_NOT_FREE,
+        "was signed for cluster g-2",
+    ),
+    ({"cluster": Fresh(cluster(members=()))}, Wait, Reason.NOT_UP, "the cluster does not list it"),
+    ({"cluster": Fresh(cluster(members=members(status="DOWN")))}, Wait, Reason.NOT_UP, "lists demo-drive-0 as DOWN"),
+]
+
+
+@pytest.mark.parametrize(("changed", "kind", "reason", "said"), STEPS)
+def test_each_step_says_what_stands_in_the_way(
+    changed: dict[str, Any], kind: type[Any], reason: Reason, said: str
+) -> None:
+    found = verdict(seen(**changed))
+
+    assert (kind, reason) == (type(found), found.reason)
+    assert re.search(said, found.message), found.message
+
+
+GOING: dict[str, Any] = {"deletion_timestamp": "2026-01-01T00:00:00Z"}
+GONE = {"objects": objects(pod=None)}
+OUT = {"cluster": Fresh(cluster(members=members(state="INACTIVE", status="DOWN"), drives=drives()[1:]))}
+SKIPS = spec(overrides={"skipDeactivate": True})
+MEANT = {**GOING, "annotations": {names.CONFIRM: "skipDeactivate"}}
+MOVING = {"moving": True}
+LOST = objects(pod=None, node=None, node_gone=True)
+ENDS: list[tuple[dict[str, Any], type[Any], Reason, str]] = [
+    ({"binding": Fresh(None), "allowed": False}, Act, Reason.LEAVING, "nothing was made"),
+    ({"binding": freshness.not_yet("binding")}, Wait, Reason.BINDING, "binding not looked at yet"),
+    ({"binding": Fresh(None), "namespace_ending": True}, Act, Reason.LEAVING, "the namespace is being deleted"),
+    ({"binding": Fresh(None)}, Act, Reason.BINDING, "rights in ns are bound"),
+    ({"objects": freshness.not_yet("objects")}, Wait, Reason.OBJECTS_UNKNOWN, "objects not looked at yet"),
+    ({"spec": SKIPS}, Blocked, Reason.OVERRIDE_UNCONFIRMED, "skipDeactivate of demo-drive-0 loses"),
+    ({"objects": objects(node=DOWN_NODE)}, Wait, Reason.NODE_NOT_READY, "node n1 does not report"),
+    (ENDING, Act, Reason.ENDING_POD, "may stop in its own time"),
+    (GONE, Act, Reason.MAKING_POD, "pod demo-drive-0 is made"),
+    ({"objects": objects(pod=pod(running=False))}, Wait, Reason.POD_NOT_RUNNING, "does not run yet"),
+    ({"cluster": freshness.Failed("Unavailable", "nobody answers")}, Wait, Reason.CLUSTER_UNKNOWN, "nobody answers"),
+    ({"cluster": Fresh(cluster(**MOVING))}, Wait, Reason.NOT_PROTECTED, "is to leave, and the cluster is moving"),
+    ({"cluster": Fresh(cluster(unprotected=7))}, Wait, Reason.NOT_PROTECTED, "7 MiB are without"),
+    (
+        {"objects": LOST, "cluster": Fresh(cluster(members=members(status="DOWN"), unprotected=7))},
+        Wait,
+        Reason.NOT_PROTECTED,
+        "7 MiB are without",
+    ),
+    (
+        {"objects": LOST, "cluster": Fresh(cluster(members=members(status="DOWN"), **MOVING))},
+        Act,
+        Reason.DEACTIVATING,
+        "demo-drive-0 is told to leave its cluster",
+    ),
+    (
+        {"cluster": Fresh(cluster(members=members(5), drives=drives(5)))},
+        Blocked,
+        Reason.STRIPE_NEEDS_IT,
+        "5 containers have drives, and a stripe needs 5",
+    ),
+    ({}, Act, Reason.DEACTIVATING, "demo-drive-0 is told to leave its cluster"),
+    (
+        {"cluster": Fresh(cluster(members=members(state="DEACTIVATING"), **MOVING))},
+        Wait,
+        Reason.DEACTIVATING,
+        "data of demo-drive-0 is moved",
+    ),
+    (
+        {"cluster": Fresh(cluster(members=members(state="INACTIVE")))},
+        Act,
+        Reason.REMOVING_DRIVES,
+        "drive s1 of demo-drive-0 is deactivated",
+    ),
+    (
+        {"cluster": Fresh(cluster(members=members(state="INACTIVE"), drives=drives(status="PHASING_OUT")))},
+        Wait,
+        Reason.REMOVING_DRIVES,
+        "drive s1 of demo-drive-0 is PHASING_OUT",
+    ),
+    (
+        {"cluster": Fresh(cluster(members=members(state="INACTIVE"), drives=drives(status="INACTIVE")))},
+        Act,
+        Reason.REMOVING_DRIVES,
+        "drive s1 of demo-drive-0 is removed",
+    ),
+    (OUT, Act, Reason.ENDING_POD, "is stopped, as demo-drive-0 is deleted"),
+    ({**OUT, **ENDING}, Act, Reason.ENDING_POD, "demo-drive-0 may stop at once"),
+    ({**OUT, **GONE}, Act, Reason.REMOVING_MEMBER, "the cluster forgets demo-drive-0"),
+    (
+        {**GONE, "cluster": Fresh(cluster(members=members()[1:], drives=drives()[1:]))},
+        Act,
+        Reason.LEAVING,
+        "nothing is left of demo-drive-0",
+    ),
+    ({**GONE, "spec": spec(state="destroying")}, Act, Reason.LEAVING, "nothing is left"),
+    ({**GONE, "objects": objects(pod=None, owner=replace(OWNER, deleting=True))}, Act, Reason.LEAVING, "nothing is"),
+    (
+        {**GONE, "status": status(clusterID="", containerID=None), "local": freshness.not_yet("container")},
+        Act,
+        Reason.LEAVING,
+        "nothing is left",
+    ),
+]
+
+
+@pytest.mark.parametrize(("changed", "kind", "reason", "said"), ENDS)
+def test_each_step_of_its_end(changed: dict[str, Any], kind: type[Any], reason: Reason, said: str) -> None:
+    found = verdict(seen(metadata=GOING, **changed))
+
+    assert (kind, reason) == (type(found), found.reason)
+    assert re.search(said, found.message), found.message
+
+
+def test_every_reason_is_come_to() -> None:
+    """None is left that nothing leads to; one is of facts, and one of orders."""
+    told_ = {reason for _, _, reason, _ in (*STEPS, *ENDS)}
+
+    assert {*Reason} - {Reason.RUNNING, Reason.ORDER_REFUSED} == told_
+
+
+def test_an_override_that_loses_data_is_heeded_once_confirmed_and_stays_to_be_seen() -> None:
+    found = decided(seen(metadata=MEANT, spec=SKIPS))
+    (note, stop) = found.acts
+
+    assert {"overridesUsed": {"skipDeactivate": GOING["deletion_timestamp"]}} == note.actions[0].fields  # type: ignore[union-attr]
+    assert Reason.ENDING_POD == stop.reason
+
+
+def test_it_is_never_forced_out_of_the_node() -> None:
+    """Whatever is done to a pod is a deletion with its own grace; no other ends one."""
+    for changed in ({"spec": spec(state="paused")}, {"objects": objects(pod=OTHER)}):
+        (action,) = verdict(seen(**changed)).actions
+
+        assert isinstance(action, decision.Delete)
+        assert ("demo-drive-0", "p-0") == (action.ref.name, action.ref.uid)
+
+
+def test_flags_alone_end_nothing() -> None:
+    """A container that may stop and is not being deleted goes on."""
+    found = decided(seen(local=told(allow_stop=True, allow_force_stop=True)))
+
+    assert found.standing is None
+
+
+@pytest.mark.parametrize(
+    ("image", "listed", "may"),
+    [
+        ("registry.example/weka:4.4.1", ("registry.example/",), True),
+        ("registry.example/weka:4.4.1", ("registry.example",), True),
+        ("registry.example.evil/weka:4.4.1", ("registry.example",), False),
+        ("registry.example/weka-evil:4.4.1", ("registry.example/weka",), False),
+        ("registry.example/weka:4.4.1", ("registry.example/weka",), True),
+        ("registry.example/weka", ("registry.example/weka",), True),
+        ("a:1", (), False),
+    ],
+)
+def test_an_image_is_listed_by_whole_parts_of_its_name(image: str, listed: tuple[str, ...], may: bool) -> None:
+    assert may == place.image_may_run(image, listed)
+
+
+@pytest.mark.parametrize(
+    ("changed", "word"),
+    [
+        ({}, "Running"),
+        ({"binding": Fresh(None)}, "Init"),
+        (UNMADE, "PodNotRunning"),
+        (ENDING, "PodTerminating"),
+        ({"local": told(run_status="Stopped")}, "Starting"),
+        ({"cluster": Fresh(cluster(drives=()))}, "DrivesAdding"),
+        ({"cluster": Fresh(cluster(members=()))}, "Degraded"),
+        ({"spec": spec(state="paused"), **UNMADE}, "Paused"),
+        ({"allowed": False}, "Error"),
+        ({"metadata": GOING}, "Deleting"),
+        ({"metadata": GOING, "spec": spec(state="destroying")}, "Destroying"),
+    ],
+)
+def test_status_is_in_the_originals_words(changed: dict[str, Any], word: str) -> None:
+    assert word == decided(seen(**changed)).report["status"]
+
+
+def test_what_was_not_asked_yet_stands_as_it_stood() -> None:
+    """As after a restart of moorage: a container is not called anything else for that."""
+    stood = [{"type": it.type, "status": "True", "reason": "Running"} for it in decided(seen()).facts]
+    nothing = freshness.not_yet("it")
+    found = decided(seen(local=nothing, cluster=nothing, status=status(status="Running", conditions=stood)))
+
+    assert all(each.status for each in found.facts)
+    assert "status" not in found.report
+
+
+def test_what_a_container_says_of_itself_is_not_believed_against_its_cluster() -> None:
+    found = decided(seen(local=told(cluster="g-2", host=7)))
+
+    assert not {"clusterID", "containerID"} & found.report.keys()
+
+
+def test_a_member_of_another_name_under_its_number_is_not_it() -> None:
+    """Numbers come from an answer, and orders name them."""
+    found = seen(cluster=Fresh(cluster(members=members(name="drivexbbx0"))))
+
+    assert found.listed is None
+
+
+@pytest.mark.parametrize(
+    ("changed", "forgets"),
+    [
+        ({}, True),
+        ({"pvc": {"name": "shared"}}, False),
+        ({"overrides": {"skipCleanupPersistentDir": True}}, False),
+    ],
+)
+def test_what_it_kept_goes_with_one_that_is_deleted(changed: dict[str, Any], forgets: bool) -> None:
+    """Not what is on a volume, which may be others' too, and not where it is to stay; never of one that is paused."""
+    gone = verdict(seen(metadata=GOING, spec=spec(state="destroying", **changed), **ENDING))
+    paused = verdict(seen(spec=spec(state="paused", **changed), **ENDING))
+
+    assert forgets is gone.actions[0].args.get("forget", False)
+    assert "forget" not in paused.actions[0].args
+    assert gone.actions[0].args["force"] is paused.actions[0].args["force"] is True
