@@ -56,7 +56,7 @@ PRODUCT = ("collector", "operator")
 """The images of a deployment; the others are for tests."""
 
 SERVERS = tuple(name for name in INPUTS if name.startswith(("kre-", "opencga", "weka")))
-"""Those that only tests of Runtimes, OpenCGA and storage clusters take, with running pods: they take minutes to build."""
+"""Those that only tests with running pods take, of the systems that bear their names: they take minutes to build."""
 BUILD = "moorage.dev/build"
 """Annotation of the operator's pods: the hash of what was installed."""
 
