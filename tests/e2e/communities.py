@@ -60,7 +60,8 @@ def switched_on(cluster: tools.Cluster, registry: str) -> Iterator[tools.Cluster
     """moorage with OpenCGA, as its administrator does that, and a namespace of restricted Pod Security for it."""
     given = conftest.values(registry)
     given["systems"]["opencga"] = {"enabled": True, "poll": {"busySeconds": 2, "idleSeconds": 5}}
-    conftest.install(cluster, given)
+    # other tests may have left its definition on this testbed, which is nobody's
+    conftest.install(cluster, given, "--take-ownership", "--force-conflicts")
     labels = {"pod-security.kubernetes.io/enforce": "restricted"}
     try:
         cluster.kubectl("delete", "namespace", PLACE, "--ignore-not-found", tools.HANGS)
