@@ -222,6 +222,12 @@ class RuntimeSpec(msgspec.Struct, frozen=True, rename="camel"):
         msgspec.Meta(max_length=253, description="Added. Where no host is named, it is the Runtime's name below it."),
     ] = ""
     ingress: Ingress = Ingress()
+    published_version: Annotated[
+        str,
+        msgspec.Meta(
+            max_length=19, description="Added. Calls to what is published are led to this version, once it has started."
+        ),
+    ] = ""
     reclaim: Annotated[
         Literal["Retain", "Delete"], msgspec.Meta(description="Added. What becomes of volumes and of a made Secret.")
     ] = "Retain"
