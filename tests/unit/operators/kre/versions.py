@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
+from moorage.operators.kre.version import types
+
 SPEC: dict[str, Any] = {
     "version": "v1",
     "entrypoint": {"proto": {"inline": "service A {}"}, "image": "a/entrypoint:1"},
@@ -28,3 +32,8 @@ SPEC: dict[str, Any] = {
     ],
 }
 STREAM = "demo_v1_Greet"
+
+
+def spec(**changed: Any) -> types.RuntimeVersionSpec:
+    """It, with that changed."""
+    return msgspec.convert({**SPEC, **changed}, types.RuntimeVersionSpec)

@@ -129,31 +129,40 @@ class _Bounded(nats_transport.TcpTransport):
 @contextlib.asynccontextmanager
 async def connected(address: str, port: int) -> AsyncIterator[JetStream]:
     """JetStream by the server at that address, for as long as it is used. Raises AskError."""
-    client = nats_client.Client()
-    client._transport = _Bounded()
-    where = f"[{address}]" if ":" in address else address
+    client, transport = nats_client.Client(), _Bounded()
+    client._transport = transport
+    try:
+        await _connect(client, f"[{address}]" if ":" in address else address, port)
+        yield JetStream(client)
+    finally:
+        with contextlib.suppress(nats.errors.Error, OSError, TimeoutError):
+            await client.close()
+        transport.close()  # type: ignore[no-untyped-call]  # the library leaves it open where the greeting was none
+
+
+async def _connect(client: nats_client.Client, where: str, port: int) -> None:
+    told: list[Exception] = []
+
+    async def note(error: Exception) -> None:
+        told.append(error)
+
     try:
         async with asyncio.timeout(CONNECT_LIMIT):
             await client.connect(
                 servers=[f"nats://{where}:{port}"],
-                error_cb=_quiet,
+                error_cb=note,  # later on what goes wrong is told by the question that it goes wrong with
                 allow_reconnect=False,
+                max_reconnect_attempts=1,
+                reconnect_time_wait=0,
                 connect_timeout=CONNECT_LIMIT,
                 name="moorage",
             )
     except TimeoutError as error:
         raise asking.AskError(f"no answer within {CONNECT_LIMIT} s") from error
+    except nats.errors.NoServersError as error:
+        raise asking.AskError(asking.why(told[-1] if told else error)) from error
     except (nats.errors.Error, OSError, ValueError, RecursionError, AttributeError, KeyError, TypeError) as error:
         raise asking.AskError(asking.why(error)) from error  # the library takes a stranger's words as they come
-    try:
-        yield JetStream(client)
-    finally:
-        with contextlib.suppress(nats.errors.Error, OSError, TimeoutError):
-            await client.close()
-
-
-async def _quiet(_: Exception) -> None:
-    """What went wrong is told by the question that it went wrong with."""
 
 
 class JetStream:
