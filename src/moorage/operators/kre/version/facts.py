@@ -81,8 +81,7 @@ def _in_nats(seen: Seen) -> dict[str, Any]:
     """Of what it has there the names that are wanted too, as it is somebody else's server that tells them."""
     fields = {streams.STREAM: "streams", streams.OBJECTS: "objectStores", streams.KEY_VALUES: "keyValueStores"}
     found: dict[str, list[str]] = {field: [] for field in fields.values()}
-    wanted = () if seen.spec.too_large or seen.runtime is None else seen.wanted
-    for each in wanted:
+    for each in seen.wanted if seen.runtime is not None else ():
         if each.name in seen.mine:
             found[fields[each.kind]].append(each.called)
     return {field: tuple(sorted(names)) for field, names in found.items()}

@@ -136,7 +136,7 @@ class VersionKind(kind.Kind[types.RuntimeVersion, Seen]):
             nats=freshness.not_yet("nats"),
             objects=freshness.not_yet("objects"),
         )
-        if view is None or obj.spec.too_large:
+        if view is None:
             return seen
         seen = _with(seen, inputs=self._inputs(seen, key))
         seen = _with(seen, nats=self._streams(seen, view, key))
@@ -182,13 +182,13 @@ class VersionKind(kind.Kind[types.RuntimeVersion, Seen]):
                 secret=runtime.secret,
                 inputs=known.print if known else "",
             )
-            if known is not None and not seen.meta.deleting:
+            if known is not None and not seen.meta.deleting and not seen.spec.too_large:
                 children = tuple(
                     (each, self._children.look(each.body, view.mine(each.resource, each.name, seen.meta)))
                     for each in build.children(wanted)
                 )
             active = self._active(wanted, runtime, view)
-        nodes = self._nodes(seen, view, key) if seen.runtime is not None else ()
+        nodes = self._nodes(seen, view, key) if runtime is not None and not seen.spec.too_large else ()
         return freshness.Fresh(ObjectsSeen(there, children, nodes, active), now)
 
     def _active(self, wanted: build.Wanted, runtime: RuntimeSeen, view: nats_access.View) -> ActiveSeen:
@@ -268,7 +268,7 @@ class VersionKind(kind.Kind[types.RuntimeVersion, Seen]):
 
     def _wanted(self, obj: types.RuntimeVersion) -> dict[str, streams.Wanted]:
         meant = self._meant(obj)
-        if len(meant) != 1 or obj.spec.too_large:
+        if len(meant) != 1:
             return {}
         runtime = _runtime(meant[0])
         found = streams.wanted(

@@ -127,7 +127,9 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @functools.cached_property
     def wanted(self) -> tuple[streams.Wanted, ...]:
-        """What it needs in NATS."""
+        """What it needs in NATS; nothing, where it is more than one version can be."""
+        if self.spec.too_large:
+            return ()
         servers = self.runtime.servers if self.runtime else 1
         return streams.wanted(self.names, self.spec.graph, self.meta.name, servers, self.ack_wait)
 
