@@ -135,9 +135,11 @@ async def connected(address: str, port: int) -> AsyncIterator[JetStream]:
         await _connect(client, f"[{address}]" if ":" in address else address, port)
         yield JetStream(client)
     finally:
-        with contextlib.suppress(nats.errors.Error, OSError, TimeoutError):
-            await client.close()
-        transport.close()  # type: ignore[no-untyped-call]  # the library leaves it open where the greeting was none
+        try:
+            with contextlib.suppress(nats.errors.Error, OSError, TimeoutError):
+                await client.close()
+        finally:  # where the greeting was none, or this is cancelled, the library leaves it open
+            transport.close()  # type: ignore[no-untyped-call]
 
 
 async def _connect(client: nats_client.Client, where: str, port: int) -> None:

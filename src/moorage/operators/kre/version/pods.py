@@ -26,9 +26,6 @@ URI = "uri"
 _GRACE = {"node": 30, "entrypoint": 60}
 """Seconds that pods get to end what they have begun."""
 
-_OLD_EXITPOINT = "konstellation-exitpoint"
-"""The product's own node of that name wants to know who is before it."""
-
 _GPU = "nvidia.com/gpu"
 _LOCKED = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
 
@@ -167,8 +164,6 @@ def _node_env(wanted: build.Wanted, workflow: model.Workflow, node: model.Node, 
     }
     if node.object_store is not None:
         env["KRT_NATS_OBJECT_STORE"] = of.object_store(workflow.name, node.object_store)
-    if node.name == _OLD_EXITPOINT:
-        env["KRT_LAST_NODE_NAME"] = node.subscriptions[0].partition(".")[0]
     return env
 
 
