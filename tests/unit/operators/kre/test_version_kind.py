@@ -171,10 +171,12 @@ async def test_runtimes_and_versions_are_neighbours() -> None:
 async def test_a_runtime_wakes_its_versions_by_what_they_read_of_it() -> None:
     """Not by each of its status' writes."""
     async with started(bound=False) as made:
-        made.woken.clear()
-        await made.api.put("runtimes", "demo", {"status": {"phase": "STARTED"}})
         await made.api.put("runtimes", "demo", {"spec": {"publishedVersion": "v1"}})
         await fake_api.until(lambda: made.seen().published)
+        made.woken.clear()
+        await made.api.put("runtimes", "demo", {"status": {"phase": "STARTED"}})
+        await made.api.put("runtimes", "demo", {"spec": {"publishedVersion": "v2"}})
+        await fake_api.until(lambda: not made.seen().published)
 
         assert [("RuntimeVersion", "ns", "one")] == made.woken
 
