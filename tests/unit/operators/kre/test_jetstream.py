@@ -91,7 +91,7 @@ async def test_all_of_a_version_is_made_and_made_again(port: int) -> None:
         }
         read = await it.consumers(STREAM.name)
         assert STREAM.consumers.keys() == read.keys()
-        assert {streams.ConsumerSeen("one", 0)} == set(read.values())
+        assert {streams.ConsumerSeen("one", 60_000_000_000, 0)} == set(read.values())
         assert {} == await it.consumers("nobody")
 
 

@@ -32,9 +32,10 @@ META = meta.ObjectMeta(name="one", namespace="ns", uid="u-one", finalizers=(kind
 SPEC = versions.spec()
 OF = names.Names("demo", "v1")
 WANTED = streams.wanted(OF, SPEC.graph, "one", 1, 60.0)
+ACK = 60_000_000_000
 NATS = NatsSeen(
     {each.name: StreamSeen({k: v for k, v in each.config.items() if k != "metadata"}, "one") for each in WANTED},
-    {STREAM: {name: ConsumerSeen("one") for name in WANTED[0].consumers}},
+    {STREAM: {name: ConsumerSeen("one", ACK) for name in WANTED[0].consumers}},
 )
 MADE = build.Wanted(META, SPEC, "demo", config.Images(), "kre-credentials", "i")
 CHILDREN = tuple((each, apply.Child(f"u-{each.name}")) for each in build.children(MADE))
@@ -191,7 +192,13 @@ RUNNING: list[tuple[dict[str, Any], type[Any], str, str]] = [
     (stream("KV_key-store_demo_v1"), Act, Reason.MAKING_STREAMS, "key-value bucket key-store_demo_v1$"),
     (stream(subjects=WANTED[0].config["subjects"][1:]), Act, Reason.MAKING_STREAMS, STREAM),
     (stream(retention="limits"), Act, Reason.MAKING_STREAMS, STREAM),
-    (nats(consumers={STREAM: {FIRST: ConsumerSeen("one")}}), Act, Reason.MAKING_STREAMS, STREAM),
+    (nats(consumers={STREAM: {FIRST: ConsumerSeen("one", ACK)}}), Act, Reason.MAKING_STREAMS, STREAM),
+    (
+        nats(consumers={STREAM: {**NATS.consumers[STREAM], FIRST: ConsumerSeen("one", 1)}}),
+        Act,
+        Reason.MAKING_STREAMS,
+        STREAM,
+    ),
     (
         {"nats": Stale(NatsSeen(), 0.0, "it was changed")},
         Wait,
@@ -218,7 +225,7 @@ RUNNING: list[tuple[dict[str, Any], type[Any], str, str]] = [
         "Deployment/old",
     ),
     (
-        nats(consumers={STREAM: {**NATS.consumers[STREAM], "old": ConsumerSeen("one", 3)}}),
+        nats(consumers={STREAM: {**NATS.consumers[STREAM], "old": ConsumerSeen("one", ACK, 3)}}),
         Act,
         Reason.NODE_LEAVING,
         "no longer asked for in NATS: consumer old",
@@ -283,10 +290,14 @@ def test_where_a_version_that_is_to_run_stands(
         ),
         pytest.param(nats(streams=NATS.streams | {"x": StreamSeen({}, "two")}), id="another version's stream"),
         pytest.param(
-            nats(consumers={STREAM: {**NATS.consumers[STREAM], "e": ConsumerSeen("", 3)}}),
+            nats(consumers={STREAM: {**NATS.consumers[STREAM], "e": ConsumerSeen("", 0, 3)}}),
             id="somebody else's consumer",
         ),
         pytest.param(stream(num_replicas=3), id="more copies than needed"),
+        pytest.param(
+            nats(consumers={STREAM: {**NATS.consumers[STREAM], FIRST: ConsumerSeen("", 1)}}),
+            id="a consumer that a node has made itself",
+        ),
         pytest.param({"objects": there(active=msgspec.structs.replace(LED, version="two"))}, id="another is led to"),
         pytest.param(runtimes(published="v2") | {"objects": there(active=LED)}, id="the next has not started"),
         pytest.param(runtimes(published="v1") | {"objects": there(active=LED)}, id="published"),
@@ -473,7 +484,7 @@ STOPPED = versions.spec(running=False)
 CLOSED = there(there=owned()[:5], children=None, nodes=NODES[:2])
 NOTHING = Fresh(ObjectsSeen())
 STAYING = f"{STREAM}-first-last"
-WAITING = nats(consumers={STREAM: {FIRST: ConsumerSeen("one"), STAYING: ConsumerSeen("one", 7)}})
+WAITING = nats(consumers={STREAM: {FIRST: ConsumerSeen("one", ACK), STAYING: ConsumerSeen("one", ACK, 7)}})
 ENDING = there(
     there=tuple(msgspec.structs.replace(each, deleting=each.name.endswith("entrypoint")) for each in owned())
 )
@@ -530,8 +541,8 @@ def test_a_stop_that_does_not_drain_is_a_person_s_business() -> None:
 def test_only_what_its_own_nodes_have_not_taken_is_waited_for() -> None:
     """The entrypoint's own consumer, and another version's stream, hold nobody up."""
     others = {
-        STREAM: {"e": ConsumerSeen("", 9)},
-        "demo_v2_Greet": {"x": ConsumerSeen("one", 9)},
+        STREAM: {"e": ConsumerSeen("", 0, 9)},
+        "demo_v2_Greet": {"x": ConsumerSeen("one", ACK, 9)},
     }
     found = verdict(seen(spec=STOPPED, objects=CLOSED, **nats(consumers=others)))
 
@@ -622,6 +633,21 @@ def test_with_a_runtime_that_goes_what_is_published_may_go_too() -> None:
     assert Reason.CLOSING == found.reason
 
 
+def test_the_younger_of_two_of_one_name_goes_whatever_is_published() -> None:
+    """It is the older one that is."""
+    gone = {"objects": NOTHING, "nats": Fresh(NatsSeen()), "older": "old"}
+    found = verdict(seen(deleting=True, **runtimes(published="v1"), **gone))
+
+    assert Reason.LEAVING == found.reason
+
+
+def test_what_a_node_s_own_consumer_has_not_taken_is_waited_for_too() -> None:
+    """One that it has made itself bears no mark, and is by its name a node's."""
+    found = verdict(seen(spec=STOPPED, objects=CLOSED, **nats(consumers={STREAM: {STAYING: ConsumerSeen("", 0, 2)}})))
+
+    assert (Reason.DRAINING, f"messages that nodes have not taken: {STAYING} 2") == (found.reason, found.message)
+
+
 def test_deletes_bear_the_uid_that_was_seen() -> None:
     """And a Deployment is there until its pods are gone."""
     found = verdict(seen(spec=STOPPED, objects=CLOSED))
@@ -678,6 +704,7 @@ def told(it: Seen) -> dict[str, tuple[bool | None, str, str]]:
         ({}, "Started", True, Reason.STARTED, ""),
         (weak(reason="x"), "Started", False, Reason.STARTING, "not ready: node first of workflow greet"),
         ({"objects": NOTHING}, "Started", False, Reason.STARTING, "nothing of it runs"),
+        ({"objects": there(nodes=NODES[:2])}, "Started", False, Reason.STARTING, "not all of its nodes are there"),
         ({"objects": NOTHING, "spec": STOPPED}, "Started", False, Reason.STOPPED, "nothing of it runs"),
         ({"objects": DOWN}, "Started", None, Reason.OBJECTS_UNKNOWN, DOWN.message),
         ({"objects": DOWN}, "Published", None, Reason.OBJECTS_UNKNOWN, DOWN.message),

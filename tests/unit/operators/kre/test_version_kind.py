@@ -121,6 +121,8 @@ async def test_the_runtime_that_is_meant() -> None:
     """The only one, or the named one; as it stands by its own status."""
     spec = {"publishedVersion": "v1", "nats_streaming": {"replicas": 3}, "credentialsSecretRef": {"name": "mine"}}
     async with started(runtime=spec) as made:
+        await made.api.put("runtimes", "demo", {"status": {"natsServers": 3}})
+        await fake_api.until(lambda: 3 == made.seen().runtime.servers)  # type: ignore[union-attr]
         (found,) = made.seen().runtimes.value  # type: ignore[union-attr]
         assert RuntimeSeen("demo", found.uid, True, False, "v1", "mine", 3) == found
         assert found.uid == made.api.one("runtimes", "demo")["metadata"]["uid"]

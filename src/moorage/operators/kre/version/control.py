@@ -188,8 +188,9 @@ def _missing(each: streams.Wanted, there: NatsSeen) -> list[decision.Call]:
         args = {"name": each.name, "subjects": config["subjects"]}
         calls.append(decision.Call(why=why, operation="nats.put_stream", args=args))
     known = there.consumers.get(each.name, {})
-    for name in each.consumers:
-        if name not in known:
+    for name, consumer in each.consumers.items():
+        found = known.get(name)
+        if found is None or (found.mark and found.ack_wait != consumer["ack_wait"]):
             args = {"stream": each.name, "name": name}
             calls.append(decision.Call(why="a node reads by it", operation="nats.put_consumer", args=args))
     return calls
@@ -229,14 +230,13 @@ def calls_are_led(seen: Seen) -> Verdict:
 
     One that led here already is put right whatever nodes do.
     """
-    active, nodes = seen.active, _objects(seen).nodes
+    active = seen.active
     if not seen.published:
         runtime = seen.runtime
         return stopping.unpublished(seen) if seen.serving and runtime and not runtime.published else DONE
     if active.wanted is None:
         return DONE
-    started = bool(nodes) and all(node.ready for node in nodes)
-    if not (started or seen.serving or seen.status.published):
+    if not (seen.whole or seen.serving or seen.status.published):
         return DONE
     pair = ((active.wanted, active.child),)
     if (wrong := objects.are_right(pair, Reason.PUBLISHING)) is not DONE:

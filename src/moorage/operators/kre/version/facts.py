@@ -30,6 +30,8 @@ def started(seen: Seen) -> Fact:
     weak = [str(each) for each in nodes if not each.ready]
     if weak:
         return Fact("Started", False, Reason.STARTING, f"not ready: {some(weak)}")
+    if not seen.whole:
+        return Fact("Started", False, Reason.STARTING, "not all of its nodes are there")
     return Fact("Started", True, Reason.STARTED)
 
 
@@ -117,10 +119,9 @@ def _phase(seen: Seen, standing: decision.StepTaken | None) -> str:
         return "STOPPING" if left else "STOPPED" if seen.status.made else "CREATED"
     if any(_is_broken(each) for each in found.nodes) or (blocked and seen.status.made):
         return "ERROR"
-    whole = bool(found.nodes) and all(each.ready for each in found.nodes)
-    if seen.published and seen.serving and whole:
+    if seen.published and seen.serving and seen.whole:
         return "PUBLISHED"  # also while a change is on its way that who calls does not notice
-    if whole and (standing is None or standing.name not in _UNMADE):
+    if seen.whole and (standing is None or standing.name not in _UNMADE):
         return "STARTED"
     return "STARTING" if seen.status.made else "CREATED"
 

@@ -90,6 +90,12 @@ class _Streams(msgspec.Struct, frozen=True):
 
 class _ConsumerConfig(msgspec.Struct, frozen=True):
     metadata: dict[str, str] | None = None
+    ack_wait: int = 0
+
+    @property
+    def mark(self) -> str:
+        """Whose it is."""
+        return (self.metadata or {}).get(kinds.OF_VERSION, "")
 
 
 class _Consumer(msgspec.Struct, frozen=True):
@@ -197,8 +203,8 @@ class JetStream:
                 return {}
             before = len(found)
             for each in page.consumers or ():
-                mark = (each.config.metadata or {}).get(kinds.OF_VERSION, "")
-                found[each.name] = ConsumerSeen(mark, each.num_pending + each.num_ack_pending)
+                mark, pending = each.config.mark, each.num_pending + each.num_ack_pending
+                found[each.name] = ConsumerSeen(mark, each.config.ack_wait, pending)
             if len(found) >= page.total or len(found) == before:
                 return found
             if len(found) > MOST_STREAMS:
@@ -233,7 +239,7 @@ class JetStream:
         """Remove it, if it bears that mark; gone already is gone. Raises AskError."""
         try:
             found = await self._ask(f"CONSUMER.INFO.{stream}.{name}", None, _Consumer)
-            if (found.config.metadata or {}).get(kinds.OF_VERSION) != mark:
+            if found.config.mark != mark:
                 raise asking.RefusedError(f"consumer {name} bears no mark of this version")
             await self._change(f"CONSUMER.DELETE.{stream}.{name}", None)
         except _GoneError:

@@ -352,7 +352,7 @@ def _runtime(obj: runtime_types.Runtime) -> RuntimeSeen:
         deleting=obj.metadata.deleting,
         published=obj.spec.published_version,
         secret=settings.secret,
-        servers=settings.nats,
+        servers=obj.status.nats_servers or 1,
     )
 
 

@@ -120,16 +120,24 @@ class Streams:
         self.streams.forget(reader)
         self.consumers.forget(reader)
         self._readings.pop(reader, None)
-        for waiting in self._busy.values():
-            waiting.discard(reader)
+        for namespace in tuple(self._busy):
+            self._rests(namespace, reader)
 
     def set_pace(self, namespace: str, reader: kind.Key, *, busy: bool) -> None:
         """How often NATS of that namespace is asked; at once where it is to be more often than before."""
-        waiting = self._busy.setdefault(namespace, set())
-        before = bool(waiting)
-        (waiting.add if busy else waiting.discard)(reader)
-        if busy and not before:
+        if not busy:
+            self._rests(namespace, reader)
+            return
+        before = namespace in self._busy
+        self._busy.setdefault(namespace, set()).add(reader)
+        if not before:
             self.streams.refresh(namespace)
+
+    def _rests(self, namespace: str, reader: kind.Key) -> None:
+        waiting = self._busy.get(namespace, set())
+        waiting.discard(reader)
+        if not waiting:
+            self._busy.pop(namespace, None)
 
     def seen(
         self, namespace: str, wanted: tuple[str, ...], reader: kind.Key, *, counted: bool
@@ -179,7 +187,7 @@ class Streams:
         if counted:
             return found
         return {
-            name: {each: streams.ConsumerSeen(seen.mark) for each, seen in consumers.items()}
+            name: {each: streams.ConsumerSeen(seen.mark, seen.ack_wait) for each, seen in consumers.items()}
             for name, consumers in found.items()
         }
 

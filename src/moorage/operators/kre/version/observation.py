@@ -140,8 +140,19 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return {name: each for name, each in sorted(there.streams.items()) if each.mark == self.meta.name}
 
     def pending(self) -> dict[str, int]:
-        """Messages that nodes have not taken yet, by consumer."""
+        """Messages that nodes have not taken yet, by consumer; that of the entrypoint itself is none of a node's."""
         there = freshness.value_of(self.nats) or NatsSeen()
-        mine = (found for stream, found in there.consumers.items() if stream in self.mine)
-        counts = {name: each.pending for found in mine for name, each in found.items() if each.mark == self.meta.name}
+        wanted = {name for each in self.wanted for name in each.consumers}
+        counts = {
+            name: each.pending
+            for stream, found in there.consumers.items()
+            for name, each in found.items()
+            if stream in self.mine and (each.mark == self.meta.name or name in wanted)
+        }
         return {name: left for name, left in sorted(counts.items()) if left}
+
+    @property
+    def whole(self) -> bool:
+        """Whether each node and the entrypoint is there and ready."""
+        found, nodes = freshness.value_of(self.objects), sum(len(each.nodes) for each in self.spec.graph)
+        return found is not None and len(found.nodes) == nodes + 1 and all(each.ready for each in found.nodes)

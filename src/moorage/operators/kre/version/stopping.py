@@ -49,8 +49,8 @@ def _there(seen: Seen) -> tuple[SurplusSeen, ...]:
 def published_stays(seen: Seen) -> Verdict:
     """What clients are led to is taken from them by the Runtime alone."""
     runtime = seen.runtime
-    if runtime is None or runtime.deleting:
-        return DONE
+    if runtime is None or runtime.deleting or seen.older:
+        return DONE  # of two of one name the younger is never what is published
     version, doing = seen.spec.version, "deleted" if seen.meta.deleting else "stopped"
     if seen.published:
         said = f"version {version} is published by Runtime {runtime.name}, so it can't be {doing}"

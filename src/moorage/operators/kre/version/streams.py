@@ -58,6 +58,7 @@ class ConsumerSeen(msgspec.Struct, frozen=True):
     """A consumer as it is."""
 
     mark: str = ""
+    ack_wait: int = 0  # nanoseconds
     pending: int = 0  # messages that its node has not taken, or not answered for
 
 
