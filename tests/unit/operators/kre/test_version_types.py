@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
+import yaml
 
 from moorage.operators.kre.krt import model, reading
-from moorage.operators.kre.version import types
+from moorage.operators.kre.version import graph_check, types
 
 from . import texts, versions
+
+ROOT = Path(__file__).resolve().parents[4]
 
 
 def schema(definition: dict[str, Any], part: str = "spec") -> dict[str, Any]:
@@ -96,3 +101,23 @@ def test_a_krt_file_and_a_spec_of_the_same_are_one_graph(text: str) -> None:
 def _as_spec(node: model.Node) -> dict[str, Any]:
     fields = {"image": node.image, "src": node.src, "gpu": node.gpu, "replicas": node.replicas}
     return {"name": node.name, **fields, "subscriptions": list(node.subscriptions)}
+
+
+def test_the_example_is_whole() -> None:
+    """It has no field that the definition lacks, and its graph is sound."""
+    example = yaml.safe_load((ROOT / "examples/kre/runtimeversion.yaml").read_text())
+    spec = msgspec.convert(example["spec"], types.RuntimeVersionSpec)
+
+    assert [] == unknown(example["spec"], schema(types.definition()))
+    assert graph_check.Told() == spec.told
+
+
+def unknown(value: Any, of: dict[str, Any], path: str = "spec") -> list[str]:
+    """Fields that a strict API server would refuse."""
+    if isinstance(value, list):
+        return [each for item in value for each in unknown(item, of["items"], f"{path}[]")]
+    if not isinstance(value, dict):
+        return []
+    known = of.get("properties", {})
+    below = [each for key, item in value.items() if key in known for each in unknown(item, known[key], f"{path}.{key}")]
+    return [f"{path}.{key}" for key in value if key not in known] + below
