@@ -16,6 +16,7 @@ import yaml
 from moorage.api import meta
 from moorage.operators.kre import config, kinds
 from moorage.operators.kre.version import build, types
+from moorage.operators.kre.version.wanted import Wanted
 
 if TYPE_CHECKING:
     from conftest import Cluster
@@ -177,7 +178,7 @@ def test_what_is_made_of_it_is_accepted_and_its_pods_are_admitted(
     """Strictly, and by restricted Pod Security."""
     of = meta.ObjectMeta(name="greeter", namespace=place, uid="00000000-0000-0000-0000-000000000000")
     given = msgspec.convert(spec, types.RuntimeVersionSpec)
-    wanted = build.Wanted(of, given, "demo", config.Images(fetcher="a/fetcher:1"), "kre-credentials")
+    wanted = Wanted(of, given, "demo", config.Images(fetcher="a/fetcher:1"), "kre-credentials")
     active = build.active(wanted, kinds.RUNTIME.ref(place, "demo", of.uid))
     for each in (*build.children(wanted), active):
         said = cluster.kubectl("create", "--dry-run=server", "--validate=strict", body=each.body)

@@ -10,6 +10,7 @@ import pytest
 from moorage.api import builtin, meta
 from moorage.operators.kre import config, kinds, names
 from moorage.operators.kre.version import build, types
+from moorage.operators.kre.version.wanted import Wanted
 
 from . import versions
 from .versions import STREAM
@@ -18,15 +19,15 @@ META = meta.ObjectMeta(name="one", namespace="ns", uid="u-one")
 IMAGES = config.Images(fetcher="a/fetcher:1")
 
 
-def wanted(runtime: str = "demo", inputs: str = "i", images: config.Images = IMAGES, **changed: Any) -> build.Wanted:
-    return build.Wanted(META, versions.spec(**changed), runtime, images, "kre-credentials", inputs)
+def wanted(runtime: str = "demo", inputs: str = "i", images: config.Images = IMAGES, **changed: Any) -> Wanted:
+    return Wanted(META, versions.spec(**changed), runtime, images, "kre-credentials", inputs)
 
 
-def made(it: build.Wanted) -> dict[str, dict[str, Any]]:
+def made(it: Wanted) -> dict[str, dict[str, Any]]:
     return {each.id: each.body for each in build.children(it)}
 
 
-def pod(it: build.Wanted, name: str) -> dict[str, Any]:
+def pod(it: Wanted, name: str) -> dict[str, Any]:
     found: dict[str, Any] = made(it)[f"Deployment/{name}"]["spec"]["template"]["spec"]
     return found
 
@@ -44,7 +45,7 @@ def nodes(*rows: dict[str, Any], **flow: Any) -> dict[str, Any]:
     }
 
 
-def everything() -> list[build.Wanted]:
+def everything() -> list[Wanted]:
     """Each way to have files, and what may be in a node."""
     digest = f"sha256:{'0' * 64}"
     ways: list[dict[str, Any]] = [
@@ -113,7 +114,7 @@ def test_pods_of_two_nodes_and_of_two_versions_are_told_apart() -> None:
 
 
 @pytest.mark.parametrize("it", everything(), ids=range(8))
-def test_pods_are_admitted_under_restricted_security_and_have_no_rights(it: build.Wanted) -> None:
+def test_pods_are_admitted_under_restricted_security_and_have_no_rights(it: Wanted) -> None:
     """Each container of each pod, those that come first too."""
     for body in made(it).values():
         if body["kind"] != "Deployment":
@@ -281,7 +282,7 @@ def test_files_come_from_where_the_spec_says(
 def test_a_change_of_what_pods_read_rolls_them_and_nothing_else_does() -> None:
     """Config, files and what others hold; by a digest on the template."""
 
-    def templates(it: build.Wanted) -> list[dict[str, Any]]:
+    def templates(it: Wanted) -> list[dict[str, Any]]:
         return [body["spec"]["template"] for body in made(it).values() if body["kind"] == "Deployment"]
 
     first = templates(wanted())

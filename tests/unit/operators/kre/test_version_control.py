@@ -18,6 +18,7 @@ from moorage.operators.kre.version import build, control, facts, streams, types
 from moorage.operators.kre.version.inputs import Inputs
 from moorage.operators.kre.version.observation import ActiveSeen, NatsSeen, NodeSeen, ObjectsSeen, RuntimeSeen, Seen
 from moorage.operators.kre.version.streams import ConsumerSeen, StreamSeen
+from moorage.operators.kre.version.wanted import Wanted
 from moorage.runtime import decision, freshness
 from moorage.runtime.decision import Act, Blocked, Wait
 from moorage.runtime.freshness import Failed, Fresh, Stale
@@ -37,7 +38,7 @@ NATS = NatsSeen(
     {each.name: StreamSeen({k: v for k, v in each.config.items() if k != "metadata"}, "one") for each in WANTED},
     {STREAM: {name: ConsumerSeen("one", ACK) for name in WANTED[0].consumers}},
 )
-MADE = build.Wanted(META, SPEC, "demo", config.Images(), "kre-credentials", "i")
+MADE = Wanted(META, SPEC, "demo", config.Images(), "kre-credentials", "i")
 CHILDREN = tuple((each, apply.Child(f"u-{each.name}")) for each in build.children(MADE))
 RUNTIME = RuntimeSeen("demo", "u-demo")
 ACTIVE = build.active(MADE, kinds.RUNTIME.ref("ns", "demo", "u-demo"))

@@ -14,45 +14,15 @@ import msgspec
 from moorage.api import builtin, meta
 from moorage.children import bodies
 from moorage.children.parts import Desired
-from moorage.operators.kre import config, kinds, names
+from moorage.operators.kre import kinds, names
 
-from . import container_files, pods, types
+from . import container_files, pods
+from .wanted import Wanted
 
 INPUTS = f"{kinds.GROUP}/inputs"
 """Annotation of what is made from others' objects: what those were, so that it is made anew when they change."""
 
 GRPC, WEB = 9000, 8080
-
-
-class Wanted(msgspec.Struct, frozen=True):
-    """What the bodies are made from."""
-
-    metadata: meta.ObjectMeta
-    spec: types.RuntimeVersionSpec
-    runtime: str  # its name
-    images: config.Images
-    secret: str  # with the Runtime's credentials
-    inputs: str = ""  # changes with what ConfigMaps and Secrets of the namespace hold
-
-    @property
-    def names(self) -> names.Names:
-        """How all of it is called."""
-        return names.Names(self.runtime, self.spec.version)
-
-    @property
-    def ref(self) -> meta.ObjectRef:
-        """The version, which owns all of them."""
-        return kinds.RUNTIME_VERSION.ref(self.metadata.namespace, self.metadata.name, self.metadata.uid)
-
-    @property
-    def labels(self) -> dict[str, str]:
-        """On every object."""
-        return {
-            kinds.OF_VERSION: self.metadata.name,
-            "runtime-id": self.runtime,
-            "version-name": self.spec.version,
-            "app.kubernetes.io/managed-by": "moorage",
-        }
 
 
 def children(wanted: Wanted) -> tuple[Desired, ...]:

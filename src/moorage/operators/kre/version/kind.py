@@ -23,6 +23,7 @@ from moorage.runtime import decision, freshness, kind, namespace_watches
 
 from . import build, control, facts, given, inputs, nats_access, observation, streams, types
 from .observation import ActiveSeen, NodeSeen, ObjectsSeen, RuntimeSeen, Seen
+from .wanted import Wanted
 
 Object = dict[str, Any]
 _EVERYTHING = nats_access.OWNED
@@ -174,7 +175,7 @@ class VersionKind(kind.Kind[types.RuntimeVersion, Seen]):
         known, children = freshness.value_of(seen.inputs), None
         runtime, active = seen.runtime, ActiveSeen()
         if runtime is not None:
-            wanted = build.Wanted(
+            wanted = Wanted(
                 metadata=seen.meta,
                 spec=seen.spec,
                 runtime=runtime.name,
@@ -191,7 +192,7 @@ class VersionKind(kind.Kind[types.RuntimeVersion, Seen]):
         nodes = self._nodes(seen, view, key) if runtime is not None and not seen.spec.too_large else ()
         return freshness.Fresh(ObjectsSeen(there, children, nodes, active), now)
 
-    def _active(self, wanted: build.Wanted, runtime: RuntimeSeen, view: nats_access.View) -> ActiveSeen:
+    def _active(self, wanted: Wanted, runtime: RuntimeSeen, view: nats_access.View) -> ActiveSeen:
         """The Service of what is published; one that the Runtime does not own is somebody else's."""
         owner = kinds.RUNTIME.ref(wanted.metadata.namespace, runtime.name, runtime.uid)
         desired = build.active(wanted, owner)

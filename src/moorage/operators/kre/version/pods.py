@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from moorage.operators.kre import kinds
 from moorage.operators.kre.krt import model
 
 from . import container_files, inputs, types
-
-if TYPE_CHECKING:
-    from . import build
+from .wanted import Wanted
 
 Container = dict[str, Any]
 
@@ -30,7 +28,7 @@ _GPU = "nvidia.com/gpu"
 _LOCKED = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
 
 
-def of_node(wanted: build.Wanted, workflow: model.Workflow, node: model.Node, full: types.Node) -> dict[str, Any]:
+def of_node(wanted: Wanted, workflow: model.Workflow, node: model.Node, full: types.Node) -> dict[str, Any]:
     """The pods of a node."""
     name = wanted.names.deployment(workflow.name, node.name)
     env = [*_common(wanted), *_plain(_node_env(wanted, workflow, node, name))]
@@ -57,7 +55,7 @@ def of_node(wanted: build.Wanted, workflow: model.Workflow, node: model.Node, fu
     return spec
 
 
-def of_entrypoint(wanted: build.Wanted) -> dict[str, Any]:
+def of_entrypoint(wanted: Wanted) -> dict[str, Any]:
     """The pods by which calls come in, with the service's description beside."""
     of_all = dict.fromkeys(("WORKFLOW_ID", "WORKFLOW_NAME", "NODE_ID", "NODE_NAME"), model.ENTRYPOINT)
     own = {
@@ -99,7 +97,7 @@ def of_entrypoint(wanted: build.Wanted) -> dict[str, Any]:
     return spec
 
 
-def _pod(wanted: build.Wanted, kind: str, containers: list[Container], env: list[dict[str, Any]]) -> dict[str, Any]:
+def _pod(wanted: Wanted, kind: str, containers: list[Container], env: list[dict[str, Any]]) -> dict[str, Any]:
     files, fetch = _files(wanted, env)
     spec: dict[str, Any] = {
         "containers": containers,
@@ -128,7 +126,7 @@ def _plain(values: dict[str, str]) -> list[dict[str, Any]]:
     return [{"name": name, "value": value} for name, value in values.items()]
 
 
-def _common(wanted: build.Wanted) -> list[dict[str, Any]]:
+def _common(wanted: Wanted) -> list[dict[str, Any]]:
     """Of every container."""
     plain = {
         "KRT_INFLUX_URI": f"http://{kinds.workload('influxdb')}:8086",
@@ -144,7 +142,7 @@ def _common(wanted: build.Wanted) -> list[dict[str, Any]]:
     return [*_plain(plain), {"name": "KRT_MONGO_URI", "valueFrom": secret}]
 
 
-def _node_env(wanted: build.Wanted, workflow: model.Workflow, node: model.Node, name: str) -> dict[str, str]:
+def _node_env(wanted: Wanted, workflow: model.Workflow, node: model.Node, name: str) -> dict[str, str]:
     of, method = wanted.names, workflow.entrypoint
     env = {
         "KRT_WORKFLOW_ID": workflow.name,
@@ -194,7 +192,7 @@ def _mount(name: str, path: str, *, read_only: bool = False) -> dict[str, Any]:
     return {"name": name, "mountPath": path, **({"readOnly": True} if read_only else {})}
 
 
-def _files(wanted: build.Wanted, env: list[dict[str, Any]]) -> tuple[dict[str, Any], list[Container]]:
+def _files(wanted: Wanted, env: list[dict[str, Any]]) -> tuple[dict[str, Any], list[Container]]:
     """The volume that nodes find as /krt-files, and who fills it before they start."""
     files, empty = wanted.spec.files or types.Files(), {"name": FILES, "emptyDir": {}}
     if files.config_map_ref is not None:
@@ -216,7 +214,7 @@ def _files(wanted: build.Wanted, env: list[dict[str, Any]]) -> tuple[dict[str, A
     return empty, []
 
 
-def _object_env(wanted: build.Wanted, stored: types.StoredFile) -> list[dict[str, Any]]:
+def _object_env(wanted: Wanted, stored: types.StoredFile) -> list[dict[str, Any]]:
     """By which the fetcher finds the archive, and knows that it is the right one."""
     secrets = dict(zip(("KRT_FILES_ACCESS_KEY", "KRT_FILES_SECRET_KEY"), inputs.STORE_KEYS, strict=True))
     return [
@@ -235,14 +233,14 @@ def _object_env(wanted: build.Wanted, stored: types.StoredFile) -> list[dict[str
     ]
 
 
-def _proto(wanted: build.Wanted) -> dict[str, Any]:
+def _proto(wanted: Wanted) -> dict[str, Any]:
     ref = wanted.spec.entrypoint.proto.config_map_ref
     name, key = (ref.name, ref.key) if ref is not None else (wanted.names.files, container_files.PROTO)
     items = [{"key": key, "path": key}]
     return {"name": PROTO, "configMap": {"name": name, "items": items}}
 
 
-def _shipper(wanted: build.Wanted, env: list[dict[str, Any]]) -> list[Container]:
+def _shipper(wanted: Wanted, env: list[dict[str, Any]]) -> list[Container]:
     """What takes the logs to where the product looks for them."""
     if not wanted.images.fluent_bit:
         return []
