@@ -177,6 +177,13 @@ class VersionReason(decision.Reason):
     )
     LEAVING = "Leaving", "Nothing is left to remove.", "the resource goes at once"
 
+    NAMESPACE_NOT_ALLOWED = (
+        "NamespaceNotAllowed",
+        "The namespace is Kubernetes' or moorage's own, or moorage's administrator does not list it for Runtimes.",
+        "make Runtime and version in another namespace, or have the administrator add this one to "
+        "systems.kre.namespaces",
+        WARNS,
+    )
     BINDING = (
         "Binding",
         "The operator is given its rights in the version's namespace.",

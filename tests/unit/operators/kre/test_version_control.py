@@ -156,6 +156,7 @@ WITH_STORE = versions.spec(files={"object": {"key": "v1.krt", "digest": f"sha256
 NOT_THERE = apply.Child()
 
 RUNNING: list[tuple[dict[str, Any], type[Any], str, str]] = [
+    ({"allowed": False}, Blocked, Reason.NAMESPACE_NOT_ALLOWED, "namespace ns may hold no Runtime"),
     ({"finalizers": ()}, Act, Reason.TAKING_CARE, "the finalizer is set"),
     ({"annotations": {common_status.RECONCILE_AT: "1"}}, Act, Reason.RETRYING, "looked at afresh"),
     ({"runtimes": freshness.not_yet("runtimes")}, Wait, Reason.RUNTIME_NOT_FOUND, "not looked at yet"),
@@ -580,6 +581,7 @@ def test_what_is_not_this_version_s_is_not_removed() -> None:
         ({"status": types.RuntimeVersionStatus(), "objects": NOTHING, "nats": DOWN}, "nothing is left of version v1"),
         ({"namespace_ending": True, "binding": DOWN}, "the namespace is being deleted with everything in it"),
         ({"binding": Fresh(None), "status": types.RuntimeVersionStatus()}, "nothing was made"),
+        ({"binding": Fresh(None), "allowed": False}, "nothing was made"),
     ],
 )
 def test_when_a_deleted_version_goes(changed: dict[str, Any], message: str) -> None:

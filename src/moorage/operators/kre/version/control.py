@@ -31,6 +31,14 @@ MADE_TOGETHER = MINUTE
 START_WITHIN = 10 * MINUTE
 
 
+def namespace_is_allowed(seen: Seen) -> Verdict:
+    """Where Runtimes may be."""
+    if seen.allowed:
+        return DONE
+    said = f"namespace {seen.meta.namespace} may hold no Runtime, and so no version of one"
+    return Blocked(Reason.NAMESPACE_NOT_ALLOWED, said, Reason.NAMESPACE_NOT_ALLOWED.next)
+
+
 def finalizer_is_set(seen: Seen) -> Verdict:
     """Before the first outside effect."""
     why = "streams and stores may not be left behind when it is deleted"
@@ -294,6 +302,7 @@ def _left_in_nats(seen: Seen) -> tuple[list[decision.Call], list[str]]:
 
 
 STEPS: tuple[Callable[[Seen], Verdict], ...] = (
+    namespace_is_allowed,
     finalizer_is_set,
     retry_is_honoured,
     runtime_is_clear,

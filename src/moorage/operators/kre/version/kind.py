@@ -125,6 +125,7 @@ class VersionKind(kind.Kind[types.RuntimeVersion, Seen]):
             spec=obj.spec,
             status=obj.status,
             rights=self.rights,
+            allowed=self._places.allow(namespace),
             namespace_ending=self._places.is_ending(namespace),
             binding=binding,
             neighbours=self._neighbours.count(obj),

@@ -81,6 +81,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     spec: types.RuntimeVersionSpec
     status: types.RuntimeVersionStatus = types.RuntimeVersionStatus()
     rights: accounts.Rights
+    allowed: bool = True  # the namespace may hold Runtimes
     namespace_ending: bool = False
     binding: freshness.Observed[accounts.BindingSeen | None]
     neighbours: int = 0  # Runtimes and other versions of the namespace

@@ -205,7 +205,7 @@ def nothing_was_made(seen: Seen) -> Verdict:
     """Where no rights were ever bound there is nothing to remove."""
     if isinstance(seen.binding, freshness.Failed):
         return decision.unknown(Reason.BINDING, seen.binding, "binding")
-    if seen.binding.value is None and not seen.status.made:
+    if seen.binding.value is None and not (seen.allowed and seen.status.made):
         return steps.leave(Reason.LEAVING, "nothing was made")
     return DONE
 
