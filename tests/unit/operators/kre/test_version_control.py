@@ -551,6 +551,28 @@ def test_only_what_its_own_nodes_have_not_taken_is_waited_for() -> None:
     assert Reason.STOPPING == found.reason
 
 
+@pytest.mark.parametrize(
+    "changed",
+    [
+        pytest.param(runtimes(deleting=True), id="its Runtime goes"),
+        pytest.param({"inputs": DOWN}, id="nothing is known of its config"),
+        pytest.param(given(missing={"A": ""}), id="a value is missing"),
+        pytest.param(given(files="x"), id="files are missing"),
+        pytest.param(given(secret="x"), id="credentials are missing"),
+        pytest.param(nats(streams={STREAM: StreamSeen({}, "two")}), id="a stream is somebody else's"),
+        pytest.param({"objects": Fresh(ObjectsSeen(nodes=weak(reason="x")["objects"].value.nodes))}, id="a node fails"),
+        pytest.param({"objects": Fresh(ObjectsSeen(children=CHILDREN))}, id="nothing is there"),
+        pytest.param(nats(streams={}, consumers={STREAM: {"old": ConsumerSeen("one", 0)}}), id="a consumer is left"),
+    ],
+)
+def test_what_stands_still_needs_nothing_that_a_start_does(changed: dict[str, Any]) -> None:
+    """It is settled, whatever is amiss."""
+    gone = {"spec": STOPPED, "objects": NOTHING, "nats": Fresh(NatsSeen())}
+    found = decided(seen(**gone | changed))
+
+    assert found.standing is None
+
+
 def test_a_stopped_version_keeps_its_memory() -> None:
     """Key-value buckets stay until it is deleted."""
     buckets = {name: each for name, each in NATS.streams.items() if name.startswith("KV_")}
@@ -695,6 +717,20 @@ UNMADE = types.RuntimeVersionStatus()
 def test_phases_are_the_product_s(changed: dict[str, Any], phase: str) -> None:
     """In its words."""
     assert phase == decided(seen(**changed)).report["phase"]
+
+
+@pytest.mark.parametrize(
+    ("step", "seconds", "phase"),
+    [("nodes_are_ready", 600, "STARTING"), ("nodes_are_ready", 601, "ERROR"), ("nats_has_all", 601, "STARTING")],
+)
+def test_a_start_that_takes_too_long_is_an_error(step: str, seconds: int, phase: str) -> None:
+    """Also where nobody says what is wrong."""
+    progress = common_status.Progress(step=step, since="2026-01-01T00:00:00Z")
+    status = types.RuntimeVersionStatus(made=True, runtime="demo", progress=progress)
+    now = conditions.epoch("2026-01-01T00:00:00Z") + seconds
+    it = seen(status=status, now=now, **weak(reason="PodsNotReady", message="0 of 1"))
+
+    assert phase == decided(it).report["phase"]
 
 
 def told(it: Seen) -> dict[str, tuple[bool | None, str, str]]:

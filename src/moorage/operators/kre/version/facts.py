@@ -8,7 +8,7 @@ from typing import Any
 from moorage.children import reasons as object_reasons
 from moorage.operators.kre.reasons import VersionReason as Reason
 from moorage.runtime import decision, freshness
-from moorage.runtime.decision import Blocked, Fact
+from moorage.runtime.decision import Blocked, Fact, Wait
 
 from . import streams, types
 from .observation import NodeSeen, ObjectsSeen, Seen
@@ -117,13 +117,20 @@ def _phase(seen: Seen, standing: decision.StepTaken | None) -> str:
             return "PUBLISHED"
         left = found.there or any(streams.kind_of(name)[0] != streams.KEY_VALUES for name in seen.mine)
         return "STOPPING" if left else "STOPPED" if seen.status.made else "CREATED"
-    if any(_is_broken(each) for each in found.nodes) or (blocked and seen.status.made):
+    late = standing is not None and _is_late(seen, standing)
+    if any(_is_broken(each) for each in found.nodes) or ((blocked or late) and seen.status.made):
         return "ERROR"
     if seen.published and seen.serving and seen.whole:
         return "PUBLISHED"  # also while a change is on its way that who calls does not notice
     if seen.whole and (standing is None or standing.name not in _UNMADE):
         return "STARTED"
     return "STARTING" if seen.status.made else "CREATED"
+
+
+def _is_late(seen: Seen, standing: decision.StepTaken) -> bool:
+    """What was awaited has not come, so that a person must see to it."""
+    verdict = standing.verdict
+    return isinstance(verdict, Wait) and bool(verdict.fix) and seen.waited_at(standing.name) > verdict.within
 
 
 _UNMADE = ("nats_has_all", "objects_are_right")

@@ -124,6 +124,7 @@ class VersionKind(kind.Kind[types.RuntimeVersion, Seen]):
             meta=obj.metadata.without_last_applied(),
             spec=obj.spec,
             status=obj.status,
+            now=now,
             rights=self.rights,
             allowed=self._places.allow(namespace),
             namespace_ending=self._places.is_ending(namespace),

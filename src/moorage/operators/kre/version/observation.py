@@ -6,7 +6,7 @@ import functools
 
 import msgspec
 
-from moorage.api import meta
+from moorage.api import conditions, meta
 from moorage.children import apply, parts
 from moorage.operators import accounts
 from moorage.operators.kre import kinds, names
@@ -80,6 +80,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     meta: meta.ObjectMeta
     spec: types.RuntimeVersionSpec
     status: types.RuntimeVersionStatus = types.RuntimeVersionStatus()
+    now: float = 0.0  # epoch seconds
     rights: accounts.Rights
     allowed: bool = True  # the namespace may hold Runtimes
     namespace_ending: bool = False
@@ -125,6 +126,13 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def discards(self) -> bool:
         """Whether messages that wait may be lost."""
         return self.meta.annotations.get(kinds.DISCARD) == "true"
+
+    def waited_at(self, step: str) -> float:
+        """Seconds for which the steps have stood at that one."""
+        progress = self.status.progress
+        if progress.step != step or not progress.since:
+            return 0.0
+        return max(0.0, self.now - conditions.epoch(progress.since))
 
     @functools.cached_property
     def wanted(self) -> tuple[streams.Wanted, ...]:
