@@ -16,10 +16,11 @@ import pytest
 
 from moorage.helm.runs import binary
 from moorage.kube import client as kube_client
+from moorage.kube import errors
 from moorage.operators import accounts, system
 from moorage.operators.kre import config, kinds
 from moorage.operators.kre.runtime import kind as runtime_kind
-from moorage.operators.kre.version import kind, nats_access
+from moorage.operators.kre.version import jetstream, kind, nats_access
 from moorage.runtime import kind as runtime_runtime_kind
 from moorage.runtime import manager
 from tests.unit.runtime import fake_api
@@ -281,3 +282,109 @@ async def test_with_its_namespace_s_runtime_a_version_ends(world: World, tmp_pat
         await world.until(lambda: not world.version())
 
     assert not world.named("deployments") | world.named("rolebindings")
+
+
+# --- killed at each write ---------------------------------------------------------------------------------------------
+
+
+class Cut:
+    """At the nth write, to the API server or to NATS, everything breaks off: right before it, or right after it."""
+
+    def __init__(self, world: World, at: int, *, before: bool) -> None:
+        self.world, self.at, self._before = world, at, before
+        self.writes = 0
+        self.over = False
+        world.api.before, world.api.after, world.nats.answer = self._on_request, self._on_answer, self._on_question
+
+    def mended(self) -> None:
+        self.world.api.before = self.world.api.after = None
+        self.world.nats.answer = lambda _: None
+        self.world.nats.silent = ""
+
+    async def _on_request(self, asked: fake_api.Asked) -> None:
+        if self.over or (_writes(asked) and self._hits() and self._before):
+            raise fake_api.Refusal(503)
+
+    async def _on_answer(self, asked: fake_api.Asked) -> None:
+        if _writes(asked) and self.over:
+            raise errors.TransportError("broken off", sent=True)
+
+    def _on_question(self, what: str) -> bytes | None:
+        if self.over:
+            return b""
+        if any(verb in what for verb in ("CREATE", "UPDATE", "DELETE")) and self._hits():
+            if self._before:
+                return b""
+            self.world.nats.silent = what
+        return None
+
+    def _hits(self) -> bool:
+        self.writes += 1
+        self.over = self.over or self.writes == self.at
+        return self.over
+
+
+def _writes(asked: fake_api.Asked) -> bool:
+    return asked.method != "GET" and asked.at.plural not in ("events", "leases")
+
+
+def left(world: World) -> dict[str, Any]:
+    """All there is, but for what tells one time from another."""
+    version = (world.version().get("status") or {}).get("phase")
+    objects = {(place.plural, place.name) for place in world.api.objects if place.plural not in ("events", "leases")}
+    return {"phase": version, "objects": objects, "nats": world.nats.streams, "consumers": world.nats.consumers}
+
+
+async def lived(world: World, scratch: Path, story: str) -> None:
+    """One process from where it finds things until all is as that story ends."""
+    async with operating(world, scratch):
+        if story == "gone":
+            await world.until(lambda: not world.version())
+            return
+        async with asyncio.timeout(20):
+            while story.upper() != world.phase():
+                await world.roll()
+                await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("step", [4, pytest.param(1, marks=pytest.mark.campaign)], ids=["some", "each"])
+@pytest.mark.parametrize("story", ["started", "stopped", "gone"])
+async def test_killed_at_any_write_it_goes_on(
+    story: str, step: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Whatever was lost with it, another process comes to the very end that an undisturbed one comes to."""
+    monkeypatch.setattr(jetstream, "REQUEST_LIMIT", 0.1)
+    expected, at, before = None, 0, False
+    while True:
+        async with nats_stub.NatsStub().running() as nats:
+            monkeypatch.setattr(nats_access, "PORT", nats.port)
+            world = World(nats)
+            await world.prepared()
+            await world.put()
+            if story != "started":
+                await lived(world, tmp_path, "started")
+                await (world.change(running=False) if story == "stopped" else _delete(world))
+            cut = Cut(world, at, before=before)
+            if at:
+                async with operating(world, tmp_path):
+                    async with asyncio.timeout(20):
+                        while not cut.over and not _is_over(world, story):
+                            await world.roll()
+                            await asyncio.sleep(0.01)
+                cut.mended()
+            await lived(world, tmp_path, story)
+            if expected is None:
+                expected = left(world)
+            assert expected == left(world), f"broken off at write {at}, {'before' if before else 'after'} it"
+            if at and not cut.over:
+                break
+        at, before = at + step, not before
+    assert at > 5
+
+
+async def _delete(world: World) -> None:
+    await world.api.mark_deleted("runtimeversions", "one")
+
+
+def _is_over(world: World, story: str) -> bool:
+    return not world.version() if story == "gone" else story.upper() == world.phase()
