@@ -286,6 +286,24 @@ async def test_objects_are_seen_beside_what_is_wanted() -> None:
         await fake_api.until(lambda: not children()["Deployment/demo-v1-greet-first"].good)
 
 
+async def test_bodies_are_made_once_of_what_they_are_made_of() -> None:
+    """Of a large version that takes time, in which all others wait."""
+    async with started() as made:
+
+        def first() -> Any:
+            return made.seen().objects.value.children[0][0]  # type: ignore[union-attr]
+
+        await made.known()
+        before = first()
+        assert before is first()
+        live = made.api.one("runtimeversions", "one")["metadata"]
+        config_ = [{"name": "GREETING", "value": "hi"}]
+        await made.api.put(
+            "runtimeversions", "one", {"metadata": {"generation": live["generation"] + 1}, "spec": {"config": config_}}
+        )
+        await fake_api.until(lambda: "hi" == first().body["data"]["GREETING"])
+
+
 async def test_what_somebody_else_owns_is_not_its_own() -> None:
     """Whatever its label says."""
     async with started() as made:

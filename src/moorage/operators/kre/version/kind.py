@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from moorage.api import builtin, conditions
-from moorage.children import apply, health, pod_trouble, reading
+from moorage.children import apply, health, parts, pod_trouble, reading
 from moorage.children.live import guards, surroundings
 from moorage.kube import client as kube_client
 from moorage.kube.informers import informer
@@ -52,6 +52,7 @@ class VersionKind(kind.Kind[types.RuntimeVersion, Seen]):
     ) -> None:
         self._settings, self._runtimes, self.resync = settings, runtimes, settings.resync_seconds
         self.rights = accounts.Rights(kinds.SYSTEM, environment.namespace, settings.accounts, settings.cluster_role)
+        self._made: dict[kind.Key, tuple[tuple[Any, ...], tuple[parts.Desired, ...]]] = {}
         self._neighbours = tenancy.Neighbours(self._all, lambda obj: obj.metadata.namespace, "namespace")
 
     async def start(self, world: kind.World) -> None:
@@ -103,6 +104,7 @@ class VersionKind(kind.Kind[types.RuntimeVersion, Seen]):
         for each in self._around.all:
             each.forget(key)
         self._watches.leave(key)
+        self._made.pop(key, None)
         self._neighbours.forget()
         self._wake(namespace)  # who had the same name may go on
 
@@ -188,11 +190,20 @@ class VersionKind(kind.Kind[types.RuntimeVersion, Seen]):
             if known is not None and not seen.meta.deleting and not seen.spec.too_large:
                 children = tuple(
                     (each, self._children.look(each.body, view.mine(each.resource, each.name, seen.meta)))
-                    for each in build.children(wanted)
+                    for each in self._bodies(wanted, key)
                 )
             active = self._active(wanted, runtime, view)
         nodes = self._nodes(seen, view, key) if runtime is not None and not seen.spec.too_large else ()
         return freshness.Fresh(ObjectsSeen(there, children, nodes, active), now)
+
+    def _bodies(self, wanted: Wanted, key: kind.Key) -> tuple[parts.Desired, ...]:
+        """Made once of a spec and what is around it: of a large version that takes time."""
+        of = wanted.metadata
+        basis = (of.uid, of.generation, wanted.runtime, wanted.secret, wanted.inputs)
+        known = self._made.get(key)
+        if known is None or known[0] != basis:
+            known = self._made[key] = (basis, build.children(wanted))
+        return known[1]
 
     def _active(self, wanted: Wanted, runtime: RuntimeSeen, view: nats_access.View) -> ActiveSeen:
         """The Service of what is published; one that the Runtime does not own is somebody else's."""
