@@ -47,6 +47,7 @@ SYSTEM = system.System(
             version_control.STEPS,
             version_control.DELETION_STEPS,
             version_screen.rows,
+            version_screen.objects,
         ),
     ),
     reasons=(reasons.RuntimeReason, helm_reasons.Reason, reasons.VersionReason),

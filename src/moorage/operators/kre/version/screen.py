@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from moorage.api import builtin
+from moorage.kube import client as kube_client
+from moorage.kube import errors
+from moorage.operators.kre import kinds
+from moorage.runtime.reporting import screen_rows
 from moorage.runtime.reporting.screen_rows import Item, Row
 
 
@@ -36,3 +41,18 @@ def _item(node: Mapping[str, Any]) -> Item:
     if words := node.get("message"):
         text += f"  {words}"
     return Item(text, good=_is_ready(node))
+
+
+async def objects(client: kube_client.Client, obj: Mapping[str, Any]) -> screen_rows.Owned:
+    """Its Deployments and Services, with the pods that tell why one is not ready."""
+    metadata = obj["metadata"]
+    labels = f"{kinds.OF_VERSION}={metadata['name']}"
+    live: dict[Any, Mapping[str, Any] | None] = {}
+    try:
+        for resource in (kinds.DEPLOYMENT, builtin.SERVICE):
+            for each in (await client.list(resource, metadata["namespace"], labels=labels)).items:
+                live[resource.ref(metadata["namespace"], each["metadata"]["name"], each["metadata"]["uid"])] = each
+        pods = (await client.list(builtin.POD, metadata["namespace"], labels=labels)).items
+    except errors.ApiError:
+        return screen_rows.Owned()
+    return screen_rows.Owned(tuple(live), tuple(pods), live)
