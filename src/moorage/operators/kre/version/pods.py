@@ -200,15 +200,14 @@ def _files(wanted: Wanted, env: list[dict[str, Any]]) -> tuple[dict[str, Any], l
     fetch: Container = {
         "name": "krt-files-downloader",
         "imagePullPolicy": "IfNotPresent",
-        "env": env,
         "volumeMounts": [_mount(FILES, BASE)],
         "securityContext": _LOCKED,
     }
     if files.image:
-        copy = {"command": ["cp", "-R", f"{BASE}/.", "/to/"], "volumeMounts": [_mount(FILES, "/to")], "env": []}
+        copy = {"command": ["cp", "-R", f"{BASE}/.", "/to/"], "volumeMounts": [_mount(FILES, "/to")]}
         return empty, [{**fetch, "image": files.image, **copy}]
     if files.downloader:
-        return empty, [{**fetch, "image": files.downloader}]
+        return empty, [{**fetch, "image": files.downloader, "env": env}]
     if files.object is not None:
         return empty, [{**fetch, "image": wanted.images.fetcher, "env": _object_env(wanted, files.object)}]
     return empty, []
