@@ -787,10 +787,10 @@ def test_what_is_not_known_is_said_so() -> None:
 
 def test_a_node_is_told_in_the_product_s_words() -> None:
     """With how many pods are ready, how often they ended, and why."""
-    it = seen(**weak(reason="CrashLoop", message="it ends", restarts=4, wanted=2))
+    it = seen(**weak(reason="CrashLoop", message="it ends" * 100, restarts=4, wanted=2))
     rows = {each.name: each for each in decided(it).report["nodes"]}
 
-    assert types.NodeStatus("greet", "first", "ERROR", 0, 2, 4, "it ends") == rows["first"]
+    assert types.NodeStatus("greet", "first", "ERROR", 0, 2, 4, ("it ends" * 100)[:500]) == rows["first"]
     assert types.NodeStatus("", "entrypoint", "STARTED", 1, 1) == rows["entrypoint"]
 
 

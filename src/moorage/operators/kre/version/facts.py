@@ -15,6 +15,10 @@ from .observation import NodeSeen, ObjectsSeen, Seen
 from .stopping import some
 
 
+MOST_WORDS = 500
+"""Characters that a status keeps of what a node's pods say: there may be many nodes."""
+
+
 def _nodes(seen: Seen) -> tuple[NodeSeen, ...]:
     return (freshness.value_of(seen.objects) or ObjectsSeen()).nodes
 
@@ -91,7 +95,7 @@ def _in_nats(seen: Seen) -> dict[str, Any]:
 
 def _status(node: NodeSeen) -> types.NodeStatus:
     return types.NodeStatus(
-        node.workflow, node.name, _state(node), node.pods_ready, node.wanted, node.restarts, node.message
+        node.workflow, node.name, _state(node), node.pods_ready, node.wanted, node.restarts, node.message[:MOST_WORDS]
     )
 
 
