@@ -14,7 +14,6 @@ from . import streams, types
 from .observation import NodeSeen, ObjectsSeen, Seen
 from .stopping import some
 
-
 MOST_WORDS = 500
 """Characters that a status keeps of what a node's pods say: there may be many nodes."""
 
