@@ -319,6 +319,24 @@ async def test_what_somebody_else_owns_is_not_its_own() -> None:
         assert "" == await made.kind.guards["name_is_free"](made.obj(), free)
 
 
+async def test_what_was_restored_from_a_backup_is_its_own_again() -> None:
+    """Owners are lost there. The Service of what is published is the Runtime's, whose mark ever it bears."""
+    async with started() as made:
+        active = (await made.known()).active.wanted
+        assert active is not None
+        children = made.seen().objects.value.children  # type: ignore[union-attr]
+        for each in (*(child for child, _ in children), active):
+            body = {**each.body, "metadata": {**each.body["metadata"], "ownerReferences": []}}
+            await made.api.put(each.resource.plural, each.name, body)
+        await fake_api.until(lambda: 7 <= len(made.seen().objects.value.there))  # type: ignore[union-attr]
+
+        there = made.seen().objects.value.there  # type: ignore[union-attr]
+        assert {child.id for child, _ in children} == {each.id for each in there}
+        assert "" == made.seen().active.uid
+        free = {"kind": "Service", "name": active.name}
+        assert "" == await made.kind.guards["name_is_free"](made.obj(), free)
+
+
 async def test_nodes_are_told_by_their_deployments_and_pods() -> None:
     """With the pods' own words, and how often they ended."""
     async with started() as made:

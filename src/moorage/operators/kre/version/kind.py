@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from moorage.api import builtin, conditions
-from moorage.children import apply, health, parts, pod_trouble, reading
+from moorage.children import apply, health, parts, pod_trouble
 from moorage.children.live import guards, surroundings
 from moorage.kube import client as kube_client
 from moorage.kube.informers import informer
@@ -174,8 +174,12 @@ class VersionKind(kind.Kind[types.RuntimeVersion, Seen]):
     ) -> freshness.Observed[ObjectsSeen]:
         if unsynced := view.unsynced:
             return freshness.unsynced(unsynced[0].error, "objects")
-        live = {resource: view.of(resource, seen.meta.name) for resource in _EVERYTHING}
-        there = reading.surplus(live, seen.meta.uid, ())
+        there = tuple(
+            parts.SurplusSeen(resource, name, it["metadata"]["uid"], "deletionTimestamp" in it["metadata"])
+            for resource in _EVERYTHING
+            for it in view.of(resource, seen.meta.name)
+            if (name := it["metadata"]["name"]) != seen.names.active and view.mine(resource, name, seen.meta)
+        )
         known, children = freshness.value_of(seen.inputs), None
         runtime, active = seen.runtime, ActiveSeen()
         if runtime is not None:
