@@ -201,6 +201,13 @@ def test_the_entrypoint_finds_where_to_write_and_to_read() -> None:
     )
 
 
+def test_only_what_is_theirs_can_be_written() -> None:
+    """Files and logs; configuration and description come from elsewhere."""
+    for each in pod(wanted(), "demo-v1-entrypoint")["containers"]:
+        writable = {mount["name"] for mount in each["volumeMounts"] if not mount.get("readOnly")}
+        assert writable == ({"krt-files", "logs"} if each["name"] == "v1" else set())
+
+
 def test_containers_beside_can_be_left_out() -> None:
     """Where an administrator has no such image."""
     it = wanted(images=config.Images(fluent_bit="", web=""))

@@ -323,6 +323,12 @@ def test_what_is_lost_in_nats_is_made_as_it_should_be() -> None:
     assert "nats.put_stream" == verdict(seen(**stream())).actions[0].operation
 
 
+@pytest.mark.parametrize("how", [{}, {"spec": versions.spec(running=False), "objects": there(there=(), nodes=())}])
+def test_what_was_only_not_read_again_yet_is_no_news(how: dict[str, Any]) -> None:
+    """After each change NATS is asked anew, which takes a moment: the status keeps what it says."""
+    assert verdict(seen(nats=Stale(NatsSeen(), 0.0, "it was changed"), **how)).unseen
+
+
 def test_a_stream_is_widened_before_it_is_narrowed() -> None:
     """Who publishes to what is to go may still run; once all is rolled out it goes."""
     own = WANTED[0].config["subjects"]
