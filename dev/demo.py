@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 EXAMPLE = "examples/collector/hello.yaml"
 NAME, NAMESPACE = "acme-collector", "default"
-READY_WITHIN, SEEN_WITHIN = 180.0, 30.0  # seconds
+READY_WITHIN, SEEN_WITHIN = 180.0, 120.0  # seconds
 
 CORES = os.cpu_count() or 1
 PARTS = tuple(

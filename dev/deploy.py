@@ -36,11 +36,14 @@ INPUTS = {
     "xsld-8614": ("images/build", "images/xsld", "testbed/tb/images"),
     **{
         f"kre-{server}": ("images/build", f"images/kre/{server}", "testbed/tb/images")
-        for server in ("mongo", "nats", "store", "influxdb", "nginx")
+        for server in ("mongo", "nats", "minio", "influxdb", "nginx")
     },
 }
 PRODUCT = ("collector", "operator")
-"""The images of a deployment; the others are stand-ins, for tests."""
+"""The images of a deployment; the others are for tests."""
+
+SERVERS = tuple(name for name in INPUTS if name.startswith("kre-"))
+"""Those that a Runtime takes with running pods, and no other test: they take minutes to build."""
 BUILD = "moorage.dev/build"
 """Annotation of the operator's pods: the hash of what was installed."""
 
@@ -99,7 +102,7 @@ def chart(place: places.Place, digests: dict[str, str], *, force: bool = False) 
         place.helm("upgrade", "--install", "moorage", *where, *values)
         it.hint("waiting for the operator's pod")
         try:
-            place.kubectl("rollout", "status", "deployment/moorage", "-n", places.NAMESPACE, "--timeout=120s")
+            place.kubectl("rollout", "status", "deployment/moorage", "-n", places.NAMESPACE, "--timeout=300s")
         except stage.Failed as error:
             raise stage.Failed(f"{error}\n{trouble(place)}") from error
 

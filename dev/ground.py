@@ -1,7 +1,7 @@
 """What tests stand on: binaries, images, and a testbed for each worker. Each part is there as soon as it can be.
 
     binaries of level api ─┬─ binaries of level node ── testbeds ─┬─ the images in them
-                           └─ images ─────────────────────────────┘
+                           └─ images ── servers for some tests ───┘
 
 Workers share no cluster, so that a test may restart the operator, drain the node or count what is written while others
 run. $MOORAGE_TEST_KUBECONFIG names one cluster for all, with the images loaded; then nothing is made here.
@@ -20,6 +20,9 @@ from . import place as places
 
 INDEXES = ("4", "5", "6", "8", "9", "10", "11")
 """Of testbeds: the lower ones are for people, 7 is for the testbed's own tests."""
+
+SERVED = "e2e"
+"""The tier whose tests have a Runtime's servers run as pods."""
 
 ROOMS = 32
 """Threads, all of which wait most of the time: more than there are parts."""
@@ -44,6 +47,8 @@ class Ground:
         self._rest = self._pool.submit(self._binaries, "node")
         if wanted:
             self._images = self._pool.submit(self._built)
+        if SERVED in wanted:
+            self._servers = self._pool.submit(self._built_servers)
         for tier, number in wanted.items():
             self._beds[tier] = [self._pool.submit(self._bed, f"{tier}-{n}") for n in range(number)]
 
@@ -75,7 +80,11 @@ class Ground:
 
     def _built(self) -> dict[str, str]:
         self._tools.result()  # helm is part of an image
-        return deploy.build(deploy.INPUTS)
+        return deploy.build(name for name in deploy.INPUTS if name not in deploy.SERVERS)
+
+    def _built_servers(self) -> dict[str, str]:
+        self._images.result()  # all wait for those
+        return deploy.build(deploy.SERVERS)
 
     def _bed(self, name: str) -> places.Place:
         place = places.Place(str(self._states / name / "kubeconfig"), state=self._states / name, name=f"testbed {name}")
@@ -85,4 +94,6 @@ class Ground:
         self._rest.result()
         places.bring_up(place, "node")
         deploy.load(place, self._images.result())
+        if name.startswith(f"{SERVED}-"):
+            deploy.load(place, self._servers.result())
         return place

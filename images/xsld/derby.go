@@ -135,7 +135,7 @@ func (m *member) setAddress(which func(record) bool, address string) bool {
 		}
 		if r.Name == m.name {
 			m.identity.Address = address
-			if m.store.save("member.json", m.identity) != nil {
+			if m.save("member.json", m.identity) != nil {
 				return false
 			}
 		}

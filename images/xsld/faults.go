@@ -172,7 +172,7 @@ func (m *member) loadFaults() error {
 	return nil
 }
 
-func (m *member) saveFaults() error { return m.store.save("faults.json", m.faults) }
+func (m *member) saveFaults() error { return m.save("faults.json", m.faults) }
 
 // setFaults replaces all, and does at once what is done once.
 func (m *member) setFaults(next faults) error {

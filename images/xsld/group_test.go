@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 func remove(name string) order {
@@ -80,7 +81,8 @@ func TestJoinIsRefused(t *testing.T) {
 func TestOneTaskAtATime(t *testing.T) {
 	s := newSite(t)
 	all := s.group(2)
-	third, fourth := s.start("m2", "XSLD_TASK_SECONDS=60"), s.start("m3")
+	third, fourth := s.start("m2"), s.start("m3")
+	s.control(third, "PUT", "/faults", `{"stuckAt":40}`)
 	id := s.submit(third, joinOrder(third, all[0]))
 
 	for m, o := range map[*member]order{fourth: joinOrder(fourth, all[0]), all[0]: remove("m1")} {
@@ -88,6 +90,7 @@ func TestOneTaskAtATime(t *testing.T) {
 			t.Errorf("%s beside a join: %d", o.Command, code)
 		}
 	}
+	s.control(third, "DELETE", "/faults", nil)
 	s.await(third, id)
 	s.succeeds(fourth, joinOrder(fourth, all[0]))
 }
@@ -108,6 +111,30 @@ func TestJoiningMemberDies(t *testing.T) {
 	}
 	s.eventually("the lock is free", func() bool { return s.admin(third, "POST", "/task", joinOrder(third, all[0]), nil) == 200 })
 	s.online(all[0], 3)
+}
+
+// Whoever kills a member that is being killed waits until it is dead; and the dead one writes nothing for the next run.
+func TestDeadIsDead(t *testing.T) {
+	s := newSite(t)
+	m := s.start("m0")
+	m.mu.Lock()
+	go m.kill()
+	s.eventually("it is being killed", m.ended)
+	again := make(chan struct{})
+	go func() {
+		m.kill()
+		close(again)
+	}()
+	select {
+	case <-again:
+		t.Error("it still listens")
+	case <-time.After(100 * time.Millisecond):
+	}
+	m.mu.Unlock()
+	<-again
+	if _, err := m.onVote(ballot{m.database().ID, 7, "m0"}); err == nil {
+		t.Error("it still votes")
+	}
 }
 
 // A member that dies right after it was listed is one when it returns.
@@ -314,7 +341,9 @@ func TestPrimaryMoves(t *testing.T) {
 func TestTraceHidesSecrets(t *testing.T) {
 	s := newSite(t)
 	all := s.group(2)
+	all[1].mu.Lock()
 	text, _ := json.Marshal(all[1].trace)
+	all[1].mu.Unlock()
 	if !strings.Contains(string(text), "NewMemberJoinTaskCommand") || strings.Contains(string(text), secret) {
 		t.Errorf("%s", text)
 	}

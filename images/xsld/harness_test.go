@@ -55,6 +55,7 @@ func (s *site) start(name string, more ...string) *member {
 	env := map[string]string{"LICENSE": "accept", "SECRET_KEY": secret, "XSADMIN_PWD": password, "MEMBER_NAME": name,
 		"XSLD_SPEED": "100", "XSLD_START_SECONDS": "1", "XSLD_VOL": s.folder + "/" + name}
 	if before := s.members[name]; before != nil {
+		before.kill() // or wait until it is dead, if it dies by itself
 		env["XSLD_ADDRESS"] = before.address
 	} else {
 		env["XSLD_ADDRESS"] = s.newAddress()
@@ -107,9 +108,12 @@ func joinOrder(m, to *member) order {
 		"cacheMemberGroupHost": to.address, "isCatalog": "true"}}
 }
 
+// hangs is after how long what was waited for counts as never coming; a busy machine is slow.
+const hangs = time.Minute
+
 func (s *site) eventually(what string, done func() bool) {
 	s.t.Helper()
-	for end := time.Now().Add(15 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(hangs); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		if done() {
 			return
 		}
@@ -138,7 +142,7 @@ func (s *site) groupOf(m *member) groupShown {
 	return group
 }
 
-var client = &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
+var client = &http.Client{Timeout: hangs, Transport: &http.Transport{
 	TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
 
 // request gives the status and the body; status 0 is a connection that was cut.

@@ -40,6 +40,7 @@ type member struct {
 	exit        func(int)
 	logger      *log.Logger
 	done        chan struct{}
+	killed      sync.Once
 	wake        chan struct{} // cuts the pause between two beats short
 	leadWake    chan struct{} // and that between two looks at the placement
 	leading     sync.Mutex    // over changes of the placement by its leader
@@ -112,7 +113,7 @@ func (m *member) load() error {
 			m.db.Revision++
 		}
 	}
-	if err := m.store.save("database.json", m.db); err != nil {
+	if err := m.save("database.json", m.db); err != nil {
 		return err
 	}
 	if _, err := m.store.load("placement.json", m.placement); err != nil {
@@ -127,7 +128,7 @@ func (m *member) load() error {
 	if err := m.loadTasks(); err != nil {
 		return err
 	}
-	return m.store.save("member.json", m.identity)
+	return m.save("member.json", m.identity)
 }
 
 // formed is the group that a member makes of itself alone.
@@ -154,7 +155,9 @@ func (m *member) start() error {
 	go func() {
 		if err := m.boot(); err != nil {
 			m.say("cannot start: %v", err)
-			m.exit(1)
+			if !m.ended() {
+				m.exit(1)
+			}
 		}
 	}()
 	return nil
@@ -216,19 +219,27 @@ func (m *member) stop() {
 	m.kill()
 }
 
-// kill ends at once, as a dead process would.
+// kill ends at once, as a dead process would: afterwards nothing listens, and nothing is written to the volume any more,
+// whoever killed it.
 func (m *member) kill() {
+	m.killed.Do(func() {
+		close(m.done)
+		m.catalog.close()
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		for _, closer := range m.closers {
+			closer.Close()
+		}
+		m.client.CloseIdleConnections()
+	})
+}
+
+// save writes to the volume, which is the next run's once this one is dead; the lock is held.
+func (m *member) save(name string, value any) error {
 	if m.ended() {
-		return
+		return errEnding
 	}
-	close(m.done)
-	m.catalog.close()
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, closer := range m.closers {
-		closer.Close()
-	}
-	m.client.CloseIdleConnections()
+	return m.store.save(name, value)
 }
 
 // commit writes to the group's database, which the primary alone may do. The slave of a replication has it before the
@@ -268,13 +279,13 @@ func (m *member) write(change func(*database) error) (*database, error) {
 
 // install makes a database the one in use; the lock is held.
 func (m *member) install(next *database) error {
-	if err := m.store.save("database.json", next); err != nil {
+	if err := m.save("database.json", next); err != nil {
 		return err
 	}
 	m.db = next
 	if own := next.member(m.name); own != nil && own.Address == m.address && m.identity.Address != m.address {
 		m.identity.Address = m.address
-		if err := m.store.save("member.json", m.identity); err != nil {
+		if err := m.save("member.json", m.identity); err != nil {
 			return err
 		}
 	}
@@ -307,7 +318,7 @@ func (m *member) resetLocked() error {
 	m.say("removed from group %s", m.db.Group)
 	m.identity.Stale = m.db.Group
 	m.identity.Address = m.address
-	if err := m.store.save("member.json", m.identity); err != nil {
+	if err := m.save("member.json", m.identity); err != nil {
 		return err
 	}
 	m.leaveGroup()

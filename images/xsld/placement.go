@@ -104,7 +104,7 @@ func (m *member) onPlace(next placement) (struct{}, error) {
 			m.reign = reign{}
 		}
 		m.placement = &next
-		err = m.store.save("placement.json", &next)
+		err = m.save("placement.json", &next)
 	}
 	m.mu.Unlock()
 	if newer {

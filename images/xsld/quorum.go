@@ -82,7 +82,7 @@ func (m *member) onVote(b ballot) (vote, error) {
 		return vote{false, promised, newest}, nil
 	}
 	next := oath{b.Epoch, m.oath.Accepted}
-	if err := m.store.save(oathFile, next); err != nil {
+	if err := m.save(oathFile, next); err != nil {
 		return vote{}, err
 	}
 	m.oath, m.reign = next, reign{}
@@ -175,7 +175,7 @@ func (m *member) onOffer(next placement) (struct{}, error) {
 		return struct{}{}, nil // it was overtaken by a later one of the same leader
 	}
 	sworn := oath{next.Epoch, &next}
-	if err := m.store.save(oathFile, sworn); err != nil {
+	if err := m.save(oathFile, sworn); err != nil {
 		return struct{}{}, err
 	}
 	m.oath = sworn

@@ -125,9 +125,7 @@ func TestTornGroupTakesNoWrites(t *testing.T) {
 	all := s.group(2, "XSLD_SILENCE_SECONDS=1")
 	s.grid(all[0], "g", `{"numPartition":"3","numSyncReplicas":"1","numAsyncReplicas":"0"}`)
 	s.current(all[0], 2)
-	if !put(all[0], "g", "key", "value of key") {
-		t.Fatal("not written")
-	}
+	s.eventually("it is written", func() bool { return put(all[0], "g", "key", "value of key") })
 	s.control(all[1], "PUT", "/faults", `{"cutPeers":true}`)
 	for _, m := range all {
 		s.eventually(m.name+" has lost its majority", func() bool {

@@ -201,7 +201,7 @@ type history struct {
 	Tasks []*task `json:"tasks"`
 }
 
-func (m *member) saveTasks() error { return m.store.save("tasks.json", history{m.nextTask, m.tasks}) }
+func (m *member) saveTasks() error { return m.save("tasks.json", history{m.nextTask, m.tasks}) }
 
 // loadTasks reads the history. A task that ran when the process ended has failed, unless a fault leaves it listed as
 // running until it is cancelled by force.
@@ -222,7 +222,7 @@ func (m *member) loadTasks() error {
 	if m.db.Primary == m.name {
 		m.db = tidied(m.db)
 	}
-	return errors.Join(m.saveTasks(), m.store.save("database.json", m.db))
+	return errors.Join(m.saveTasks(), m.save("database.json", m.db))
 }
 
 // tidied is the database without what a task that was cut short left half done.

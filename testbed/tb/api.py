@@ -12,6 +12,9 @@ from tb.errors import TestbedError
 from tb.settings import API_PORT, DOMAIN, Settings
 
 TIMEOUT = 5.0
+WRITE_TIMEOUT = 60.0
+"""Seconds for one answer; a look is taken again, a write is not."""
+
 FIELD_MANAGER = "testbed"
 
 
@@ -47,16 +50,16 @@ class Api:
         headers = {"Content-Type": "application/apply-patch+yaml"}
         request = urllib.request.Request(url, json.dumps(body).encode(), headers, method="PATCH")
         try:
-            self._open(request).close()
+            self._open(request, WRITE_TIMEOUT).close()
         except urllib.error.HTTPError as error:
             raise TestbedError(f"the API server refused {path}: {error.read().decode()}") from error
 
-    def _open(self, request: str | urllib.request.Request) -> Any:
+    def _open(self, request: str | urllib.request.Request, timeout: float = TIMEOUT) -> Any:
         # No proxy of the user's environment may come in between.
         opener = urllib.request.build_opener(
             urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=self._trust)
         )
-        return opener.open(request, timeout=TIMEOUT)
+        return opener.open(request, timeout=timeout)
 
 
 def port_is_free(settings: Settings, port: int = API_PORT) -> bool:

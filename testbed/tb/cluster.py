@@ -34,7 +34,9 @@ from tb.errors import TestbedError
 from tb.progress import Step
 from tb.settings import Settings
 
-READY_WITHIN = 60.0
+READY_WITHIN = 180.0
+"""Seconds after which a component that runs counts as hanging; one that has ended is told at once."""
+
 POLL_INTERVAL = 0.1
 LOG_LINES = 15
 

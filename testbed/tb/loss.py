@@ -16,7 +16,7 @@ from tb.errors import TestbedError
 from tb.nodes import Node
 from tb.settings import Settings
 
-WITHIN = 10.0
+WITHIN = 60.0
 """Seconds in which processes that are made while others are dealt with must come to an end."""
 
 

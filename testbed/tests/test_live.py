@@ -19,11 +19,14 @@ pytestmark = pytest.mark.skipif(
 HERE = Path(__file__).resolve().parent
 TOOL = HERE.parent / "testbed"
 INDEX = 7
+WITHIN = 300
+"""Seconds after which what was waited for counts as never coming; a busy machine is slow."""
+
 ASK = """
 import time, urllib.request
 # A pod is Ready a moment before its service and the cluster's DNS know.
 def ask(url):
-    until = time.monotonic() + 30
+    until = time.monotonic() + 120
     while True:
         try:
             return urllib.request.urlopen(url, timeout=5).status
@@ -84,7 +87,7 @@ def ip(place: Settings, *words: str) -> str:
 
 
 def until(what: str, condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + WITHIN
     while not condition():
         assert time.monotonic() < deadline, f"{what} did not come"
         time.sleep(0.2)
@@ -124,7 +127,7 @@ def test_a_pod_writes_to_its_volume_and_is_found_by_name(place: Settings) -> Non
     tool(place, "image", "build", str(HERE / "example.toml"), "-o", str(image))
     tool(place, "load", str(image))
     kubectl(place, "apply", "-f", str(HERE / "example.json"))
-    kubectl(place, "wait", "--for=condition=Ready", "pod/example", "--timeout=60s")
+    kubectl(place, "wait", "--for=condition=Ready", "pod/example", f"--timeout={WITHIN}s")
     assert "the API server is at 10.96.0.1" in kubectl(place, "logs", "example")
     assert kubectl(place, "exec", "example", "--", "python3", "-c", IN_THE_POD).strip() == "200"
     (written,) = (place.data / "volumes").glob("*/written")
@@ -148,7 +151,7 @@ def test_pods_keep_the_node_s_address_whoever_comes_and_goes(place: Settings) ->
 def test_a_volume_grows(place: Settings) -> None:
     more = json.dumps({"spec": {"resources": {"requests": {"storage": "2Gi"}}}})
     kubectl(place, "patch", "pvc", "example", "--patch", more)
-    kubectl(place, "wait", "--for=jsonpath={.status.capacity.storage}=2Gi", "pvc/example", "--timeout=30s")
+    kubectl(place, "wait", "--for=jsonpath={.status.capacity.storage}=2Gi", "pvc/example", f"--timeout={WITHIN}s")
 
 
 def test_up_heals_a_killed_api_server(place: Settings) -> None:
@@ -180,7 +183,7 @@ def test_nodes_join_a_running_testbed_with_its_images(place: Settings) -> None:
     """One pod on each by anti-affinity, all on the same port of their node, and each finds the others by name."""
     tool(place, "up", "--nodes", "3")
     kubectl(place, "apply", "-f", str(HERE / "three-nodes.json"))
-    kubectl(place, "rollout", "status", "statefulset/spread", "--timeout=60s")
+    kubectl(place, "rollout", "status", "statefulset/spread", f"--timeout={WITHIN}s")
     assert sorted(where(place).values()) == NAMES
     for pod in where(place):
         assert kubectl(place, "exec", pod, "--", "python3", "-c", FROM_POD_TO_POD).split() == ["200", "200", "200"]
@@ -203,14 +206,16 @@ def test_a_stopped_node_keeps_its_pod_s_name_until_it_is_out_of_service(place: S
     assert cgroups.members_of(node)
     tool(place, "node", "stop", "node-2")
     assert parts.processes(node) == []
-    kubectl(place, "wait", "node/node-2", "--for=condition=Ready=Unknown", "--timeout=60s")
-    kubectl(place, "wait", f"pod/{pod}", "--for=jsonpath={.metadata.deletionTimestamp}", "--timeout=60s")
+    kubectl(place, "wait", "node/node-2", "--for=condition=Ready=Unknown", f"--timeout={WITHIN}s")
+    kubectl(place, "wait", f"pod/{pod}", "--for=jsonpath={.metadata.deletionTimestamp}", f"--timeout={WITHIN}s")
     uid = kubectl(place, "get", "pod", pod, "-o", "jsonpath={.metadata.uid}")
     kubectl(place, "taint", "node", "node-2", OUT_OF_SERVICE)
-    until("another pod of the name", lambda: uid != kubectl(place, "get", "pod", pod, "-o", "jsonpath={.metadata.uid}"))
+    # Between the two there is none of the name.
+    words = ["get", "pod", pod, "--ignore-not-found", "-o", "jsonpath={.metadata.uid}"]
+    until("another pod of the name", lambda: kubectl(place, *words) not in ("", uid))
     tool(place, "node", "start", "node-2")
     kubectl(place, "taint", "node", "node-2", f"{OUT_OF_SERVICE}-")
-    kubectl(place, "rollout", "status", "statefulset/spread", "--timeout=60s")
+    kubectl(place, "rollout", "status", "statefulset/spread", f"--timeout={WITHIN}s")
     assert on(place, "node-2") == [pod]
 
 
@@ -219,11 +224,11 @@ def test_a_node_that_is_cut_off_runs_on_alone(place: Settings) -> None:
     before = cgroups.members_of(node)
     tool(place, "node", "partition", "node-1")
     assert run(place, "shell", "kubectl", "get", "--raw", "/api/v1/nodes/node-1/proxy/healthz").returncode != 0
-    kubectl(place, "wait", "node/node-1", "--for=condition=Ready=Unknown", "--timeout=60s")
+    kubectl(place, "wait", "node/node-1", "--for=condition=Ready=Unknown", f"--timeout={WITHIN}s")
     assert cgroups.members_of(node) == before
     tool(place, "node", "heal", "node-1")
-    kubectl(place, "wait", "node/node-1", "--for=condition=Ready", "--timeout=60s")
-    kubectl(place, "rollout", "status", "statefulset/spread", "--timeout=60s")
+    kubectl(place, "wait", "node/node-1", "--for=condition=Ready", f"--timeout={WITHIN}s")
+    kubectl(place, "rollout", "status", "statefulset/spread", f"--timeout={WITHIN}s")
 
 
 def test_a_frozen_node_stands_still(place: Settings) -> None:
@@ -233,7 +238,7 @@ def test_a_frozen_node_stands_still(place: Settings) -> None:
     assert run(place, "status").stdout.count("frozen") == len(parts.OF_NODE)
     tool(place, "node", "thaw", "node-1")
     assert not any(process.suspended(one) for one in parts.processes(node))
-    kubectl(place, "rollout", "status", "statefulset/spread", "--timeout=60s")
+    kubectl(place, "rollout", "status", "statefulset/spread", f"--timeout={WITHIN}s")
 
 
 def test_the_control_plane_s_own_node_is_not_cut_off(place: Settings) -> None:

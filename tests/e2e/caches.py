@@ -56,10 +56,19 @@ class Cache:
         return said if found and said.get("observedGeneration") == found["metadata"]["generation"] else {}
 
     def settled(self, members: int) -> dict[str, Any] | None:
-        """The status once it is Ready with so many members."""
+        """The status once it is Ready with so many members, and speaks of the pods that there are now."""
         said = self.status()
         ready = next((c for c in said.get("conditions") or () if c["type"] == "Ready"), None)
-        return said if ready and ready["status"] == "True" and said["online"] == said["members"] == members else None
+        if not ready or ready["status"] != "True" or not said["online"] == said["members"] == members:
+            return None
+        told = {member["name"]: member["podIP"] for member in said["memberStatuses"] if member["state"] != "Removed"}
+        return said if told.items() <= self.addresses().items() else None
+
+    def addresses(self) -> dict[str, str]:
+        """The address of each pod that is not being deleted."""
+        found = self.cluster.items("pods", "-n", NAMESPACE, "-l", f"xsld.ibm.com/cache={self.name}")
+        alive = [pod for pod in found if "deletionTimestamp" not in pod["metadata"]]
+        return {pod["metadata"]["name"]: pod["status"].get("podIP", "") for pod in alive}
 
     def ready(self, members: int, *, image: str = "") -> dict[str, Any]:
         """Wait until it is Ready with so many members, all of that image."""
@@ -79,10 +88,8 @@ class Cache:
     def remove(self, *grids: str) -> None:
         """Delete it and its grids, and wait."""
         for grid in grids:
-            self.cluster.kubectl("delete", f"datagrid/{grid}", "-n", NAMESPACE, "--ignore-not-found", "--timeout=180s")
-        self.cluster.kubectl(
-            "delete", f"xsldcache/{self.name}", "-n", NAMESPACE, "--ignore-not-found", "--timeout=180s"
-        )
+            self.cluster.kubectl("delete", f"datagrid/{grid}", "-n", NAMESPACE, "--ignore-not-found", tools.HANGS)
+        self.cluster.kubectl("delete", f"xsldcache/{self.name}", "-n", NAMESPACE, "--ignore-not-found", tools.HANGS)
 
 
 def kill(pod: dict[str, Any]) -> None:

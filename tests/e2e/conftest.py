@@ -21,7 +21,8 @@ import yaml
 from . import nodes, reading, tools
 
 CHARTS = Path(__file__).parent / "charts"
-FAST_LEASE = {"durationSeconds": 8, "renewSeconds": 6, "retrySeconds": 1}
+FAST_LEASE = {"durationSeconds": 15, "renewSeconds": 12, "retrySeconds": 1}
+"""Long enough to be renewed on a busy machine, as an operator that loses it ends, which tests take for a restart."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -94,7 +95,7 @@ def install(cluster: tools.Cluster, given: dict[str, Any], *more: str) -> None:
     chart = str(tools.ROOT / "charts" / "moorage")
     where = ["-n", tools.NAMESPACE, "--create-namespace", "-f", str(file)]
     cluster.helm("upgrade", "--install", "moorage", chart, *where, *more)
-    cluster.kubectl("rollout", "status", "deploy/moorage", "-n", tools.NAMESPACE, "--timeout=120s")
+    tools.rolled_out(cluster)
 
 
 _numbers = itertools.count(1)
@@ -162,7 +163,7 @@ class Workshop:
         for one in self._made:
             by_namespace.setdefault(one.namespace, []).append(one.name)
         for namespace, names in by_namespace.items():
-            where = ["-n", namespace, "--ignore-not-found", "--timeout=120s"]
+            where = ["-n", namespace, "--ignore-not-found", tools.HANGS]
             self._moorage.kubectl("delete", "collector", *names, *where)
         own = ("kube-", tools.NAMESPACE)  # tests ask for these, too
         tenants = sorted({one.tenant for one in self._made if not one.tenant.startswith(own)})

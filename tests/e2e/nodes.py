@@ -61,16 +61,18 @@ def out_of_service(cluster: tools.Cluster, name: str) -> None:
     cluster.kubectl("taint", "node", name, pod_trouble.OUT_OF_SERVICE)
 
 
-def drain(cluster: tools.Cluster, name: str) -> None:
-    """As an administrator does, and then the node may be used again."""
+@contextlib.contextmanager
+def drained(cluster: tools.Cluster, name: str) -> Iterator[None]:
+    """As an administrator does; the node may be used again afterwards, when its pods have found another place."""
     try:
-        cluster.kubectl("drain", name, "--ignore-daemonsets", "--delete-emptydir-data", "--timeout=180s")
+        cluster.kubectl("drain", name, "--ignore-daemonsets", "--delete-emptydir-data", tools.HANGS)
+        yield
     finally:
         cluster.kubectl("uncordon", name)
 
 
 def homes(cluster: tools.Cluster, namespace: str, selector: str) -> dict[str, str]:
-    """The node of each pod that is not being deleted."""
+    """The node of each pod that is not being deleted; empty for one that has none yet."""
     found = cluster.items("pods", "-n", namespace, "-l", selector)
     alive = [pod for pod in found if "deletionTimestamp" not in pod["metadata"]]
     return {pod["metadata"]["name"]: pod["spec"].get("nodeName", "") for pod in alive}

@@ -7,12 +7,15 @@ Tests that wait look four times a second, and a process of kubectl costs a tenth
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import http.client
 import json
+import socket
 import subprocess
 import threading
 import urllib.parse
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +81,22 @@ class Reader:
             found += [{"apiVersion": served.version, "kind": served.kind, **item} for item in items]
         return {"apiVersion": "v1", "kind": "List", "items": found}
 
+    def watch(self, *words: str, on_event: Callable[[str, Any], None]) -> Watch:
+        """`kubectl get WORDS --watch --output-watch-events`; `on_event` hears each event's type and object.
+
+        What is there already is heard before this returns, and all that happens from then on is heard in any case.
+        """
+        asked = _WORDS.parse_args(words)
+        (served,) = self._kinds(asked.kinds)
+        path = served.path("" if asked.all else asked.namespace)
+        query = {"labelSelector": asked.labels, "fieldSelector": asked.fields}
+        given = urllib.parse.urlencode({key: value for key, value in query.items() if value})
+        found = json.loads(self.raw(f"{path}?{given}"))
+        for item in found["items"]:
+            on_event("ADDED", item)
+        since = found["metadata"]["resourceVersion"]
+        return Watch(self._port, f"{path}?watch=1&resourceVersion={since}&{given}", on_event)
+
     def raw(self, path: str) -> str:
         """`kubectl get --raw PATH`. Raises Failed."""
         return _good(path, *self._ask(path))
@@ -115,6 +134,36 @@ class Reader:
         except (OSError, http.client.HTTPException):
             kept.close()  # it had been idle for too long; the next request opens it again
             return _answer(kept, path, accept)
+
+
+class Watch:
+    """A watch, read in a thread of its own."""
+
+    def __init__(self, port: int, path: str, on_event: Callable[[str, Any], None]) -> None:
+        self._connection = http.client.HTTPConnection("127.0.0.1", port)
+        self._connection.connect()
+        self._socket: socket.socket = self._connection.sock
+        self._closed = False
+        self._reader = threading.Thread(target=self._read, args=(path, on_event), daemon=True)
+        self._reader.start()
+
+    def _read(self, path: str, on_event: Callable[[str, Any], None]) -> None:
+        try:
+            self._connection.request("GET", path)
+            for line in self._connection.getresponse():
+                event = json.loads(line)
+                on_event(event["type"], event["object"])
+        except (OSError, http.client.HTTPException, ValueError):
+            if not self._closed:
+                raise
+
+    def close(self) -> None:
+        """End it."""
+        self._closed = True
+        with contextlib.suppress(OSError):  # the server may have ended it
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._reader.join()
+        self._connection.close()
 
 
 def _answer(connection: http.client.HTTPConnection, path: str, accept: str) -> tuple[int, bytes]:

@@ -89,6 +89,17 @@ class Runtime:
         names = {f"{each['kind']}/{each['metadata']['name']}" for each in found}
         return sorted(names - {"ConfigMap/kube-root-ca.crt"})
 
+    def nothing_is_left(self) -> None:
+        """All went with the Runtime; pods of Deployments go after it, by the garbage collector."""
+        assert [] == [name for name in self.left() if not name.startswith("Pod/")]
+
+        def ended() -> bool:
+            if pods := self.left():
+                raise tools.Failed(", ".join(pods))
+            return True
+
+        tools.wait(f"no pod is left in {self.namespace}", ended, within=WITHIN)
+
     def delete(self) -> None:
         """Delete it, and wait until it is gone."""
         self.kubectl("delete", "runtime/demo", "--ignore-not-found", "--timeout=180s")

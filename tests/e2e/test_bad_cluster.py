@@ -44,19 +44,19 @@ def test_a_kind_that_is_removed_takes_its_releases_along_and_works_again_when_it
     one = collector(trouble.pod(), chart="tricky", cluster="registry")
     one.wait_ready()
     kept = _definition(moorage, "collectors.example.com")
-    before = _processes(moorage)
+    before, noticed = _processes(moorage), _told(moorage, "watch in trouble")
 
-    moorage.kubectl("delete", "crd", "collectors.example.com", "--timeout=120s")
+    moorage.kubectl("delete", "crd", "collectors.example.com", tools.HANGS)
 
     assert one.history() == []
     assert one.leftovers() == []
     (pod,) = before
     healthz = f"/api/v1/namespaces/{tools.NAMESPACE}/pods/{pod}:8080/proxy/healthz"
-    tools.wait("the watch has noticed", lambda: "watch in trouble" in _log(moorage))
+    tools.wait("the watch has noticed", lambda: _told(moorage, "watch in trouble") > noticed)
     assert moorage.kubectl("get", "--raw", healthz) == "ok"
 
     moorage.kubectl("create", "-f", "-", stdin=json.dumps(kept))
-    moorage.kubectl("wait", "crd/collectors.example.com", "--for=condition=Established", "--timeout=60s")
+    moorage.kubectl("wait", "crd/collectors.example.com", "--for=condition=Established", tools.HANGS)
     collector({}, chart="tricky", cluster="registry").wait_ready()
     assert _processes(moorage) == before
 
@@ -89,6 +89,7 @@ def test_charts_that_render_anew_each_time_settle(collector: Make, moorage: tool
     moorage.kubectl("create", "-f", "-", stdin=json.dumps(_lamps("others.moorage.dev")))
     moorage.kubectl("create", "-f", "-", stdin=json.dumps(_lamps("tests.moorage.dev")))
     try:
+        tools.wait("the new kind is served", lambda: moorage.get(LAMP))
         trouble.restart(moorage)  # capabilities are read anew each five minutes, and at the start
         tools.wait("the chart sees the new kind", lambda: _lit(capable) == "true")
         assert len(capable.history()) == 2
@@ -113,8 +114,9 @@ def _processes(cluster: tools.Cluster) -> dict[str, tuple[str, int]]:
     }
 
 
-def _log(cluster: tools.Cluster) -> str:
-    return cluster.kubectl("logs", "-n", tools.NAMESPACE, "deploy/moorage", "--tail=20")
+def _told(cluster: tools.Cluster, words: str) -> int:
+    """How often the running operator has said that."""
+    return cluster.kubectl("logs", "-n", tools.NAMESPACE, "deploy/moorage", "--tail=-1").count(words)
 
 
 def _definition(cluster: tools.Cluster, name: str) -> dict[str, Any]:

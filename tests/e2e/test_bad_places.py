@@ -136,14 +136,14 @@ def test_a_collector_restored_from_a_backup_finds_its_release(collector: Make, m
     one = collector(trouble.pod(), **TRICKY)
     body = one.wait_ready()
     pods = moorage.items("pods", "-n", one.tenant)
-    moorage.kubectl("scale", "deploy/moorage", "-n", tools.NAMESPACE, "--replicas=0")
-    tools.wait("moorage is away", lambda: not moorage.items("pods", "-n", tools.NAMESPACE))
-    moorage.kubectl("patch", "collector", one.name, "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
-    moorage.kubectl("delete", "collector", one.name)
-
-    kept = {key: body["metadata"][key] for key in ("name", "namespace", "annotations", "finalizers")}
-    moorage.kubectl("create", "-f", "-", stdin=json.dumps({**body, "metadata": kept, "status": None}))
-    moorage.kubectl("scale", "deploy/moorage", "-n", tools.NAMESPACE, "--replicas=1")
+    tools.stop_operator(moorage)
+    try:
+        moorage.kubectl("patch", "collector", one.name, "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
+        moorage.kubectl("delete", "collector", one.name)
+        kept = {key: body["metadata"][key] for key in ("name", "namespace", "annotations", "finalizers")}
+        moorage.kubectl("create", "-f", "-", stdin=json.dumps({**body, "metadata": kept, "status": None}))
+    finally:
+        tools.start_operator(moorage)
 
     restored = one.wait_ready()
     assert restored["status"]["release"]["revision"] == 1
@@ -161,7 +161,8 @@ def test_a_lost_status_is_found_again(collector: Make, moorage: tools.Cluster) -
     one = collector({}, **TRICKY)
     before = one.wait_ready()["status"]
 
-    moorage.kubectl("replace", "--subresource=status", "-f", "-", stdin=json.dumps({**one.object(), "status": {}}))
+    wiped = json.dumps([{"op": "replace", "path": "/status", "value": {}}])  # whatever is written meanwhile
+    moorage.kubectl("patch", "collector", one.name, "--subresource=status", "--type=json", "-p", wiped)
 
     after = one.wait_ready()["status"]
     assert {k: after[k] for k in ("chart", "release", "good")} == {k: before[k] for k in ("chart", "release", "good")}

@@ -146,7 +146,7 @@ class Life:
             moment.wait()
             time.sleep(delay)  # where in the state it is hit, by the seed
             children = self._operator.kill()
-        tools.wait("no helm outlives its operator", lambda: not any(map(outside.alive, children)), within=5)
+        tools.wait("no helm outlives its operator", lambda: not any(map(outside.alive, children)), within=30)
         self._operator.start()
         self.seconds = outside.converged(f"the end of {phase} after the kill", ended)
 
@@ -216,23 +216,13 @@ class Moment:
         elif sign in ("helm", "helm-ended"):
             threading.Thread(target=self._follow_helm, daemon=True).start()
         elif sign == "attempt":
-            fields = ("action", "revision", "reason")
-            columns = "-o=custom-columns=" + ",".join(f"{field}:.status.attempt.{field}" for field in fields)
-            self._watch("collectors", "-n", one.namespace, f"--field-selector=metadata.name={one.name}", columns)
+            self._watch("collectors", "-n", one.namespace, "--field-selector", f"metadata.name={one.name}")
         elif sign == "record":
-            labels = f"owner=helm,name={one.release}"
-            self._watch(
-                "secrets",
-                "-n",
-                one.tenant,
-                "-l",
-                labels,
-                "-o=custom-columns=" + ",".join(f"{label}:.metadata.labels.{label}" for label in ("status", "version")),
-            )
+            self._watch("secrets", "-n", one.tenant, "-l", f"owner=helm,name={one.release}")
         elif sign == "hook":
-            self._watch("jobs", "-n", one.tenant, "--output-watch-events")
+            self._watch("jobs", "-n", one.tenant)
         elif sign in ("claim", "claim-gone"):
-            self._watch("configmaps", "-n", one.tenant, "-l=moorage.dev/claim", "--output-watch-events")
+            self._watch("configmaps", "-n", one.tenant, "-l", "moorage.dev/claim")
         else:
             raise ValueError(f"no way to notice {sign} {value}")
         return self
@@ -247,27 +237,29 @@ class Moment:
         assert self._come.wait(tools.PATIENCE), f"{self._state} was never reached"
 
     def _watch(self, *args: str) -> None:
-        watch = outside.Watch(self._one.cluster, *args, on_line=self._on_watched)
+        watch = self._one.cluster.reader.watch(*args, on_event=self._on_event)
         self._stack.callback(watch.close)
 
     def _on_line(self, line: dict[str, Any]) -> None:
         if line.get("name") == self._one.name and line.get("step") == self._state.value:
             self._come.set()
 
-    def _on_watched(self, line: str) -> None:
-        words = line.split()
+    def _on_event(self, event: str, body: dict[str, Any]) -> None:
         match self._state.sign:
             case "attempt":
-                come = words == [self._state.value, self._revision, "<none>"]
+                attempt = body.get("status", {}).get("attempt") or {}
+                seen = [attempt.get("action"), str(attempt.get("revision")), attempt.get("reason")]
+                come = seen == [self._state.value, self._revision, None]
             case "record":
-                come = words == [self._state.value, self._revision]
+                labels = body["metadata"]["labels"]
+                come = [labels.get("status"), labels.get("version")] == [self._state.value, self._revision]
             case "hook":  # that of the install is there when an upgrade begins
-                self._jobs += words[0] == "ADDED"
+                self._jobs += event == "ADDED"
                 come = self._jobs == REVISION[self._state.phase]
             case "claim":
-                come = words[0] == "ADDED"
+                come = event == "ADDED"
             case _:
-                come = words[0] == "DELETED"
+                come = event == "DELETED"
         if come:
             self._come.set()
 

@@ -1,6 +1,6 @@
 """KRE Runtimes with running pods: the product's own walk through, then what is done to one in its life.
 
-Its servers are of `images/kre`: NATS, InfluxDB and nginx themselves, FerretDB in mongo's place, a stand-in in MinIO's.
+Its servers are of `images/kre`: NATS, MinIO, InfluxDB and nginx themselves, FerretDB in mongo's place.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def test_another_beside_it_in_a_namespace_of_its_own(demo: runtimes.Runtime) -> 
     finally:
         other.edit(reclaim="Delete")
         other.delete()
-        assert [] == other.left()
+        other.nothing_is_left()
         demo.cluster.kubectl("delete", "namespace", "kre-other", "--timeout=180s")
     demo.ready()
 
@@ -189,4 +189,4 @@ def test_reclaimed_nothing_is_left(demo: runtimes.Runtime) -> None:
     demo.edit(reclaim="Delete")
     demo.delete()
 
-    assert [] == demo.left()
+    demo.nothing_is_left()

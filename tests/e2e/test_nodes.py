@@ -52,11 +52,16 @@ class Entry:
         service = cache.cluster.get("service", f"{cache.name}-client", "-n", caches.NAMESPACE)
         path = f"wxsdata/v1/grids/kept/kept.LUT.O/entry-{next(_numbers)}"
         self._url = f"https://{service['spec']['clusterIP']}:9444/{path}"
-        nodes.ask("node-0", self._url, "POST", {"hello": "world"})
+        tools.wait("an entry is written", self._written)
 
-    def there(self) -> bool:
-        """Whether it can be read."""
-        return bool(nodes.ask("node-0", self._url) == {"hello": "world"})
+    def _written(self) -> bool:
+        nodes.ask("node-0", self._url, "POST", {"hello": "world"})
+        return True
+
+    def wait_there(self) -> None:
+        """It can be read; a node's rules for the Service follow what becomes of its pods a moment later."""
+        found = tools.wait("the entry is found", lambda: nodes.ask("node-0", self._url))
+        assert {"hello": "world"} == found
 
 
 def homes(cache: caches.Cache) -> dict[str, str]:
@@ -74,6 +79,11 @@ def primaries(cache: caches.Cache) -> set[str]:
         if said["primary"] == said["member"]:
             found.add(said["member"])
     return found
+
+
+def one_primary(cache: caches.Cache) -> bool:
+    """Whether, as soon as one answers that it is the primary, it is alone with that."""
+    return 1 == len(tools.wait("a primary answers", lambda: primaries(cache)))
 
 
 def stuck(cache: caches.Cache, node: str) -> str | None:
@@ -116,7 +126,7 @@ def test_a_primary_that_is_cut_off_stays_the_only_one(roam: caches.Cache) -> Non
     print(f"\nprimary {first} cut off on {node}: told after {told:.0f} s: {message}")
     assert says_what_heals(message, node)
     roam.ready(2)
-    assert 1 == len(primaries(roam))
+    assert one_primary(roam)
 
 
 @pytest.mark.parametrize("role", ["primary", pytest.param("member", marks=pytest.mark.campaign)])
@@ -135,8 +145,8 @@ def test_a_node_that_is_off_is_healed_by_saying_so(roam: caches.Cache, role: str
         roam.ready(2)
         healed = time.monotonic() - begun
         assert node not in homes(roam).values()
-        assert entry.there()
-        assert 1 == len(primaries(roam))
+        entry.wait_there()
+        assert one_primary(roam)
     print(f"\n{role} {gone} lost with {node}: told after {told:.0f} s, healed after {healed:.0f} s: {message}")
 
 
@@ -147,11 +157,10 @@ def test_a_drained_member_moves(roam: caches.Cache, role: str) -> None:
     going = primary if role == "primary" else next(name for name in homes(roam) if name != primary)
     node, entry = homes(roam)[going], Entry(roam)
 
-    nodes.drain(roam.cluster, node)
-
-    roam.ready(2)
-    assert node not in homes(roam).values()
-    assert entry.there()
+    with nodes.drained(roam.cluster, node):
+        roam.ready(2)
+        assert node not in homes(roam).values()
+    entry.wait_there()
 
 
 @pytest.mark.parametrize("how", ["stop", pytest.param("partition", marks=pytest.mark.campaign)])
@@ -200,10 +209,13 @@ def test_a_drained_collector_moves(cluster_of_nodes: tools.Cluster, collector: c
     selector = f"app.kubernetes.io/instance={one.release}"
     (node,) = nodes.homes(cluster_of_nodes, one.tenant, selector).values()
 
-    nodes.drain(cluster_of_nodes, node)
+    def homes_now() -> set[str]:
+        return set(nodes.homes(cluster_of_nodes, one.tenant, selector).values())
 
-    one.wait_ready()
-    assert node not in nodes.homes(cluster_of_nodes, one.tenant, selector).values()
+    with nodes.drained(cluster_of_nodes, node):
+        tools.wait("its pod has a node again", lambda: homes_now() and "" not in homes_now())
+        one.wait_ready()
+        assert node not in homes_now()
     assert ["deployed"] == [each["status"] for each in one.history()]
 
 

@@ -252,7 +252,7 @@ def test_a_namespace_deleted_with_everything_in_it_ends(collector: conftest.Make
     one = plain(collector, namespace=name, tenant=name)
     one.wait_ready()
 
-    moorage.kubectl("delete", "namespace", name, "--timeout=120s")
+    moorage.kubectl("delete", "namespace", name, tools.HANGS)
 
     assert moorage.get("namespace", name) is None
 
@@ -263,7 +263,7 @@ def test_a_deleted_tenants_namespace_is_made_anew(collector: conftest.Make, moor
     one.wait_ready()
     before = moorage.get("namespace", one.tenant)["metadata"]["uid"]
 
-    moorage.kubectl("delete", "namespace", one.tenant, "--timeout=120s")
+    moorage.kubectl("delete", "namespace", one.tenant, tools.HANGS)
 
     tools.wait(
         "a new namespace",

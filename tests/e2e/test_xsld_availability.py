@@ -138,7 +138,9 @@ def outcome(cache: caches.Cache) -> dict[str, dict[str, Any]]:
     stop = "open('/tmp/stop', 'w')"
     cache.cluster.kubectl("exec", CLIENT, "-n", caches.NAMESPACE, "--", "python3", "-c", stop)
     words = ["pod", CLIENT, "-n", caches.NAMESPACE]
-    tools.wait("the client's end", lambda: cache.cluster.get(*words)["status"]["phase"] == "Succeeded", within=120)
+    tools.wait(
+        "the client's end", lambda: cache.cluster.get(*words)["status"]["phase"] == "Succeeded", within=caches.WITHIN
+    )
     told = [json.loads(line) for line in logs(cache).splitlines() if line.startswith("{")]
-    cache.cluster.kubectl("delete", *words, "--timeout=60s")
+    cache.cluster.kubectl("delete", *words, tools.HANGS)
     return {each["grid"]: each for each in told}

@@ -85,7 +85,7 @@ def test_ten_kills_change_nothing(cache: caches.Cache, moorage: tools.Cluster, a
     chapter("up", lambda: cache.change(size=5), lambda: cache.ready(5))
     chapter("down", lambda: cache.change(size=2), lambda: cache.ready(2))
     tools.wait("the leavers' volumes are gone", lambda: cache.claims() == ["vol-survivor-0", "vol-survivor-1"])
-    done = commands(cache)
+    done = tools.wait("the members tell what they did, through an operator that runs", lambda: commands(cache))
     new = "ibmcom/xsld:8614"
     chapter("roll", lambda: cache.change(image=new), lambda: cache.ready(2, image=new))
     chapter("delete", cache.remove, lambda: tools.wait("no volume is left", lambda: not cache.claims()))

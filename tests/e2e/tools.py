@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import dataclasses
+import datetime
 import json
 import os
 import subprocess
@@ -25,6 +26,9 @@ NAMESPACE = "moorage-system"
 PATIENCE = float(os.environ.get("MOORAGE_TEST_PATIENCE", "120"))
 """Seconds after which a condition counts as never coming; generous, as machines are slow at times."""
 
+
+HANGS = "--timeout=300s"
+"""The same for what kubectl waits for itself."""
 
 Failed = reading.Failed
 
@@ -156,7 +160,7 @@ class Collector:
 
     def delete(self) -> None:
         """Delete it and wait until it is gone."""
-        self.cluster.kubectl("delete", "collector", self.name, "-n", self.namespace, "--timeout=120s")
+        self.cluster.kubectl("delete", "collector", self.name, "-n", self.namespace, HANGS)
 
     def history(self) -> list[Any]:
         """`helm history`, oldest first; empty when there is no release."""
@@ -194,6 +198,11 @@ def audit(after: int = 0) -> list[dict[str, Any]]:
 def audit_end() -> int:
     """Where the audit log ends now, in bytes."""
     return (STATE / "audit.log").stat().st_size
+
+
+def when(entry: dict[str, Any], key: str = "requestReceivedTimestamp") -> float:
+    """A time of an audit entry, in epoch seconds."""
+    return datetime.datetime.fromisoformat(entry[key]).timestamp()
 
 
 def writes(entries: list[dict[str, Any]], user: str, *, leases: bool = False) -> list[dict[str, Any]]:
@@ -257,6 +266,11 @@ def total(measured: dict[str, float], name: str) -> float:
     return sum(value for each, value in measured.items() if each.partition("{")[0] == name)
 
 
+def rolled_out(cluster: Cluster) -> None:
+    """Wait until the operator is rolled out."""
+    cluster.kubectl("rollout", "status", "deploy/moorage", "-n", NAMESPACE, HANGS)
+
+
 def stop_operator(cluster: Cluster) -> None:
     """Scale the operator to nothing, and wait until no pod of it is left."""
     cluster.kubectl("scale", "deploy/moorage", "-n", NAMESPACE, "--replicas=0")
@@ -267,4 +281,4 @@ def stop_operator(cluster: Cluster) -> None:
 def start_operator(cluster: Cluster, replicas: int = 1) -> None:
     """Scale the operator up again, and wait until it is rolled out."""
     cluster.kubectl("scale", "deploy/moorage", "-n", NAMESPACE, f"--replicas={replicas}")
-    cluster.kubectl("rollout", "status", "deploy/moorage", "-n", NAMESPACE, "--timeout=120s")
+    rolled_out(cluster)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import datetime
 import itertools
 import json
 import os
+import time
 from typing import Any
 
 from . import tools
@@ -33,7 +35,19 @@ def tenant(cluster: tools.Cluster, name: str, *, admits: str = "default", object
     for each in objects:
         each["metadata"]["namespace"] = name.lower()
         cluster.apply(each)
+        if each["kind"] == "ResourceQuota":
+            _wait_counted(cluster, each["metadata"]["name"], name.lower())
     return name
+
+
+def _wait_counted(cluster: tools.Cluster, name: str, namespace: str) -> None:
+    """Until then a quota refuses with other words: that it does not know yet what is used."""
+
+    def counted() -> bool:
+        found = cluster.get("quota", name, "-n", namespace)
+        return bool(found) and found.get("status", {}).get("hard") == found["spec"]["hard"]
+
+    tools.wait(f"quota {name} is counted", counted)
 
 
 def quota(name: str, **hard: str) -> dict[str, Any]:
@@ -47,26 +61,27 @@ def config_map(name: str, data: dict[str, str] | None = None, **metadata: Any) -
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, **metadata}, "data": data or {}}
 
 
-def passes(one: tools.Collector) -> int:
-    """How many passes the running operator has made over this Collector, by its canonical log lines."""
+def passes(one: tools.Collector) -> list[float]:
+    """When the running operator began its passes over this Collector, in epoch seconds, by its canonical log lines."""
     log = one.cluster.kubectl("logs", "-n", tools.NAMESPACE, "deploy/moorage", "--tail=-1")
     lines = [json.loads(line) for line in log.splitlines() if '"event":"reconciled"' in line]
-    return sum(line["name"] == one.name and line["namespace"] == one.namespace for line in lines)
+    own = [line for line in lines if (line["namespace"], line["name"]) == (one.namespace, one.name)]
+    return [datetime.datetime.fromisoformat(it["timestamp"]).timestamp() - it["ms"] / 1000 for it in own]
 
 
 def looked_at_again(one: tools.Collector, times: int = 2) -> None:
     """The operator looks at it so many times more, for a reason that changes nothing."""
     for _ in range(times):
-        before = passes(one)
+        begun = time.time()  # not the number of passes: what an operator has said before its restart is not shown
         note = f"note=look-{next(_looks)}"
         one.cluster.kubectl("annotate", "--overwrite", "collector", one.name, "-n", one.namespace, note)
-        tools.wait(f"another look at {one.name}", lambda before=before: passes(one) > before)
+        tools.wait(f"another look at {one.name}", lambda begun=begun: max(passes(one), default=0) > begun)
 
 
 def restart(cluster: tools.Cluster) -> None:
     """A new operator process, with nothing in its memory or scratch folder."""
     cluster.kubectl("rollout", "restart", "deploy/moorage", "-n", tools.NAMESPACE)
-    cluster.kubectl("rollout", "status", "deploy/moorage", "-n", tools.NAMESPACE, "--timeout=120s")
+    tools.rolled_out(cluster)
     selector = ["-n", tools.NAMESPACE, "-l", "app.kubernetes.io/name=moorage"]
     tools.wait("the old process is gone", lambda: len(cluster.items("pods", *selector)) == 1)
 

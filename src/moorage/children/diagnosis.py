@@ -119,21 +119,24 @@ def _refused(obj: Object, pods: list[Object], events: list[Object]) -> Trouble |
         for each in (conditions if isinstance(conditions, list) else ())
         if isinstance(each, Mapping) and (each.get("type"), each.get("status")) == ("ReplicaFailure", "True")
     ]
-    said = [event for event in object_events.about(obj, events, "FailedCreate") if not _overtaken(event, obj, pods)]
+    newest = max((str((pod.get("metadata") or {}).get("creationTimestamp") or "") for pod in pods), default="")
+    # an event stays for an hour: one that is older than a pod has been overtaken
+    said = [
+        event
+        for event in object_events.about(obj, events, "FailedCreate")
+        if object_events.when(event) >= newest and not _has_come(event, obj, pods)
+    ]
     text = next((words for words in (*failures, *map(object_events.words, said)) if words), "")
     if not text:
         return None
     return Trouble("Quota" if "exceeded quota" in text else "Denied", f"its pods can't be created: {text}")
 
 
-def _overtaken(event: Object, obj: Object, pods: list[Object]) -> bool:
-    """Whether the pod that could not be created has come since: an event stays for an hour.
+def _has_come(event: Object, obj: Object, pods: list[Object]) -> bool:
+    """Whether the pod that could not be created is there, though the event may bear the very second of its coming.
 
     Times are in whole seconds, and a controller tries again within one, so they order only what is further apart.
     """
-    newest = max((str((pod.get("metadata") or {}).get("creationTimestamp") or "") for pod in pods), default="")
-    if object_events.when(event) < newest:
-        return True
     spec, status = obj.get("spec") or {}, obj.get("status") or {}
     match obj.get("kind"):
         case "ReplicaSet":

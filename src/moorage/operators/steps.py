@@ -8,7 +8,7 @@ import msgspec
 
 from moorage.api import common_status, meta
 from moorage.helm import deletion as helm_deletion
-from moorage.runtime import decision
+from moorage.runtime import decision, freshness
 from moorage.runtime.decision import DONE, Act, Verdict
 
 from . import accounts
@@ -35,6 +35,23 @@ def retry_is_honoured(
 def leave(reason: decision.Reason, why: str, *require: decision.Guard) -> Act:
     """The finalizer goes: nothing keeps the object any more."""
     return Act(reason, why, (decision.EditFinalizer(why=why, present=False, require=require),))
+
+
+def namespace_ends(ending: bool, reason: decision.Reason) -> Verdict:
+    """With the namespace everything goes, and rights with it."""
+    return leave(reason, "the namespace is being deleted with everything in it") if ending else DONE
+
+
+def nothing_was_made(
+    binding: freshness.Observed[accounts.BindingSeen | None],
+    allowed: bool,
+    unknown: decision.Reason,
+    reason: decision.Reason,
+) -> Verdict:
+    """Where no rights were ever bound there is nothing to remove. `unknown` is told while that is not known."""
+    if isinstance(binding, freshness.Failed):
+        return decision.unknown(unknown, binding, "binding")
+    return leave(reason, "nothing was made") if binding.value is None and not allowed else DONE
 
 
 def rights_returned(

@@ -7,11 +7,13 @@ from collections.abc import Callable
 
 from moorage.api import builtin, meta
 from moorage.kube import client as kube_client
+from moorage.kube import errors
 
 ACCEPT = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 RESTLESS = (
     *("events", "leases", "endpoints", "endpointslices", "nodes", "csinodes", "pods", "ipaddresses"),
+    *("persistentvolumes", "volumeattachments"),
     *("apiservices", "flowschemas", "prioritylevelconfigurations", "componentstatuses"),
 )
 """Plurals of what the cluster itself writes all the time."""
@@ -47,7 +49,11 @@ async def scene(client: kube_client.Client, is_meant: Callable[[str, str], bool]
     for resource in await served(client):
         if resource.plural in RESTLESS:
             continue
-        for it in (await client.list(resource, "", as_=meta.Partial, metadata_only=True)).items:
+        try:
+            there = (await client.list(resource, "", as_=meta.Partial, metadata_only=True)).items
+        except errors.NotFound:  # its definition has just gone
+            continue
+        for it in there:
             metadata = it.metadata
             if (metadata.name if resource == builtin.NAMESPACE else metadata.namespace) in ending:
                 continue

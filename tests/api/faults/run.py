@@ -365,7 +365,8 @@ async def undisturbed(stage: Stage, path: Path) -> tuple[Ending, list[str]]:
             wanted = await first.play()
         async with Run(stage, path).running() as second:
             assert [] == deviations(second.scenario, wanted, await second.play(wanted.scenes))
-        _UNDISTURBED[path] = wanted, first.points.done
+        # what is said on the way is written more or less often, so the last writes of one are not reached by another
+        _UNDISTURBED[path] = wanted, min(first.points.done, second.points.done, key=len)
     return _UNDISTURBED[path]
 
 

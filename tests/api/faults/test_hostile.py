@@ -216,6 +216,18 @@ class Place:
             found[f"{sort.resource.group_kind} {self.bob}/{sort.name}"] = (there["uid"], str(there["generation"]))
         return found
 
+    async def still(self) -> everything.Scene:
+        """The scene once nobody changes it any more, as the cluster's controllers have a pace of their own."""
+        looks = [await self.scene()]
+
+        async def is_still() -> bool:
+            await asyncio.sleep(QUIET)  # that nothing is written can only be seen by looking for a while
+            looks.append(await self.scene())
+            return looks[-1] == looks[-2]
+
+        await waiting.until(is_still)
+        return looks[-1]
+
     def written_elsewhere(self) -> list[str]:
         """What the operator and its helm have written outside the hostile tenants' places."""
         return sorted(
@@ -316,7 +328,7 @@ async def _one(stage: run.Stage, kubeconfig: str, sort: Sort, seed: int, count: 
     async with contextlib.AsyncExitStack() as stack:
         place = await stack.enter_async_context(_place(stage, kubeconfig, sort, count))
         await place.quiet()
-        before = await place.scene()
+        before = await place.still()
         already = place.written_elsewhere()
         tenants = [
             sort.tenant(stage.client.as_(name), name, place.others, random.Random(seed * 1000 + number))

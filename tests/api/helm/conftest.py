@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import os
 import shutil
 import ssl
@@ -58,6 +59,18 @@ class Api:
         kind = "application/apply-patch+yaml"
         return await self.call("PATCH", path, body, kind, fieldManager=manager, force="true")
 
+    async def history(self, path: str, first: Any, last: Any) -> list[Any]:
+        """Each version of the object at that path from the one to the other, both of which are at hand."""
+        of = [it["metadata"]["resourceVersion"] for it in (first, last)]
+        found, (collection, _, name) = [first], path.rpartition("/")
+        query = {"watch": "1", "resourceVersion": of[0], "fieldSelector": f"metadata.name={name}"}
+        if of[0] == of[1]:
+            return found
+        async with self._session.get(self.server + collection, params=query) as answer:
+            while found[-1]["metadata"]["resourceVersion"] != of[1]:
+                found.append(json.loads(await answer.content.readline())["object"])
+        return found
+
 
 @pytest.fixture
 async def api(tmp_path: Path) -> AsyncIterator[Api]:
@@ -101,7 +114,8 @@ def helm_path() -> str:
 
 @pytest.fixture
 def helm(helm_path: str, tmp_path: Path) -> binary.Helm:
-    return binary.Helm(helm_path, binary.KubeAccess(kubeconfig=str(_kubeconfig())), tmp_path / "scratch", grace=2)
+    """One that is asked to end gets the time for its record, however slow the machine."""
+    return binary.Helm(helm_path, binary.KubeAccess(kubeconfig=str(_kubeconfig())), tmp_path / "scratch", grace=60)
 
 
 @pytest.fixture

@@ -191,6 +191,7 @@ async def test_quota(api, helm, namespace, make_chart):
     await api.merge(
         f"{path}/q", {"status": {"hard": {"count/configmaps": "0"}, "used": {"count/configmaps": "0"}}}, "t", "status"
     )
+    await _is_refused(api, namespace, "exceeded quota: q")
     with pytest.raises(binary.HelmFailed) as caught:
         await helm.upgrade_install("r", namespace, make_chart({"templates/c.yaml": CONFIG}), {"v": 1})
     assert caught.value.kind is K.QUOTA, caught.value
@@ -225,6 +226,18 @@ async def test_an_object_that_was_deleted_is_restored_in_the_form_that_helm_acce
     assert drift.differing(drift.desired(body, "r", namespace), live) == ()
     await helm.upgrade_install("r", namespace, chart, {"v": 2})
     assert (await api.get(path))["data"] == {"v": "2"}
+
+
+async def _is_refused(api, namespace, words):
+    """Return when the server refuses a ConfigMap in these words; it reads quotas from a cache of its own."""
+    path, said = f"/api/v1/namespaces/{namespace}/configmaps", ""
+    async with asyncio.timeout(90):
+        while words not in said:
+            try:
+                await api.call("POST", path, {"metadata": {"name": "probe"}}, dryRun="All")
+            except AssertionError as error:
+                said = str(error)
+            await asyncio.sleep(0.05)
 
 
 async def _hook_exists(api, namespace):

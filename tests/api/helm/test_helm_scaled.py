@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import types
 from collections.abc import AsyncIterator
 
@@ -96,12 +95,8 @@ class Stage:
         return await self.api.get(self.path)
 
     async def replicas_since(self, then: dict) -> list[int]:
-        """The replicas that the Deployment wanted then, and each change since; controllers write it too."""
-        query = {"watch": "1", "resourceVersion": then["metadata"]["resourceVersion"], "timeoutSeconds": "1"}
-        where = f"{self.api.server}/apis/apps/v1/namespaces/{self.namespace}/deployments"
-        async with self.api._session.get(where, params=query) as answer:
-            text = await answer.text()
-        seen = [then, *(json.loads(line)["object"] for line in text.splitlines())]
+        """The replicas that the Deployment wanted then, and each change up to now; controllers write it too."""
+        seen = await self.api.history(self.path, then, await self.api.get(self.path))
         return [number for number, _ in itertools.groupby(seen, lambda it: it["spec"]["replicas"])]
 
     async def drift(self) -> tuple[str, ...]:

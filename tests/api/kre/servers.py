@@ -17,6 +17,7 @@ from aiohttp import web
 
 from moorage.api import builtin, conditions
 from moorage.kube import client as kube_client
+from moorage.kube.informers import informer
 from moorage.operators.kre import kinds
 from moorage.operators.kre.runtime import servers
 from tests.api.xsld import kubelet
@@ -33,6 +34,14 @@ class Node(kubelet.Node):
     def container(self, pod: dict[str, Any], address: str) -> kubelet.Container:
         """See `kubelet.Node`."""
         return Server(self, pod, address)
+
+    def _on_pod(self, change: informer.Change[dict[str, Any]]) -> None:
+        """One that was deleted before it had a node goes at once."""
+        if change.new is None and change.old is not None:
+            if gone := self._running.get(change.old["metadata"]["uid"]):
+                gone.deleted.set()
+            return
+        super()._on_pod(change)
 
     @contextlib.asynccontextmanager
     async def serving(self, server: Server) -> AsyncIterator[None]:

@@ -19,7 +19,8 @@ from tests.api.faults import faulty
 SERVICE_ACCOUNT = Resource("", "v1", "ServiceAccount", "serviceaccounts")
 ROLE = Resource("rbac.authorization.k8s.io", "v1", "Role", "roles")
 
-QUICK = reflector.Pace(idle=2.0, lifetime=1.0, base=0.01, cap=0.2, settled=0.5)
+QUICK = reflector.Pace(idle=6.0, lifetime=3.0, base=0.01, cap=0.2, settled=0.5)
+"""A list by watch has as long as the watch lives, or it is asked for in pages."""
 
 
 @pytest.fixture

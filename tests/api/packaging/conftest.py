@@ -21,7 +21,7 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).resolve().parents[3]
-PATIENCE = 90  # seconds until a new admission policy must be in force
+PATIENCE = 90  # seconds until what is new must be in force: a policy, a definition, somebody's rights
 
 OFF = ("kre",)
 """Systems that are off by default."""
@@ -57,7 +57,7 @@ class Cluster:
 
     def _run(self, command: list[str], stdin: str | None) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            command, env=self._env, input=stdin, capture_output=True, text=True, timeout=60, check=False
+            command, env=self._env, input=stdin, capture_output=True, text=True, timeout=180, check=False
         )
 
     @staticmethod
@@ -145,12 +145,16 @@ class Operator:
         questions = [_question(each["spec"]["resourceAttributes"]) for each in items]
         return {question: answer == "true" for question, answer in zip(questions, said, strict=True)}
 
-    def until_almighty(self, user: str = "") -> None:
-        """Return when the server knows that the operator, or that account, may do all, by its own watch."""
+    def until_may(self, verb: str, resource: str, where: str, user: str = "") -> None:
+        """Return when the server knows that the operator, or that account, may do it, by its own watch."""
         deadline = time.monotonic() + PATIENCE
-        while not all(self.reviews([(("delete",), "nodes", "", "")], {}, user).values()):
+        while not all(self.reviews([((verb,), resource, where, "")], {}, user).values()):
             assert time.monotonic() < deadline
             time.sleep(0.1)
+
+    def until_almighty(self, user: str = "") -> None:
+        """Return when the server knows that the operator, or that account, may do all."""
+        self.until_may("delete", "nodes", "", user)
 
 
 def _groups(user: str) -> list[str]:
@@ -230,7 +234,7 @@ def definitions(cluster: Cluster) -> None:
     """The kinds of caches are served. They stay: other tests may use them too."""
     file = str(ROOT / "charts/moorage/files/crds/xsld.yaml")
     cluster.must(cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", file))
-    cluster.must(cluster.kubectl("wait", "--for=condition=Established", "--timeout=30s", "-f", file))
+    cluster.must(cluster.kubectl("wait", "--for=condition=Established", f"--timeout={PATIENCE}s", "-f", file))
 
 
 def _wait_until_in_force(operator: Operator, systems: dict[str, dict[str, Any]]) -> None:
@@ -242,8 +246,7 @@ def _wait_until_in_force(operator: Operator, systems: dict[str, dict[str, Any]])
     if "collector" in on:
         probes.append(operator.cluster.namespace(f"{operator.name}-probe"))
     deadline = time.monotonic() + PATIENCE
-    for probe in probes:
-        while (done := operator.create(probe, "--dry-run=server")).returncode == 0:
-            assert time.monotonic() < deadline, f"allowed for {PATIENCE} s: {probe}"
+    for probe in probes:  # until the server knows the operator's rights, it is refused for want of them
+        while "ValidatingAdmissionPolicy" not in (done := operator.create(probe, "--dry-run=server")).stderr:
+            assert time.monotonic() < deadline, f"not refused by a policy for {PATIENCE} s: {probe} {done.stderr}"
             time.sleep(0.2)
-        assert "ValidatingAdmissionPolicy" in done.stderr, done.stderr

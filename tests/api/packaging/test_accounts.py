@@ -27,6 +27,7 @@ def places(operator: Operator, tag: str) -> Iterator[tuple[str, str]]:
     for name in names:
         operator.cluster.must(operator.create(operator.cluster.namespace(name, admits="default")))
         operator.cluster.must(operator.apply(operator.binding(name)))
+        operator.until_may("create", "configmaps", name, operator.account(name))
     yield names
     for name in names:
         operator.cluster.kubectl("delete", "namespace", name, "--wait=false")

@@ -106,6 +106,7 @@ def tenant(operator: Operator, tag: str) -> Iterator[str]:
     )
     must(operator.apply(operator.binding(name)))
     must(operator.apply(operator.binding(name)))
+    operator.until_may("create", "configmaps", name, operator.account(name))
     yield name
     operator.cluster.kubectl("delete", "namespace", name, "--wait=false")
 

@@ -123,6 +123,7 @@ def bound(operator: Operator, caches: str) -> str:
     """The listed namespace, where the operator has bound its account as it does for a first cache, and once more."""
     for _ in range(2):
         operator.cluster.must(operator.apply(operator.binding(caches, "xsld")))
+    operator.until_may("create", "configmaps", caches, operator.account(caches, "xsld"))
     return caches
 
 
@@ -252,17 +253,20 @@ def test_people_s_roles(cluster: Cluster, operator: Operator, bound: str) -> Non
     assert "aggregate-to-view" in labels["view"]
     assert "aggregate-to-view" not in labels["view-caches"] + labels["edit"]
     assert all("aggregate-to-edit" in each and "aggregate-to-admin" in each for each in labels.values())
+    expected = {"view": "get datagrids", "view-caches": "get xsldcaches", "edit": "create xsldcaches"}
     may = {}
-    for who in ("view", "view-caches", "edit"):
+    for who, what in expected.items():
         bind = ("create", "rolebinding", f"{who}-trial", f"--clusterrole={operator.name}-xsld-{who}", f"--user={who}")
         cluster.must(cluster.kubectl("-n", bound, *bind))
+        verb, plural = what.split()
+        operator.until_may(verb, f"{plural}.{GROUP}", bound, who)
         may[who] = {
             f"{verb} {kind}"
             for verb, kind in (("get", "xsldcaches"), ("get", "datagrids"), ("create", "xsldcaches"))
             if _can(cluster, who, verb, kind, bound)
         }
 
-    assert {"view": {"get datagrids"}, "view-caches": {"get xsldcaches"}, "edit": {"create xsldcaches"}} == may
+    assert {who: {what} for who, what in expected.items()} == may
 
 
 def _can(cluster: Cluster, user: str, verb: str, plural: str, namespace: str) -> bool:

@@ -16,11 +16,14 @@ async def define(client: kube_client.Client, group: str = widget.GROUP) -> None:
     await client.apply(builtin.CRD, "", body["metadata"]["name"], body, field_manager="test")
 
     async def is_served() -> bool:
+        """By the definition that is there now: one that has just gone may be served for a moment longer."""
         try:
+            found = await client.get(builtin.CRD, "", body["metadata"]["name"])
             await client.list(widget.resource(group), "default")
         except errors.ApiError:
             return False
-        return True
+        stated = (found.get("status") or {}).get("conditions") or ()
+        return any((each["type"], each["status"]) == ("Established", "True") for each in stated)
 
     await operate.until(is_served)
 

@@ -18,7 +18,9 @@ from tests.api.faults import faulty, waiting
 from tests.api.runtime import widget
 
 T = TypeVar("T")
-TIMING = election.Timing(duration=3, renew=2, retry=0.2)
+TIMING = election.Timing(duration=7, renew=6, retry=0.2)
+"""Long enough that no lease is lost for want of CPU."""
+
 PATIENCE = waiting.PATIENCE
 QUICK = reflector.Pace(base=0.01, cap=0.2, settled=0.5)
 """Watches that break lose no time."""

@@ -19,9 +19,6 @@ from tests.api.runtime import operate, widget
 LASTING = election.Timing(duration=60, renew=50, retry=0.2)
 """No lease runs out while a test lasts, however slow the machine."""
 
-SHORT = election.Timing(duration=7, renew=6, retry=0.2)
-"""For who waits until one runs out."""
-
 
 async def free_lease(client: kube_client.Client, namespace: str) -> None:
     """As an installation brings it, so that the first leader does not wait."""
@@ -61,14 +58,14 @@ async def test_a_stop_hands_over_at_once(client: kube_client.Client, user: opera
 
 
 async def test_a_crash_is_taken_over_after_a_whole_lease(client: kube_client.Client, user: operate.User) -> None:
-    async with pair(client, user, SHORT) as (first, second):
+    async with pair(client, user, operate.TIMING) as (first, second):
         await first.kill()
         lease = await client.get(builtin.LEASE, user.namespace, "moorage", as_=election.Lease)
         await user.change("one", {"spec": {"text": "b"}})
         await operate.until(lambda: second.leads)
         took = time.time() - datetime.datetime.fromisoformat(lease.spec.renew_time).timestamp()
-        print(f"\nleaderless after a crash: {took:.3f} s of a lease of {SHORT.duration:g} s")
-        assert took >= SHORT.duration
+        print(f"\nleaderless after a crash: {took:.3f} s of a lease of {operate.TIMING.duration:g} s")
+        assert took >= operate.TIMING.duration
         assert (await user.ready("one")).status.text == "b"
 
 
@@ -97,7 +94,7 @@ async def test_a_stop_waits_for_a_task_and_only_then_hands_over(client: kube_cli
 async def test_a_deleted_lease_ends_its_leader_and_never_makes_two(
     client: kube_client.Client, user: operate.User
 ) -> None:
-    async with pair(client, user, SHORT) as (first, second):
+    async with pair(client, user, operate.TIMING) as (first, second):
         await client.delete(builtin.LEASE, user.namespace, "moorage", propagation="Background")
         both = []
 
@@ -125,7 +122,7 @@ class Sleeper:
 
     async def _run(self) -> None:
         wire = transport.HttpTransport(await credentials.from_kubeconfig(self._kubeconfig))
-        it = operate.Operator(kube_client.Client(wire), self._namespace, elect=True, timing=SHORT)
+        it = operate.Operator(kube_client.Client(wire), self._namespace, elect=True, timing=operate.TIMING)
         it.kind.on_observe = self._on_observe
         await operate.until(lambda: it.leads)
         self.leads.set()
@@ -148,7 +145,7 @@ async def test_a_leader_that_slept_past_its_lease_writes_nothing_when_it_wakes(
     await free_lease(client, user.namespace)
     sleeper = Sleeper(user.namespace, cluster)
     await operate.until(sleeper.leads.is_set)
-    async with operate.operating(client, user.namespace, elect=True, timing=SHORT) as second:
+    async with operate.operating(client, user.namespace, elect=True, timing=operate.TIMING) as second:
         sleeper.halt.set()
         await user.create("one", text="a")  # the sleeper is about to set its finalizer
         await operate.until(sleeper.halted.is_set)
@@ -171,13 +168,22 @@ async def test_a_handover_with_many_warm_objects_writes_nothing_and_is_as_quick(
             await user.create(name, text="a")
         for name in names:
             await user.ready(name)
-        await operate.until(lambda: all(second.kind.find(user.namespace, name) for name in names))
+        latest = {name: (await user.ready(name)).metadata.resource_version for name in names}
+        await operate.until(lambda: all(_knows(second, user.namespace, *each) for each in latest.items()))
         assert await first.stop() is True
         begun = time.monotonic()
         await operate.until(lambda: second.leads)
         print(f"\nleaderless with {len(names)} objects: {time.monotonic() - begun:.3f} s")
         await operate.until(lambda: second.passes > len(names) and second.idle)
         assert [] == second.wrote
+
+
+def _knows(it: operate.Operator, namespace: str, name: str, version: str) -> bool:
+    """Whether its caches hold that version of the Widget, and its child."""
+    found = it.kind.find(namespace, name)
+    children = [each for each in it.manager._informers.all() if each.scope.resource == builtin.CONFIG_MAP]
+    is_latest = found is not None and version == found.metadata.resource_version
+    return is_latest and any(each.get(namespace, f"{name}-widget") for each in children)
 
 
 async def test_the_lease_is_renewed_and_no_other_object_is_touched(

@@ -6,11 +6,8 @@ import pytest
 
 from moorage.api import builtin
 from moorage.kube import client as kube_client
-from moorage.runtime.leading import election, installations
+from moorage.runtime.leading import installations
 from tests.api.runtime import operate
-
-TIMING = election.Timing(duration=7, renew=6, retry=0.2)
-"""Long enough that no Lease is lost for want of CPU."""
 
 WIDGETS = [f"w{n}" for n in range(10)]
 
@@ -18,7 +15,7 @@ WIDGETS = [f"w{n}" for n in range(10)]
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Looks are further apart than a Lease lasts."""
-    monkeypatch.setattr(installations, "LOOK_EVERY", TIMING.duration + 1)
+    monkeypatch.setattr(installations, "LOOK_EVERY", operate.TIMING.duration + 1)
     monkeypatch.setattr(installations, "AWAY", 5.0)
 
 
@@ -26,10 +23,10 @@ async def test_two_installations_do_not_fight(client: kube_client.Client, user: 
     """The second writes nothing, names the first on each object, and goes on with all of them when that is gone."""
     for name in WIDGETS[:5]:
         await user.create(name, text="a")
-    async with operate.operating(client, user.namespace, elect=True, timing=TIMING, lease="first") as first:
+    async with operate.operating(client, user.namespace, elect=True, lease="first") as first:
         for name in WIDGETS[:5]:
             await user.ready(name)
-        async with operate.operating(client, user.namespace, elect=True, timing=TIMING, lease="second") as second:
+        async with operate.operating(client, user.namespace, elect=True, lease="second") as second:
             await operate.until(lambda: second.leads and len(second.manager._world.others) == 5)
             for name in WIDGETS[:5]:
                 await user.change(name, {"spec": {"text": "b"}})
@@ -53,8 +50,8 @@ async def test_two_installations_do_not_fight(client: kube_client.Client, user: 
 async def test_of_two_that_come_at_once_each_object_has_one(client: kube_client.Client, user: operate.User) -> None:
     """Whose it is, is decided by who is first; and all are well."""
     async with (
-        operate.operating(client, user.namespace, elect=True, timing=TIMING, lease="first") as first,
-        operate.operating(client, user.namespace, elect=True, timing=TIMING, lease="second") as second,
+        operate.operating(client, user.namespace, elect=True, lease="first") as first,
+        operate.operating(client, user.namespace, elect=True, lease="second") as second,
     ):
         await operate.until(lambda: first.leads and second.leads)
         for name in WIDGETS:

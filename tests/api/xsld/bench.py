@@ -68,7 +68,7 @@ class Site:
         self._http = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(ssl=context, force_close=True),
             headers={"Authorization": aiohttp.encode_basic_auth("xsadmin", PASSWORD)},
-            timeout=aiohttp.ClientTimeout(total=5),
+            timeout=aiohttp.ClientTimeout(total=30),
         )
 
     async def close(self) -> None:

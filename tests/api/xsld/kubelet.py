@@ -139,7 +139,9 @@ class Node:
 
     def _on_pod(self, change: informer.Change[dict[str, Any]]) -> None:
         pod = change.new
-        if pod is None:
+        if pod is None:  # one without a node goes at once
+            if change.old is not None and (gone := self._running.get(change.old["metadata"]["uid"])):
+                gone.deleted.set()
             return
         uid = pod["metadata"]["uid"]
         wanted = (pod["spec"].get("nodeSelector") or {}).get("members") == self.name
@@ -193,7 +195,7 @@ class Node:
         return self._folder / pod["metadata"]["uid"][:13]
 
     async def bind(self, pod: dict[str, Any]) -> None:
-        """As a scheduler does."""
+        """As a scheduler does; a pod that is gone meanwhile needs no node."""
         name = pod["metadata"]["name"]
         body = {
             "apiVersion": "v1",
@@ -202,7 +204,7 @@ class Node:
             "target": {"apiVersion": "v1", "kind": "Node", "name": self.name},
         }
         path = builtin.POD.path(self._namespace, name, "binding")
-        with contextlib.suppress(errors.Conflict):
+        with contextlib.suppress(errors.Conflict, errors.NotFound):
             await self._client.raw("POST", path, body=body)
 
     async def tell(self, pod: dict[str, Any], status: dict[str, Any]) -> None:
@@ -271,6 +273,13 @@ class Container:
 
     async def live(self) -> None:
         """From binding to the pod's end."""
+        try:
+            await self._live()
+        except errors.NotFound:  # its claim is gone: it never starts, and so is to be deleted
+            await self.deleted.wait()
+            await self._node.gone(self.pod)
+
+    async def _live(self) -> None:
         await self._node.bind(self.pod)
         image = self.pod["spec"]["containers"][0]["image"]
         if image in self._node.image_fails:

@@ -223,7 +223,7 @@ class Group:
     async def _serves(self, name: str) -> bool:
         try:
             return bool((await self._control(name, "state"))["state"] == "Online")
-        except OSError:
+        except TROUBLES:
             return False
 
     async def _control(self, name: str, what: str) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from moorage.api import builtin, meta
+from moorage.kube import errors
 from moorage.operators.xsld import group_access, names
 from moorage.operators.xsld.cache import observation
 
@@ -144,6 +145,7 @@ async def test_a_quota_keeps_no_update_from_the_others(site: bench.Site, monkeyp
     await made(site, 2)
     body = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "two"}, "spec": {"hard": {"pods": "2"}}}
     await site.client.create(QUOTA, site.namespace, body, field_manager="user")
+    await site.until(lambda: refused(site, "exceeded quota: two"))
     await site.change(size=3)
     await condition(site, "Scaling", "exceeded quota: two")
     await site.change(image=GOOD)
@@ -156,6 +158,17 @@ async def test_a_quota_keeps_no_update_from_the_others(site: bench.Site, monkeyp
     await site.client.delete(QUOTA, site.namespace, "two", propagation="Background")
     found = await site.ready()
     assert 3 == found["status"]["online"]
+
+
+async def refused(site: bench.Site, words: str) -> bool:
+    """Whether the server, which reads quotas from a cache of its own, refuses a pod in these words."""
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "probe"}}
+    spec = {"spec": {"containers": [{"name": "x", "image": "x"}]}}
+    try:
+        await site.client.create(builtin.POD, site.namespace, {**pod, **spec}, field_manager="user", dry_run=True)
+    except errors.ApiError as error:
+        return words in str(error)
+    return False
 
 
 # --- credentials -----------------------------------------------------------------------------------------------------

@@ -86,8 +86,8 @@ class Chart(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     broken: str = ""
     """The line of the issue that says why it is not as with plain helm. The test fails when it is."""
 
-    patience: float = 60.0
-    """Seconds within which moorage comes to an end of each step."""
+    patience: float = 180.0
+    """Seconds after which a step that has not come to an end, by moorage or plain helm, counts as hanging."""
 
 
 class Odd(msgspec.Struct, frozen=True):

@@ -29,7 +29,7 @@ HELM = 2
 """Processes of plain helm at a time; moorage has as many again, and its renders."""
 
 CALM = 1.5
-"""Seconds after which a difference counts: moorage may be putting something right."""
+"""Seconds that a difference has to go: moorage, or a controller of the cluster, may be putting something right."""
 
 
 class Seen(msgspec.Struct):
@@ -103,14 +103,16 @@ class Keeper:
         try:
             for number, (version, step) in enumerate(odd.versions(), 1):
                 words = f"install {number}" if number == 1 else f"upgrade {number}"
-                found += [f"{words}: {each}" for each in await self._step(odd, version, step, theirs, mine)]
-            found += [f"uninstall: {each}" for each in await self._end(odd, theirs, mine)]
+                found += await self._step(odd, words, version, step, theirs, mine)
+            found += await self._end(odd, theirs, mine)
         finally:
             for name in (mine, theirs):
                 await self._world.client.delete(builtin.NAMESPACE, "", name, propagation="Background")
         return _unmeant(odd, found)
 
-    async def _step(self, odd: charts.Odd, version: str, step: charts.Step, theirs: str, mine: str) -> list[str]:
+    async def _step(
+        self, odd: charts.Odd, words: str, version: str, step: charts.Step, theirs: str, mine: str
+    ) -> list[str]:
         for change in step.meanwhile:
             await asyncio.gather(*(self._change(change, where) for where in (theirs, mine)))
         said = await self._plain.bring(odd, theirs, version, step.values)
@@ -125,7 +127,7 @@ class Keeper:
             wrong.append(f"moorage is not {step.reason}: {told or 'Ready'}")
         if not step.reason and (bool(told) != step.fails or told.startswith(keepers.ENDLESS)):
             wrong.append(f"moorage is {told or 'Ready'}")
-        return wrong + await self._compared(odd, theirs, mine)
+        return [f"{words}: {each}" for each in wrong] + await self._compared(odd, words, theirs, mine)
 
     async def _end(self, odd: charts.Odd, theirs: str, mine: str) -> list[str]:
         said = await self._plain.remove(odd, theirs)
@@ -135,17 +137,19 @@ class Keeper:
             wrong.append(f"plain helm {'said: ' + said if said else 'did not fail'}")
         if told.partition(":")[0] != odd.told.stays:
             wrong.append(f"moorage is {told or 'gone'}")
-        return wrong + await self._compared(odd, theirs, mine)
+        return [f"uninstall: {each}" for each in wrong] + await self._compared(odd, "uninstall", theirs, mine)
 
-    async def _compared(self, odd: charts.Odd, theirs: str, mine: str) -> list[str]:
+    async def _compared(self, odd: charts.Odd, words: str, theirs: str, mine: str) -> list[str]:
         await self._world.look()
 
         def differing() -> list[str]:
             wanted, found = (self._world.state(where, odd.told.mask) for where in (theirs, mine))
-            return observer.differences(wanted, found)
+            return [f"{words}: {each}" for each in observer.differences(wanted, found)]
 
         with contextlib.suppress(TimeoutError):
             await waiting.until(lambda: not differing(), within=CALM)
+        with contextlib.suppress(TimeoutError):  # only what is not meant to differ is worth more patience
+            await waiting.until(lambda: not _beyond(odd, differing()))
         return differing()
 
     async def _change(self, change: charts.Change, namespace: str) -> None:
@@ -163,8 +167,13 @@ class Keeper:
             await self._world.client.patch_merge(*where, change.merge, field_manager="by-hand")
 
 
+def _beyond(odd: charts.Odd, found: list[str]) -> list[str]:
+    """What of this is not meant to differ."""
+    return [each for each in found if not any(re.search(it.where, each) for it in odd.told.differs)]
+
+
 def _unmeant(odd: charts.Odd, found: list[str]) -> list[str]:
-    rest = [each for each in found if not any(re.search(it.where, each) for it in odd.told.differs)]
+    rest = _beyond(odd, found)
     always = [it for it in odd.told.differs if it.always]
     gone = [it for it in always if not any(re.search(it.where, each) for each in found)]
     return rest + [f"no longer differs: {it.where} ({it.why})" for it in gone]

@@ -67,10 +67,10 @@ def demo(cluster: tools.Cluster) -> Iterator[str]:
 def clear(cluster: tools.Cluster) -> None:
     """Leave nothing of the pages to those who come after."""
     cluster.kubectl("annotate", "collectors", "--all", "-n", "default", "moorage.dev/on-delete-", check=False)
-    cluster.kubectl("delete", "collectors", "--all", "-n", "default", "--timeout=120s")
-    cluster.kubectl("delete", "datagrids,xsldcaches", "--all", "-n", "default", "--timeout=300s")
+    cluster.kubectl("delete", "collectors", "--all", "-n", "default", tools.HANGS)
+    cluster.kubectl("delete", "datagrids,xsldcaches", "--all", "-n", "default", tools.HANGS)
     cluster.kubectl("delete", "secret/hello-login", "-n", "default", "--ignore-not-found")
-    cluster.kubectl("delete", "namespace", *TENANTS, "--ignore-not-found", "--timeout=120s")
+    cluster.kubectl("delete", "namespace", *TENANTS, "--ignore-not-found", tools.HANGS)
     tools.wait("nothing of other tests is left", lambda: not cluster.kubectl("get", "moorage", "-A", "-o", "name"))
 
 

@@ -27,7 +27,7 @@ class Work:
 
 
 def start(pool: task_pool.Tasks, work: Any, lane: str = "l", **more: Any) -> decision.Outcome:
-    return pool.start(lane, "helm", "a1", work, **{"key": ("K", "ns", lane), "deadline": 5.0, **more})
+    return pool.start(lane, "helm", "a1", work, **{"key": ("K", "ns", lane), "deadline": 60.0, **more})
 
 
 @pytest.fixture
@@ -56,13 +56,13 @@ async def test_from_start_to_end(pool: task_pool.Tasks, woken: list[Any]) -> Non
 async def test_the_limit_holds_and_waiting_counts_as_running(pool: task_pool.Tasks) -> None:
     works = [Work() for _ in range(3)]
     for n, work in enumerate(works):
-        start(pool, work, f"l{n}", deadline=0.2 if n == 2 else 5.0)
+        start(pool, work, f"l{n}", deadline=0.2 if n == 2 else 60.0)
     await works[1].begun.wait()
     assert not works[2].begun.is_set()
     assert isinstance(pool.state("l2"), tasks.Running)
     works[0].end.set()
     await works[2].begun.wait()
-    await pool.stop(1)
+    await pool.stop(30)
 
 
 async def test_the_deadline_stops_it(pool: task_pool.Tasks, woken: list[Any]) -> None:
@@ -96,7 +96,7 @@ async def test_stop_cancels_cleans_up_and_starts_nothing_more(pool: task_pool.Ta
     start(pool, begun, "a")
     await begun.begun.wait()
     start(pool, unbegun, "b")  # has not had its first step
-    assert await pool.stop(1)
+    assert await pool.stop(30)
     assert (begun.cleaned, unbegun.begun.is_set()) == (True, False)
     assert (pool.running, len(woken)) == (0, 2)
     assert isinstance(pool.state("b"), tasks.Ended)
@@ -118,7 +118,7 @@ async def test_stop_does_not_wait_for_ever(pool: task_pool.Tasks) -> None:
     await asyncio.sleep(0)
     assert not await pool.stop(0.01)
     let_go.set()
-    assert await pool.ended(1)
+    assert await pool.ended(30)
 
 
 async def test_ended_waits_for_the_end(pool: task_pool.Tasks) -> None:
@@ -126,7 +126,7 @@ async def test_ended_waits_for_the_end(pool: task_pool.Tasks) -> None:
     start(pool, work)
     assert not await pool.ended(0.01)
     work.end.set()
-    assert await pool.ended(1)
+    assert await pool.ended(30)
 
 
 async def test_memory_of_ended_tasks_goes_with_the_object(pool: task_pool.Tasks, woken: list[Any]) -> None:

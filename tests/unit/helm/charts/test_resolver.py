@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import shutil
 import subprocess
@@ -178,15 +179,14 @@ async def registry(tmp_path, helm_path, store):
     if server is None:
         pytest.skip("no docker-registry on the PATH")
     config = tmp_path / "registry.yml"
-    data, port = tmp_path / "registry", 15000 + os.getpid() % 5000
+    data = tmp_path / "registry"
     config.write_text(
         f"version: 0.1\nlog: {{level: error}}\nstorage: {{filesystem: {{rootdirectory: {data}}}}}\n"
-        f"http: {{addr: 127.0.0.1:{port}}}\n"
+        "http: {addr: 127.0.0.1:0}\n"
     )
     child = await asyncio.create_subprocess_exec(server, "serve", str(config), stderr=asyncio.subprocess.DEVNULL)
     try:
-        await _until_it_listens(port)
-        url = f"oci://127.0.0.1:{port}/charts"
+        url = f"oci://127.0.0.1:{await _listens_at(child.pid)}/charts"
         for path in sorted(store.glob("probe-[12]*.tgz")):
             push = await asyncio.create_subprocess_exec(
                 *(helm_path, "push", str(path), url, "--plain-http"), stderr=asyncio.subprocess.PIPE
@@ -199,17 +199,23 @@ async def registry(tmp_path, helm_path, store):
         await child.wait()
 
 
-async def _until_it_listens(port: int) -> None:
+async def _listens_at(pid: int) -> int:
+    """The port that the process was given, which nobody else can have."""
     for _ in range(600):
-        try:
-            _, writer = await asyncio.open_connection("127.0.0.1", port)
-        except OSError:
-            await asyncio.sleep(0.05)
-            continue
-        writer.close()
-        await writer.wait_closed()
-        return
+        if port := _listening(Path("/proc"), pid):
+            return port
+        await asyncio.sleep(0.05)
     pytest.fail("the registry does not listen")
+
+
+def _listening(proc: Path, pid: int) -> int:
+    own = set()
+    for each in (proc / str(pid) / "fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # it has just been closed
+            own.add(os.readlink(each))
+    lines = [line.split() for line in (proc / "net/tcp").read_text().splitlines()[1:]]
+    ports = [int(it[1].rpartition(":")[2], 16) for it in lines if it[3] == "0A" and f"socket:[{it[9]}]" in own]
+    return ports[0] if ports else 0
 
 
 async def test_a_registry(found, registry, store):

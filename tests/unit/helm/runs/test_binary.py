@@ -180,7 +180,7 @@ def test_it_dies_with_its_parent(tmp_path):
         "asyncio.run(h.uninstall('r', 'ns'))\n"
     )
     parent = subprocess.Popen([sys.executable, "-c", program])
-    deadline = 500
+    deadline = 1500
     while not (pid_file.exists() and pid_file.read_text()):
         deadline -= 1
         assert deadline

@@ -85,7 +85,7 @@ async def test_a_request(site: Site, wire: transport.HttpTransport) -> None:
         query={"a": "1 &", "command": ["ls", "-l"]},
         body=b"{}",
         content_type="application/merge-patch+json",
-        timeout=5,
+        timeout=30,
     )
     assert answer.status == 200
     assert answer.body == b'{"path": "/prefix/api/v1/x?a=1+%26&command=ls&command=-l", "body": "{}"}'
@@ -100,8 +100,8 @@ async def test_a_request(site: Site, wire: transport.HttpTransport) -> None:
 async def test_whom_a_request_acts_as(site: Site, wire: transport.HttpTransport) -> None:
     """One request, one user: what another asks over the same connection is not his."""
     for user in ("system:serviceaccount:accounts:collector.acme", ""):
-        await wire.request("GET", "/x", user=user, timeout=5)
-        async with wire.stream("GET", "/x", user=user, timeout=5) as stream:
+        await wire.request("GET", "/x", user=user, timeout=30)
+        async with wire.stream("GET", "/x", user=user, timeout=30) as stream:
             assert 200 == stream.status
             async for _ in stream.chunks():
                 pass
@@ -115,7 +115,7 @@ async def test_a_name_that_no_header_can_hold_is_sent_nowhere(
     site: Site, wire: transport.HttpTransport, user: str
 ) -> None:
     with pytest.raises(ValueError, match="no name to act as"):
-        await wire.request("GET", "/x", user=user, timeout=5)
+        await wire.request("GET", "/x", user=user, timeout=30)
 
     assert [] == site.seen
 
@@ -126,7 +126,7 @@ async def test_a_401_renews_the_credentials_once(site: Site, wire: transport.Htt
         return web.Response(status=200 if request.headers["Authorization"] == "Bearer new" else 401)
 
     site.handler, site.credentials.worth = refuse, worth
-    answer = await wire.request("POST", "/x", body=b"{}", timeout=5)
+    answer = await wire.request("POST", "/x", body=b"{}", timeout=30)
     assert answer.status == (200 if worth else 401)
     assert site.credentials.refreshed == 1
 
@@ -136,7 +136,7 @@ async def test_a_401_that_stays(site: Site, wire: transport.HttpTransport) -> No
         return web.Response(status=401)
 
     site.handler = refuse
-    assert (await wire.request("GET", "/x", timeout=5)).status == 401
+    assert (await wire.request("GET", "/x", timeout=30)).status == 401
     assert len(site.seen) == 2
 
 
@@ -146,7 +146,7 @@ async def test_no_connection_is_certainly_not_sent() -> None:
         port = free.getsockname()[1]
     wire = transport.HttpTransport(credentials.Credentials(f"http://127.0.0.1:{port}"))
     with pytest.raises(errors.TransportError, match="POST /x: no connection") as caught:
-        await wire.request("POST", "/x", body=b"{}", timeout=5)
+        await wire.request("POST", "/x", body=b"{}", timeout=30)
     assert not caught.value.sent
     await wire.close()
 
@@ -163,7 +163,7 @@ async def test_a_certificate_that_does_not_verify_is_not_sent() -> None:
     port = server.sockets[0].getsockname()[1]
     wire = transport.HttpTransport(credentials.Credentials(f"https://127.0.0.1:{port}"))
     with pytest.raises(errors.TransportError) as caught:
-        await wire.request("POST", "/x", timeout=5)
+        await wire.request("POST", "/x", timeout=30)
     assert not caught.value.sent
     await wire.close()
     server.close()
@@ -174,6 +174,7 @@ async def test_a_timeout_after_sending_is_maybe_applied(site: Site, wire: transp
         await asyncio.Event().wait()
         raise AssertionError
 
+    await wire.request("GET", "/x", timeout=30)  # so that the connection is there
     site.handler = never
     with pytest.raises(errors.TransportError, match="no answer in time") as caught:
         await wire.request("POST", "/x", body=b"{}", timeout=1)
@@ -189,7 +190,7 @@ async def test_a_connection_that_breaks_is_maybe_applied(site: Site, wire: trans
 
     site.handler = hang_up
     with pytest.raises(errors.TransportError, match="the connection broke") as caught:
-        await wire.request("POST", "/x", body=b"{}", timeout=5)
+        await wire.request("POST", "/x", body=b"{}", timeout=30)
     assert caught.value.sent
 
 
@@ -231,7 +232,7 @@ async def test_closing_leaves_no_socket_to_a_server_that_hangs(
     with socket.create_server(("127.0.0.1", 0)) as listener:
         gone = loop.run_in_executor(None, hang, listener)
         wire = transport.HttpTransport(Unverified(f"https://127.0.0.1:{listener.getsockname()[1]}"))
-        request = asyncio.create_task(wire.request("GET", "/x", timeout=10))
+        request = asyncio.create_task(wire.request("GET", "/x", timeout=60))
         await heard.wait()
         request.cancel()
         await asyncio.gather(request, return_exceptions=True)
@@ -251,7 +252,7 @@ async def test_waiting_for_a_slot_is_not_sending(site: Site) -> None:
         return web.Response()
 
     site.handler = hold
-    first = asyncio.create_task(wire.request("GET", "/x", timeout=5))
+    first = asyncio.create_task(wire.request("GET", "/x", timeout=30))
     await entered.wait()
     with pytest.raises(errors.TransportError) as caught:
         await wire.request("POST", "/x", timeout=0.05)
@@ -276,12 +277,12 @@ async def test_streams_never_starve_requests(site: Site) -> None:
 
     site.handler = stream
     async with (
-        wire.stream("GET", "/x", query={"watch": "1"}, timeout=5) as one,
-        wire.stream("GET", "/x", query={"watch": "1"}, timeout=5) as two,
+        wire.stream("GET", "/x", query={"watch": "1"}, timeout=30) as one,
+        wire.stream("GET", "/x", query={"watch": "1"}, timeout=30) as two,
     ):
         assert await anext(one.chunks()) == b"first\n"
         assert await anext(two.chunks()) == b"first\n"
-        assert (await wire.request("GET", "/x", timeout=5)).body == b"done"
+        assert (await wire.request("GET", "/x", timeout=30)).body == b"done"
     await wire.close()
 
 
@@ -296,9 +297,9 @@ async def test_a_stream_that_ends_and_one_that_breaks(site: Site, wire: transpor
         return answer
 
     site.handler = stream
-    async with wire.stream("GET", "/x", timeout=5) as whole:
+    async with wire.stream("GET", "/x", timeout=30) as whole:
         assert [chunk async for chunk in whole.chunks()] == [b"half a li"]
-    async with wire.stream("GET", "/x", query={"break": "1"}, timeout=5) as broken:
+    async with wire.stream("GET", "/x", query={"break": "1"}, timeout=30) as broken:
         with pytest.raises(errors.TransportError, match="broke"):
             [chunk async for chunk in broken.chunks()]
 
@@ -324,7 +325,7 @@ async def test_a_websocket(site: Site, wire: transport.HttpTransport) -> None:
         return ws
 
     site.handler = talk
-    async with wire.socket("/exec", query={"command": ["a"]}, protocols=exec_protocol.PROTOCOLS, timeout=5) as ws:
+    async with wire.socket("/exec", query={"command": ["a"]}, protocols=exec_protocol.PROTOCOLS, timeout=30) as ws:
         assert ws.protocol == "v4.channel.k8s.io"
         assert (await exec_protocol.collect(ws, "exec")).stdout == "hello"
     assert site.seen[0].headers["Authorization"] == "Bearer old"
@@ -336,7 +337,7 @@ async def test_a_websocket_refused(site: Site, wire: transport.HttpTransport) ->
 
     site.handler = refuse
     with pytest.raises(errors.Forbidden):
-        async with wire.socket("/exec", protocols=("x",), timeout=5):
+        async with wire.socket("/exec", protocols=("x",), timeout=30):
             raise AssertionError
 
 
@@ -344,13 +345,13 @@ async def test_the_environment_names_no_proxy(
     site: Site, wire: transport.HttpTransport, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
-    assert (await wire.request("GET", "/x", timeout=5)).status == 200
+    assert (await wire.request("GET", "/x", timeout=30)).status == 200
 
 
 async def test_a_host_without_address_is_an_error_of_ours() -> None:
     """Callers catch KubeError alone."""
     wire = transport.HttpTransport(credentials.Credentials("http://no.such.host.invalid"))
     with pytest.raises(errors.KubeError) as caught:
-        await wire.request("GET", "/x", timeout=5)
+        await wire.request("GET", "/x", timeout=30)
     assert isinstance(caught.value.__cause__, OSError)
     await wire.close()

@@ -32,7 +32,8 @@ def mongo(stub: mongo_stub.MongoStub, password: str = "secret") -> mongos.Mongo:
 
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asking, "REQUEST_LIMIT", 1.0)
+    """However slow the machine: only what never answers is waited for in vain."""
+    monkeypatch.setattr(asking, "REQUEST_LIMIT", 30.0)
 
 
 # --- mongo ------------------------------------------------------------------------------------------------------------

@@ -29,10 +29,10 @@ async def test_the_same_is_told_once_in_a_while(api: FakeApi) -> None:
     for _ in range(5):
         it.note(note())
         it.note(note("Other"))
-    await it.flush(1)
+    await it.flush(30)
     now[0] = event_recorder.QUIET
     it.note(note())
-    await it.flush(1)
+    await it.flush(30)
     running.cancel()
     assert [w.body["reason"] for w in api.writes("events")] == ["Ready", "Other", "Ready"]
     body: dict[str, Any] = api.writes("events")[0].body
@@ -51,7 +51,7 @@ async def test_only_what_is_wanted_is_told(api: FakeApi, wanted: event_recorder.
     running = asyncio.create_task(it.run())
     it.note(note())
     it.note(msgspec.structs.replace(note("Stuck"), warning=True))
-    await it.flush(1)
+    await it.flush(30)
     running.cancel()
 
     assert posted == [w.body["reason"] for w in api.writes("events")]
@@ -67,7 +67,7 @@ async def test_a_full_buffer_drops_and_a_failure_ends_nothing(api: FakeApi) -> N
         it.note(note(reason))
     api.before = fail
     running = asyncio.create_task(it.run())
-    await it.flush(1)
+    await it.flush(30)
     running.cancel()
     posted = [p for p in api.objects if p.plural == "events"]
     assert len(posted) == 2
@@ -84,7 +84,7 @@ async def test_nothing_is_posted_without_the_lease_and_flushing_has_an_end(api: 
     running = asyncio.create_task(it.run())
     closed.open_until(None)
     it.note(note())
-    await it.flush(1)
+    await it.flush(30)
     assert api.writes("events") == []
     closed.open_until(float("inf"))
     api.before = hang

@@ -14,8 +14,8 @@ from moorage.runtime.reporting import http_server, telemetry
 class Probed:
     """A server, and what it is to say."""
 
-    def __init__(self, port: int) -> None:
-        self.port, self.unhealthy, self.metrics = port, list[str](), telemetry.Metrics()
+    def __init__(self) -> None:
+        self.port, self.unhealthy, self.metrics = 0, list[str](), telemetry.Metrics()
 
     async def ask(self, sent: bytes) -> bytes:
         """All that comes back until the server hangs up."""
@@ -28,8 +28,8 @@ class Probed:
 
 
 @pytest.fixture
-async def probed(unused_tcp_port: int) -> AsyncIterator[Probed]:
-    it = Probed(unused_tcp_port)
+async def probed() -> AsyncIterator[Probed]:
+    it = Probed()
 
     def broken() -> list[str]:
         raise RuntimeError("a defect")
@@ -42,6 +42,8 @@ async def probed(unused_tcp_port: int) -> AsyncIterator[Probed]:
         metrics=lambda: it.metrics,
     )
     await serving.start()
+    assert serving._server is not None
+    it.port = serving._server.sockets[0].getsockname()[1]
     yield it
     await serving.stop()
 

@@ -6,11 +6,12 @@ import asyncio
 from typing import Any, cast
 
 import aiohttp
+import pytest
 
 from moorage.kube import client as kube_client
 from moorage.kube.informers import informer, reflector
 from moorage.runtime import manager
-from moorage.runtime.reporting import liveness
+from moorage.runtime.reporting import http_server, liveness
 from tests.unit.runtime.fake_api import Asked, FakeApi, Refusal, until
 from tests.unit.runtime.gadgets import GADGET, Gadget, GadgetKind
 
@@ -46,13 +47,24 @@ async def test_trouble_with_the_server_is_no_reason_and_silence_and_a_crash_are(
     await cache.stop()
 
 
-async def test_the_server_answers(api: FakeApi, unused_tcp_port: int) -> None:
+async def test_the_server_answers(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Anywhere(http_server.Server):
+        """On a port that the kernel gives, so that nobody else has it."""
+
+        def __init__(self, **given: Any) -> None:
+            super().__init__(**{**given, "port": 0})
+            made.append(self)
+
+    made: list[http_server.Server] = []
+    monkeypatch.setattr(http_server, "Server", Anywhere)
     await api.put("gadgets", "one")
-    settings = manager.Settings(identity="me", namespace="ns", elect=False, host="127.0.0.1", port=unused_tcp_port)
+    settings = manager.Settings(identity="me", namespace="ns", elect=False, host="127.0.0.1", port=8080)
     stop = asyncio.Event()
     running = asyncio.create_task(manager.Manager(kube_client.Client(api), [GadgetKind()], settings).run(stop))
     await until(lambda: api.one("gadgets", "one").get("status"))
-    async with aiohttp.ClientSession(f"http://127.0.0.1:{unused_tcp_port}") as session:
+    assert made[0]._server is not None
+    port = made[0]._server.sockets[0].getsockname()[1]
+    async with aiohttp.ClientSession(f"http://127.0.0.1:{port}") as session:
         for path, text in (("/healthz", "ok"), ("/readyz", "ok"), ("/metrics", "moorage_leading 1.0")):
             async with session.get(path) as answer:
                 assert answer.status == 200

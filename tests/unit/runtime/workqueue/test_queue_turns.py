@@ -212,12 +212,13 @@ def test_the_news_that_meets_no_backlog_does_not_hold_up_one_that_comes_later() 
 
 
 async def test_workers_go_on_with_the_backlog_when_no_more_news_has_come(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(queue, "ATTENTION", 0.05)
+    monkeypatch.setattr(queue, "ATTENTION", 60.0)
     keys: queue.WorkQueue[str] = queue.WorkQueue(backlog_limit=4)
     for name in "abcdef":
         keys.add(name, backlog=True)
     keys.add("news")
     assert ["news", "a", "b"] == [key for _ in range(9) for key in keys.take()]
+    monkeypatch.setattr(queue, "ATTENTION", 0.05)
     async with asyncio.timeout(30):
         assert ["c", "d"] == await asyncio.gather(keys.get(), keys.get()), "though nobody has finished"
 

@@ -29,8 +29,8 @@ def chart_values(name: str, spec: types.RuntimeSpec, known: Mapping[str, Any], m
     sizes that claim templates were made with: those can't be changed, so that a volume that is to be larger grows by
     its claim, and its template stays.
     """
-    own: dict[str, Any] = {"runtime": {"name": name}, "credentials": {"secretName": _secret(spec)}}
     wanted = types.settings(spec, name)
+    own: dict[str, Any] = {"runtime": {"name": name}, "credentials": {"secretName": wanted.secret}}
     for server, volume in wanted.volumes.items():
         size = made.get(server) or volume.size
         own[server] = {"volume": {"enabled": volume.enabled, "storageClass": volume.storage_class, "size": size}}
@@ -46,10 +46,6 @@ def chart_values(name: str, spec: types.RuntimeSpec, known: Mapping[str, Any], m
         "tls": {"enabled": wanted.tls, "secretName": spec.ingress.tls_secret},
     }
     return values.Given(values.canonical(values.merge(known, spec.values, own)))
-
-
-def _secret(spec: types.RuntimeSpec) -> str:
-    return spec.credentials_secret_ref.name if spec.credentials_secret_ref else kinds.CREDENTIALS
 
 
 def host(server: str, namespace: str) -> str:

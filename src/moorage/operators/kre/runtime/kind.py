@@ -139,7 +139,8 @@ class RuntimeKind(kind.Kind[types.Runtime, control.Seen]):
         view = self._watches.enter(namespace, key) if mine else None
         if view is None:
             self._watches.leave(key)
-        held = self._held(obj, view, key)
+        wanted = types.settings(obj.spec, obj.metadata.name)
+        held = self._held(wanted.volumes, view, key)
         # of a second Runtime it is seen only whose the release is, once it leaves
         release = self._engine.observe(self._request(obj), now, entitled=mine or (bound and obj.metadata.deleting))
         known = self._servers if mine else None
@@ -150,7 +151,7 @@ class RuntimeKind(kind.Kind[types.Runtime, control.Seen]):
         not_yet = freshness.not_yet
         return control.Seen(
             meta=obj.metadata.without_last_applied(),
-            settings=types.settings(obj.spec, obj.metadata.name),
+            settings=wanted,
             status=obj.status,
             rights=self.rights,
             allowed=self._places.allow(namespace),
@@ -193,13 +194,12 @@ class RuntimeKind(kind.Kind[types.Runtime, control.Seen]):
         return known.metrics.read(place, key) if known else freshness.not_yet("metrics")
 
     def _held(
-        self, obj: types.Runtime, view: servers.View | None, key: kind.Key
+        self, wanted: dict[str, types.Kept], view: servers.View | None, key: kind.Key
     ) -> freshness.Observed[tuple[control.HeldSeen, ...]]:
         if view is None:
             return freshness.not_yet("volumes")
         if unsynced := view.unsynced:
             return freshness.unsynced(unsynced[0].error, "volumes")
-        wanted = types.settings(obj.spec, obj.metadata.name).volumes
         return freshness.Fresh(
             tuple(
                 control.HeldSeen(
@@ -255,12 +255,14 @@ class RuntimeKind(kind.Kind[types.Runtime, control.Seen]):
         Of the spec, as of a generation, they are made once.
         """
         view = self._watches.peek(obj.metadata.namespace)
-        if view is None or view.unsynced or len(msgspec.json.encode(obj.spec.values)) > types.MOST_VALUES:
+        if view is None or view.unsynced:
             return None
         made = {server: size for server in kinds.SERVERS if (size := _template_size(view.workload(server)))}
         key, basis = self.key(*obj.metadata.key), (obj.metadata.uid, obj.metadata.generation, made)
         known = self._values.get(key)
         if known is None or known[0] != basis:
+            if len(msgspec.json.encode(obj.spec.values)) > types.MOST_VALUES:
+                return None
             given = build.chart_values(obj.metadata.name, obj.spec, self._settings.values, made)
             known = self._values[key] = (basis, given)
         return known[1]

@@ -25,18 +25,12 @@ def orphaning_is_honoured(seen: Seen) -> Verdict:
 
 def nothing_was_made(seen: Seen) -> Verdict:
     """Where no rights were ever bound there is nothing to remove."""
-    if isinstance(seen.binding, freshness.Failed):
-        return decision.unknown(Reason.BINDING, seen.binding, "binding")
-    if seen.binding.value is None and not seen.allowed:
-        return steps.leave(Reason.LEAVING, "nothing was made")
-    return DONE
+    return steps.nothing_was_made(seen.binding, seen.allowed, Reason.BINDING, Reason.LEAVING)
 
 
 def namespace_ends(seen: Seen) -> Verdict:
     """With the namespace everything goes, and rights with it."""
-    if seen.namespace_ending:
-        return steps.leave(Reason.LEAVING, "the namespace is being deleted with everything in it")
-    return DONE
+    return steps.namespace_ends(seen.namespace_ending, Reason.LEAVING)
 
 
 def workload_is_gone(seen: Seen) -> Verdict:

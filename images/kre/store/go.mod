@@ -1,3 +1,0 @@
-module moorage.dev/kre/minio
-
-go 1.26.0
