@@ -76,6 +76,8 @@ lock: venv ## pin the requirements anew, with hashes
 	  --extra fast --group dev pyproject.toml -o requirements/dev.txt
 	@.venv/bin/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --python-version 3.11 \
 	  requirements/benchmarks.in -o requirements/benchmarks.txt
+	@.venv/bin/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --python-version 3.11 \
+	  --constraint requirements/dev.txt requirements/runner.in -o requirements/runner.txt
 
 venv: ## the Python environment in .venv
 	@dev/venv

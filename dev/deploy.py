@@ -36,14 +36,15 @@ INPUTS = {
     "xsld-8614": ("images/build", "images/xsld", "testbed/tb/images"),
     **{
         f"kre-{server}": ("images/build", f"images/kre/{server}", "testbed/tb/images")
-        for server in ("mongo", "nats", "minio", "influxdb", "nginx")
+        for server in ("mongo", "nats", "minio", "influxdb", "nginx", "entrypoint")
     },
+    "kre-runner": ("images/build", "images/kre/runner", "testbed/tb/images", "requirements/runner.txt"),
 }
 PRODUCT = ("collector", "operator")
 """The images of a deployment; the others are for tests."""
 
 SERVERS = tuple(name for name in INPUTS if name.startswith("kre-"))
-"""Those that a Runtime takes with running pods, and no other test: they take minutes to build."""
+"""Those that a Runtime and its versions take with running pods, and no other test: they take minutes to build."""
 BUILD = "moorage.dev/build"
 """Annotation of the operator's pods: the hash of what was installed."""
 

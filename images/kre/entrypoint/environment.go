@@ -12,7 +12,6 @@ import (
 type environment struct {
 	nats     string
 	version  string
-	protos   string // the folder with the service's description
 	timeout  time.Duration
 	subjects map[string]subjects // by method
 }
@@ -28,7 +27,6 @@ func fromEnvironment() (environment, error) {
 	given := environment{
 		nats:    os.Getenv("KRT_NATS_SERVER"),
 		version: os.Getenv("KRT_VERSION"),
-		protos:  "/proto",
 		timeout: 30 * time.Second,
 	}
 	if given.nats == "" {

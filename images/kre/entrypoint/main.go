@@ -3,13 +3,14 @@
 // It reads what the product's reads: the environment, the file of subjects, and the .proto of the service, from source. Its
 // messages are its own (see flow.go), and those of images/kre/runner.
 //
-//	entrypoint                               serves until it is told to end
-//	entrypoint call ADDRESS METHOD [JSON]    calls a method, found by reflection; see caller.go
-//	entrypoint idle                          waits until it is told to end, for whoever calls by exec
+//	entrypoint [serve [-proto FOLDER] [-listen ADDRESS]]   serves until it is told to end
+//	entrypoint call [OPTIONS] ADDRESS METHOD [JSON]        calls a method, found by reflection; see caller.go
+//	entrypoint idle                                        waits until it is told to end, for whoever calls by exec
 package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"net"
 	"os"
@@ -22,8 +23,6 @@ import (
 )
 
 const (
-	address = ":9000"
-
 	// leaving is how long calls are still taken after the end was asked for: until then Services may lead here.
 	leaving = 5 * time.Second
 
@@ -37,7 +36,7 @@ func main() {
 	var err error
 	switch command := append(os.Args[1:], "serve")[0]; command {
 	case "serve":
-		err = serve(ending)
+		err = serve(ending, os.Args[min(2, len(os.Args)):])
 	case "call":
 		err = callAndTell(ending, os.Args[2:])
 	case "idle":
@@ -52,12 +51,18 @@ func main() {
 }
 
 // serve answers calls until the end is asked for, and then those that have begun.
-func serve(ending context.Context) error {
+func serve(ending context.Context, words []string) error {
+	flags := flag.NewFlagSet("serve", flag.ContinueOnError)
+	protos := flags.String("proto", "/proto", "the folder with the service's description")
+	address := flags.String("listen", ":9000", "where calls come in")
+	if err := flags.Parse(words); err != nil {
+		return err
+	}
 	given, err := fromEnvironment()
 	if err != nil {
 		return err
 	}
-	described, err := describe(ending, given.protos)
+	described, err := describe(ending, *protos)
 	if err != nil {
 		return err
 	}
@@ -73,7 +78,7 @@ func serve(ending context.Context) error {
 	)
 	described.reflected(server)
 	// Only now: who sees that something listens takes it for ready.
-	listener, err := net.Listen("tcp", address)
+	listener, err := net.Listen("tcp", *address)
 	if err != nil {
 		return err
 	}
