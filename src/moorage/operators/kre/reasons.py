@@ -91,6 +91,17 @@ class RuntimeReason(decision.Reason):
         "The Secret that was made for the Runtime goes with the volumes that need it.",
         _GOES_ON,
     )
+    VERSIONS_STAY = (
+        "VersionsStay",
+        "The Runtime is deleted, and versions are in it, which would be lost with their messages.",
+        "delete the RuntimeVersions that the message names; with moorage.dev/on-delete=Orphan all stays where it is",
+        WARNS,
+    )
+    VERSIONS_LEAVE = (
+        "VersionsLeave",
+        "The Runtime is deleted, and so are its versions, which go first.",
+        "their end is awaited; what keeps one is told by the RuntimeVersion itself",
+    )
     LEAVING = "Leaving", "Nothing is left to remove.", "the Runtime goes at once"
 
     # --- the servers, by their own word ---
@@ -259,6 +270,11 @@ class VersionReason(decision.Reason):
         "NATS has a stream or bucket of a name that the version needs, and moorage did not make it.",
         "remove it in NATS if nobody needs it, or make this version anew under another name",
         WARNS,
+    )
+    NOTING = (
+        "Noting",
+        "Something of the version is there that its status does not tell, as after a restore from a backup.",
+        _GOES_ON,
     )
     MAKING_STREAMS = (
         "MakingStreams",

@@ -15,7 +15,7 @@ from moorage.operators import accounts
 from moorage.operators.kre import kinds
 from moorage.operators.kre.reasons import RuntimeReason as Reason
 from moorage.operators.kre.runtime import control, deletion, facts, types
-from moorage.operators.kre.runtime.control import CredentialsSeen, HeldSeen, MongoSeen, NatsSeen, Seen
+from moorage.operators.kre.runtime.control import CredentialsSeen, HeldSeen, MongoSeen, NatsSeen, Seen, VersionSeen
 from moorage.runtime import decision, freshness
 from moorage.runtime.decision import Act, Blocked, Wait
 from moorage.runtime.freshness import Failed, Fresh, Stale
@@ -404,12 +404,29 @@ def test_mongo_is_initiated_although_others_are_not_ready() -> None:
 ORPHAN = release_states.settled(policy=observation.Policy(orphan=True))
 GONE = release_states.settled(record=None)
 DELETE = settings(reclaim="Delete")
+HELD = Fresh((VersionSeen("one"),))
 DELETION: list[tuple[dict[str, Any], type[Any], str, str]] = [
     ({"namespace_ending": True}, Act, Reason.LEAVING, "namespace is being deleted with everything in it"),
     ({"allowed": False, "binding": Fresh(None)}, Act, Reason.LEAVING, "nothing was made"),
     ({"binding": freshness.not_yet("rights")}, Wait, Reason.BINDING, "rights not looked at yet"),
     ({"binding": Fresh(None)}, Act, Reason.BINDING, "rights in ns are bound"),
     ({"release": ORPHAN}, Act, "Orphaning", "the release stays"),
+    ({"versions": freshness.not_yet("versions")}, Wait, Reason.CLUSTER_UNKNOWN, "versions not looked at yet"),
+    (
+        {"versions": Fresh((VersionSeen("going", deleting=True), VersionSeen("one"), VersionSeen("two")))},
+        Blocked,
+        Reason.VERSIONS_STAY,
+        "^RuntimeVersion one, two runs in this Runtime",
+    ),
+    (
+        {"versions": Fresh((VersionSeen("going", deleting=True),))},
+        Wait,
+        Reason.VERSIONS_LEAVE,
+        "^RuntimeVersion going is being deleted, and goes first$",
+    ),
+    ({"versions": HELD, "release": ORPHAN}, Act, "Orphaning", "the release stays"),
+    ({"versions": HELD, "namespace_ending": True}, Act, Reason.LEAVING, "namespace is being deleted"),
+    ({"versions": HELD, "older": "first"}, Act, "Uninstalling", "is uninstalled"),
     ({"release": release_states.settled(claim=None)}, Act, "Leaving", "no release is claimed"),
     ({}, Act, "Uninstalling", "is uninstalled"),
     ({"release": GONE}, Act, "Leaving", "nothing is left of the release"),

@@ -59,6 +59,10 @@ def weak(**changed: Any) -> dict[str, Any]:
     return {"objects": there(nodes=(node("greet", "first", ready=False, pods_ready=0, **changed), *NODES[1:]))}
 
 
+NOTHING = Fresh(ObjectsSeen())
+NO_STREAMS = Fresh(NatsSeen())
+
+
 def owned(children: Any = CHILDREN) -> tuple[parts.SurplusSeen, ...]:
     return tuple(parts.SurplusSeen(it.resource, it.name, child.uid) for it, child in children if child.uid)
 
@@ -174,10 +178,17 @@ RUNNING: list[tuple[dict[str, Any], type[Any], str, str]] = [
     ({"binding": Fresh(None)}, Act, Reason.BINDING, "rights in ns are bound"),
     ({"objects": freshness.not_yet("objects")}, Wait, Reason.OBJECTS_UNKNOWN, "objects not looked at yet"),
     (
-        runtimes(ready=False) | {"status": types.RuntimeVersionStatus()},
+        runtimes(ready=False) | {"status": types.RuntimeVersionStatus(), "nats": NO_STREAMS, "objects": NOTHING},
         Wait,
         Reason.RUNTIME_NOT_READY,
         "Runtime demo is not Ready",
+    ),
+    ({"status": types.RuntimeVersionStatus()}, Act, Reason.NOTING, "what there is of it is noted"),
+    (
+        {"status": types.RuntimeVersionStatus(), "nats": NO_STREAMS},
+        Act,
+        Reason.NOTING,
+        "what there is of it is noted",
     ),
     (runtimes(deleting=True), Wait, Reason.RUNTIME_NOT_READY, "is being deleted"),
     ({"inputs": freshness.not_yet("inputs")}, Wait, Reason.CONFIG_UNKNOWN, "inputs not looked at yet"),
@@ -312,15 +323,15 @@ def test_nothing_is_to_be_done(changed: dict[str, Any]) -> None:
 
 def test_what_is_lost_in_nats_is_made_as_it_should_be() -> None:
     """A stream with its consumers; and what is in it is written down first, once."""
-    lost = {**stream(), "status": types.RuntimeVersionStatus()}
+    lost = stream()
     lost["nats"] = Fresh(msgspec.structs.replace(lost["nats"].value, consumers={}))
-    first = verdict(seen(**lost))
+    found = verdict(seen(**lost))
+    first = verdict(seen(status=types.RuntimeVersionStatus(), nats=NO_STREAMS, objects=NOTHING)).actions[0]
 
-    assert {"made": True, "runtime": "demo"} == first.actions[0].fields
-    assert ["nats.put_stream", "nats.put_consumer", "nats.put_consumer"] == [a.operation for a in first.actions[1:]]
-    assert {"name": STREAM, "subjects": WANTED[0].config["subjects"]} == first.actions[1].args
-    assert [{"stream": STREAM, "name": name} for name in WANTED[0].consumers] == [a.args for a in first.actions[2:]]
-    assert "nats.put_stream" == verdict(seen(**stream())).actions[0].operation
+    assert {"made": True, "runtime": "demo"} == first.fields
+    assert ["nats.put_stream", "nats.put_consumer", "nats.put_consumer"] == [it.operation for it in found.actions]
+    assert {"name": STREAM, "subjects": WANTED[0].config["subjects"]} == found.actions[0].args
+    assert [{"stream": STREAM, "name": name} for name in WANTED[0].consumers] == [it.args for it in found.actions[1:]]
 
 
 @pytest.mark.parametrize("how", [{}, {"spec": versions.spec(running=False), "objects": there(there=(), nodes=())}])
@@ -490,7 +501,6 @@ def test_nothing_is_published_by_one_delete_of_what_was_seen() -> None:
 
 STOPPED = versions.spec(running=False)
 CLOSED = there(there=owned()[:5], children=None, nodes=NODES[:2])
-NOTHING = Fresh(ObjectsSeen())
 STAYING = f"{STREAM}-first-last"
 WAITING = nats(consumers={STREAM: {FIRST: ConsumerSeen("one", ACK), STAYING: ConsumerSeen("one", ACK, 7)}})
 ENDING = there(
@@ -507,7 +517,7 @@ STOPPING: list[tuple[dict[str, Any], type[Any], Reason, str]] = [
         Reason.STILL_SERVING,
         "calls are led here until version v2 has started, which Runtime demo publishes",
     ),
-    ({"status": types.RuntimeVersionStatus()}, Act, Reason.STOPPING, "what there is of it is noted"),
+    ({"status": types.RuntimeVersionStatus()}, Act, Reason.NOTING, "what there is of it is noted"),
     ({}, Act, Reason.CLOSING, "removed: Deployment/demo-v1-entrypoint, Service/demo-v1-entrypoint"),
     ({"objects": ENDING}, Wait, Reason.CLOSING, "is there still: Deployment/demo-v1-entrypoint"),
     ({"objects": CLOSED, "nats": DOWN}, Wait, Reason.NATS_UNREACHABLE, "nats does not answer"),

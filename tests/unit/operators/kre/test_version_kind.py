@@ -19,6 +19,7 @@ from moorage.operators.kre import config, kinds
 from moorage.operators.kre.reasons import VersionReason as Reason
 from moorage.operators.kre.runtime import kind as runtime_kind
 from moorage.operators.kre.runtime import types as runtime_types
+from moorage.operators.kre.runtime.control import VersionSeen
 from moorage.operators.kre.version import inputs, jetstream, kind, nats_access, types
 from moorage.operators.kre.version.observation import RuntimeSeen, Seen
 from moorage.runtime import decision, freshness, gate
@@ -37,8 +38,10 @@ READY = {"conditions": [{"type": "Ready", "status": "True", "reason": "Ready"}]}
 class Made:
     """The kind on a server, and what it was told to look at."""
 
-    def __init__(self, api: fake_api.FakeApi, of: kind.VersionKind, woken: list[Any]) -> None:
-        self.api, self.kind, self.woken = api, of, woken
+    def __init__(
+        self, api: fake_api.FakeApi, of: kind.VersionKind, runtimes: runtime_kind.RuntimeKind, woken: list[Any]
+    ) -> None:
+        self.api, self.kind, self.runtimes, self.woken = api, of, runtimes, woken
 
     def obj(self, name: str = "one") -> types.RuntimeVersion:
         found = self.kind.find("ns", name)
@@ -75,11 +78,13 @@ async def started(*, bound: bool = True, runtime: dict[str, Any] | None = None, 
     made = kind.VersionKind(SETTINGS, around, runtimes)
     made.informers = [informers.watch(kinds.RUNTIME_VERSION, types.RuntimeVersion)]
     woken: list[Any] = []
-    await made.start(any_kind.World(client, informers, gate.Gate(), lambda key, **_: woken.append(key)))
+    world = any_kind.World(client, informers, gate.Gate(), lambda key, **_: woken.append(key))
+    runtimes._world = world  # all that it needs of its own start here
+    await made.start(world)
     try:
         for cache in informers.all():
             await cache.wait_synced(5)
-        yield Made(api, made, woken)
+        yield Made(api, made, runtimes, woken)
     finally:
         await made.stop()
         await informers.stop()
@@ -168,6 +173,33 @@ async def test_runtimes_and_versions_are_neighbours() -> None:
         await fake_api.until(lambda: 0 == made.seen().neighbours)
 
         assert "it has become the last one of its namespace" == await made.kind.guards["others_stay"](made.obj(), {})
+
+
+async def test_a_runtime_knows_what_is_made_in_it() -> None:
+    """Of its namespace, and not before versions are known; who waits for their end is woken by each."""
+
+    def held(made: Made) -> Any:
+        (runtime,) = made.runtimes.items()
+        return freshness.value_of(made.runtimes._made_in(runtime))
+
+    async with started() as made:
+        assert () == held(made)  # nothing of it is there yet
+        await made.api.put("runtimeversions", "one", {"status": {"made": True, "runtime": "demo"}})
+        await fake_api.until(lambda: (VersionSeen("one"),) == held(made))
+        await made.api.put("runtimeversions", "one", {"status": {"made": True, "runtime": "other"}})
+        await fake_api.until(lambda: () == held(made))
+        await made.api.put("runtimeversions", "one", {"status": {"runtime": ""}})
+        await fake_api.until(lambda: (VersionSeen("one"),) == held(made))
+
+        (runtime,) = made.runtimes.items()
+        assert not [key for key in made.woken if key[0] == "Runtime"]
+        await made.api.mark_deleted("runtimes", "demo")
+        await fake_api.until(lambda: made.runtimes.items()[0].metadata.deleting)
+        await made.api.drop("runtimeversions", "one")
+        await fake_api.until(lambda: ("Runtime", "ns", "demo") in made.woken)
+        assert () == held(made)
+        made.runtimes.versions = lambda: None
+        assert isinstance(made.runtimes._made_in(runtime), freshness.Failed)
 
 
 async def test_a_runtime_wakes_its_versions_by_what_they_read_of_it() -> None:

@@ -53,6 +53,13 @@ class MongoSeen(msgspec.Struct, frozen=True):
     refused: str = ""  # its words, where it does not take the credentials
 
 
+class VersionSeen(msgspec.Struct, frozen=True):
+    """A RuntimeVersion that has something in the Runtime."""
+
+    name: str
+    deleting: bool = False
+
+
 class HeldSeen(msgspec.Struct, frozen=True):
     """The volumes of one server, and whether it still has pods."""
 
@@ -71,8 +78,9 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     allowed: bool  # the namespace may hold a Runtime
     namespace_ending: bool
     binding: freshness.Observed[accounts.BindingSeen | None]
-    neighbours: int  # other Runtimes of the namespace
+    neighbours: int  # other Runtimes of the namespace, and versions
     older: str = ""  # one of them that was there before
+    versions: freshness.Observed[tuple[VersionSeen, ...]] = freshness.Fresh(())  # what is made in it
     credentials: freshness.Observed[CredentialsSeen]
     held: freshness.Observed[tuple[HeldSeen, ...]]
     components: tuple[types.Component, ...] = ()

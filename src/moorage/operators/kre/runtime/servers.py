@@ -35,7 +35,7 @@ POLL_LIMIT = 20.0
 class View(namespace_watches.View):
     """What is watched in a namespace beside the release, which helm's own view watches: pods, workloads and claims.
 
-    The first two are the very watches of that view.
+    The first two are the very watches of that view. Services of versions are watched by those too.
     """
 
     def __init__(self, world: kind.World, namespace: str, user: str) -> None:
@@ -43,6 +43,7 @@ class View(namespace_watches.View):
         self._workloads = self.open(builtin.STATEFUL_SET, dict, labels=release_watches.CHILDREN)
         self._pods = self.open(builtin.POD, dict)
         self._claims = self.open(builtin.VOLUME_CLAIM, dict, labels=kinds.COMPONENT)
+        self._services = self.open(builtin.SERVICE, dict, labels=kinds.OF_VERSION)
 
     def workload(self, server: str) -> Object | None:
         """The StatefulSet of that server."""
@@ -63,6 +64,11 @@ class View(namespace_watches.View):
         """Pods that may still hold volumes of that server, whether or not its StatefulSet is there."""
         name = kinds.workload(server)
         return [pod["metadata"]["name"] for pod in self._pods.items() if owners.may_be_of(pod, name)]
+
+    def leads(self, service: str, uid: str) -> bool:
+        """Whether there is that Service of what is published by the Runtime with that uid."""
+        found: Object | None = self._services.get(self.namespace, service)
+        return found is not None and owners.is_owned(found, uid)
 
     def claims(self) -> list[Object]:
         """The claims of all servers."""

@@ -22,7 +22,6 @@ from moorage.runtime.decision import DONE, Act, Blocked, Verdict, Wait
 
 from . import stopping, streams
 from .observation import NatsSeen, ObjectsSeen, Seen
-from .stopping import some
 
 MINUTE = 60.0
 MADE_TOGETHER = MINUTE
@@ -56,7 +55,7 @@ def runtime_is_clear(seen: Seen) -> Verdict:
         return decision.unknown(Reason.RUNTIME_NOT_FOUND, seen.runtimes, "runtime")
     found = seen.runtimes.value
     if len(found) > 1:
-        several = some(each.name for each in found)
+        several = steps.some(each.name for each in found)
         fix = "set spec.runtimeRef.name"
         return Blocked(Reason.AMBIGUOUS_RUNTIME, f"there are several Runtimes in this namespace: {several}", fix)
     if not found:
@@ -69,7 +68,7 @@ def runtime_is_clear(seen: Seen) -> Verdict:
 
 def _no_runtime(seen: Seen) -> Wait:
     name = seen.spec.runtime_ref.name if seen.spec.runtime_ref else ""
-    there = some(seen.others)
+    there = steps.some(seen.others)
     said = f"there is no Runtime {name}".rstrip() + " in this namespace" + (f", but {there}" if there else "")
     make = f"create Runtime {name}" if name else "create one"
     fix = f"correct spec.runtimeRef.name to {there}, or {make}" if there else make
@@ -127,7 +126,7 @@ def config_is_complete(seen: Seen) -> Verdict:
     missing = seen.inputs.value.missing
     if not missing:
         return DONE
-    said = some(f"config key {name} has no value{f': {why}' if why else ''}" for name, why in missing.items())
+    said = steps.some(f"config key {name} has no value{f': {why}' if why else ''}" for name, why in missing.items())
     return Blocked(Reason.CONFIG_MISSING, said, "give each a value in spec.config, or make what its valueFrom names")
 
 
@@ -166,7 +165,7 @@ def nothing_is_foreign(seen: Seen) -> Verdict:
     foreign = [each.id for each in seen.wanted if each.name in there and there[each.name].mark != seen.meta.name]
     if not foreign:
         return DONE
-    said = f"NATS has {some(foreign)}, which moorage did not make for this version"
+    said = f"NATS has {steps.some(foreign)}, which moorage did not make for this version"
     return Blocked(Reason.FOREIGN_STREAM, said, "remove it in NATS if nobody needs it, or take another spec.version")
 
 
@@ -184,7 +183,7 @@ def nats_has_all(seen: Seen) -> Verdict:
         return DONE
     if isinstance(seen.nats, freshness.Stale):
         return _asked_anew(seen.nats.why)
-    return Act(Reason.MAKING_STREAMS, f"made in NATS: {some(what)}", (*_note(seen), *calls))
+    return Act(Reason.MAKING_STREAMS, f"made in NATS: {steps.some(what)}", (*_note(seen), *calls))
 
 
 def _missing(each: streams.Wanted, there: NatsSeen) -> list[decision.Call]:
@@ -277,7 +276,7 @@ def surplus_leaves(seen: Seen) -> Verdict:
         return DONE
     if isinstance(seen.nats, freshness.Stale):
         return _asked_anew(seen.nats.why)
-    return Act(Reason.NODE_LEAVING, f"no longer asked for in NATS: {some(what)}", tuple(calls))
+    return Act(Reason.NODE_LEAVING, f"no longer asked for in NATS: {steps.some(what)}", tuple(calls))
 
 
 def _left_in_nats(seen: Seen) -> tuple[list[decision.Call], list[str]]:
@@ -310,6 +309,7 @@ STEPS: tuple[Callable[[Seen], Verdict], ...] = (
     graph_is_sound,
     stopping.rights_are_bound,
     stopping.objects_are_known,
+    stopping.what_was_made_is_noted,
     *stopping.STEPS,
     runtime_is_ready,
     config_is_complete,

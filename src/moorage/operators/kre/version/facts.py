@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from moorage.children import reasons as object_reasons
+from moorage.operators import steps
 from moorage.operators.kre.reasons import VersionReason as Reason
 from moorage.runtime import decision, freshness
 from moorage.runtime.decision import Blocked, Fact, Wait
 
 from . import streams, types
 from .observation import NodeSeen, ObjectsSeen, Seen
-from .stopping import some
 
 MOST_WORDS = 500
 """Characters that a status keeps of what a node's pods say: there may be many nodes."""
@@ -32,7 +32,7 @@ def started(seen: Seen) -> Fact:
         return Fact("Started", False, Reason.STARTING if seen.spec.running else Reason.STOPPED, "nothing of it runs")
     weak = [str(each) for each in nodes if not each.ready]
     if weak:
-        return Fact("Started", False, Reason.STARTING, f"not ready: {some(weak)}")
+        return Fact("Started", False, Reason.STARTING, f"not ready: {steps.some(weak)}")
     if not seen.whole:
         return Fact("Started", False, Reason.STARTING, "not all of its nodes are there")
     return Fact("Started", True, Reason.STARTED)
@@ -47,7 +47,7 @@ def published(seen: Seen) -> Fact:
         waits = "its Runtime publishes it once all its nodes are ready" if seen.published else ""
         return Fact("Published", False, Reason.NOT_PUBLISHED, waits)
     weak = [str(each) for each in _nodes(seen) if not each.ready]
-    return Fact("Published", True, Reason.PUBLISHED, f"published, and not ready: {some(weak)}" if weak else "")
+    return Fact("Published", True, Reason.PUBLISHED, f"published, and not ready: {steps.some(weak)}" if weak else "")
 
 
 def configured(seen: Seen) -> Fact:
@@ -57,7 +57,7 @@ def configured(seen: Seen) -> Fact:
         return decision.as_it_stood(found, seen.status.conditions) if freshness.is_unseen(seen.inputs) else found
     missing = seen.inputs.value.missing
     if missing:
-        return Fact("ConfigComplete", False, Reason.CONFIG_MISSING, f"without a value: {some(missing)}")
+        return Fact("ConfigComplete", False, Reason.CONFIG_MISSING, f"without a value: {steps.some(missing)}")
     return Fact("ConfigComplete", True, Reason.COMPLETE)
 
 

@@ -7,11 +7,10 @@ reads.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from typing import Any
 
 from moorage.api import builtin, conditions
-from moorage.children import apply, health, parts, pod_trouble
+from moorage.children import apply, health, owners, parts, pod_trouble
 from moorage.children.live import guards, surroundings
 from moorage.kube import client as kube_client
 from moorage.kube.informers import informer
@@ -53,7 +52,8 @@ class VersionKind(kind.Kind[types.RuntimeVersion, Seen]):
         self._settings, self._runtimes, self.resync = settings, runtimes, settings.resync_seconds
         self.rights = accounts.Rights(kinds.SYSTEM, environment.namespace, settings.accounts, settings.cluster_role)
         self._made: dict[kind.Key, tuple[tuple[Any, ...], tuple[parts.Desired, ...]]] = {}
-        self._neighbours = tenancy.Neighbours(self._all, lambda obj: obj.metadata.namespace, "namespace")
+        runtimes.versions = self._known
+        self._neighbours = runtimes.neighbours
 
     async def start(self, world: kind.World) -> None:
         """Open the watches; see `Kind.start`."""
@@ -73,6 +73,7 @@ class VersionKind(kind.Kind[types.RuntimeVersion, Seen]):
             cache.subscribe(self._on_runtime)
         for own in self.informers:
             own.subscribe(self._on_own)
+            own.subscribe(self._runtimes.on_version)
         self._synced = asyncio.create_task(self._announce())
 
     async def stop(self) -> None:
@@ -214,7 +215,7 @@ class VersionKind(kind.Kind[types.RuntimeVersion, Seen]):
         owner = kinds.RUNTIME.ref(wanted.metadata.namespace, runtime.name, runtime.uid)
         desired = build.active(wanted, owner)
         live = view.objects[builtin.SERVICE].get(wanted.metadata.namespace, desired.name)
-        if live is not None and not _is_owned(live, runtime.uid):
+        if live is not None and not owners.is_owned(live, runtime.uid):
             live = None
         labels = ((live or {}).get("metadata") or {}).get("labels") or {}
         metadata = (live or {}).get("metadata") or {}
@@ -250,9 +251,9 @@ class VersionKind(kind.Kind[types.RuntimeVersion, Seen]):
 
     # --- Runtimes, and other versions --------------------------------------------------------------------------------
 
-    def _all(self) -> list[Any]:
-        """Who has the rights of a namespace bound."""
-        return [*self.items(), *self._runtimes.items()]
+    def _known(self) -> list[types.RuntimeVersion] | None:
+        """All versions, for their Runtimes."""
+        return list(self.items()) if all(cache.synced for cache in self.informers) else None
 
     def _here(self, namespace: str) -> list[runtime_types.Runtime]:
         return [it for it in self._runtimes.items() if it.metadata.namespace == namespace]
@@ -372,10 +373,6 @@ def _runtime(obj: runtime_types.Runtime) -> RuntimeSeen:
         secret=settings.secret,
         servers=obj.status.nats_servers or 1,
     )
-
-
-def _is_owned(live: Mapping[str, Any], uid: str) -> bool:
-    return any(ref.get("uid") == uid for ref in live["metadata"].get("ownerReferences") or ())
 
 
 def _node(row: tuple[str, str, str, int], live: Object, pods: list[Object], events: tuple[Object, ...]) -> NodeSeen:

@@ -81,7 +81,7 @@ def what_was_made_is_noted(seen: Seen) -> Verdict:
     if seen.status.made or not (_there(seen) or seen.mine):
         return DONE
     note = decision.Remember(why="something of it is there", fields={"made": True})
-    return Act(Reason.STOPPING, "what there is of it is noted", (note,))
+    return Act(Reason.NOTING, "what there is of it is noted", (note,))
 
 
 def entrance_is_closed(seen: Seen) -> Verdict:
@@ -109,7 +109,7 @@ def _go(seen: Seen, left: Iterable[SurplusSeen], reason: Reason) -> Verdict:
         )
         for each in staying
     )
-    return Act(reason, f"removed: {some(each.id for each in staying)}", deletes)
+    return Act(reason, f"removed: {steps.some(each.id for each in staying)}", deletes)
 
 
 def nats_is_known(seen: Seen) -> Verdict:
@@ -134,7 +134,7 @@ def messages_are_taken(seen: Seen) -> Verdict:
     pending = seen.pending()
     if not pending:
         return DONE
-    counts = some(f"{name} {left}" for name, left in pending.items())
+    counts = steps.some(f"{name} {left}" for name, left in pending.items())
     said = f"messages that nodes have not taken: {counts}"
     fix = f"see why the nodes do not take them, or annotate this with {kinds.DISCARD}=true, which loses them"
     return Wait(Reason.DRAINING, said, on="nats", within=DRAIN_WITHIN, again=AGAIN, fix=fix)
@@ -157,14 +157,9 @@ def _gone(seen: Seen, which: tuple[str, ...]) -> Verdict:
     calls = tuple(
         decision.Call(why="nothing of it is to run", operation="nats.drop_stream", args={"name": name}) for name in left
     )
-    return Act(Reason.STOPPING, f"removed in NATS: {some(' '.join(streams.kind_of(name)) for name in left)}", calls)
-
-
-def some(words: Iterable[str], most: int = 5) -> str:
-    """The first few of them, and how many more there are."""
-    listed = list(words)
-    more = f" and {len(listed) - most} more" if len(listed) > most else ""
-    return ", ".join(listed[:most]) + more
+    return Act(
+        Reason.STOPPING, f"removed in NATS: {steps.some(' '.join(streams.kind_of(name)) for name in left)}", calls
+    )
 
 
 def to_stop(step: Callable[[Seen], Verdict]) -> Callable[[Seen], Verdict]:
@@ -181,7 +176,6 @@ STEPS: tuple[Callable[[Seen], Verdict], ...] = tuple(
     to_stop(step)
     for step in (
         published_stays,
-        what_was_made_is_noted,
         entrance_is_closed,
         nats_is_known,
         messages_are_taken,
