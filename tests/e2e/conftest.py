@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 import yaml
 
-from . import nodes, reading, tools
+from . import nodes, reading, runtimes, tools
 
 CHARTS = Path(__file__).parent / "charts"
 FAST_LEASE = {"durationSeconds": 15, "renewSeconds": 12, "retrySeconds": 1}
@@ -86,6 +86,19 @@ def moorage(cluster: tools.Cluster, registry: str) -> Iterator[tools.Cluster]:
     install(cluster, values(registry), "--take-ownership", "--force-conflicts")
     yield cluster
     print(cluster.kubectl("logs", "-n", tools.NAMESPACE, "deploy/moorage", "--tail=40", check=False), file=sys.stderr)
+
+
+@pytest.fixture(scope="module")
+def kre(moorage: tools.Cluster, registry: str) -> Iterator[tools.Cluster]:
+    """moorage with KRE switched on, as its administrator does that."""
+    given = values(registry)
+    section = yaml.safe_load(runtimes.VALUES.read_text())["systems"]["kre"]
+    given["systems"]["kre"] = section | {"poll": {"busySeconds": 2, "idleSeconds": 5}}
+    install(moorage, given)
+    try:
+        yield moorage
+    finally:
+        install(moorage, values(registry))
 
 
 def install(cluster: tools.Cluster, given: dict[str, Any], *more: str) -> None:

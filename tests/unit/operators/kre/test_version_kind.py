@@ -193,6 +193,7 @@ async def test_a_runtime_knows_what_is_made_in_it() -> None:
 
         (runtime,) = made.runtimes.items()
         assert not [key for key in made.woken if key[0] == "Runtime"]
+        await made.api.put("runtimes", "demo", {"metadata": {"finalizers": [kinds.RUNTIME_FINALIZER]}})
         await made.api.mark_deleted("runtimes", "demo")
         await fake_api.until(lambda: made.runtimes.items()[0].metadata.deleting)
         await made.api.drop("runtimeversions", "one")

@@ -109,6 +109,6 @@ def _service(wanted: Wanted, name: str, labels: dict[str, str]) -> Desired:
 
 def _ports() -> list[dict[str, Any]]:
     return [
-        {"name": "grpc", "port": GRPC, "targetPort": GRPC, "protocol": "TCP"},
+        {"name": "grpc", "port": GRPC, "targetPort": GRPC, "protocol": "TCP", "appProtocol": "kubernetes.io/h2c"},
         {"name": "web", "port": 80, "targetPort": WEB, "protocol": "TCP"},
     ]
