@@ -1,4 +1,4 @@
-"""A user's hands on KRE's resources with running pods, and a look into a Runtime's servers with clients of their own."""
+"""A user's hands on KRE's resources with running pods, and a look into a Runtime's servers by clients of their own."""
 
 from __future__ import annotations
 

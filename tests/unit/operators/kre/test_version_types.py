@@ -110,6 +110,7 @@ def test_the_example_is_whole() -> None:
 
     assert [] == unknown(example["spec"], schema(types.definition()))
     assert graph_check.Told() == spec.told
+    assert spec.entrypoint.proto.inline == (ROOT / "examples/kre/greeter/public_input.proto").read_text()
 
 
 def unknown(value: Any, of: dict[str, Any], path: str = "spec") -> list[str]:
