@@ -36,7 +36,7 @@ INPUTS = {
     "xsld-8614": ("images/build", "images/xsld", "testbed/tb/images"),
     **{
         f"kre-{server}": ("images/build", f"images/kre/{server}", "testbed/tb/images")
-        for server in ("mongo", "nats", "minio", "influxdb", "nginx", "entrypoint")
+        for server in ("mongo", "nats", "minio", "influxdb", "nginx", "entrypoint", "fetcher")
     },
     "kre-runner": ("images/build", "images/kre/runner", "testbed/tb/images", "requirements/runner.txt"),
 }

@@ -278,6 +278,7 @@ def test_files_come_from_where_the_spec_says(
     if files and "object" in files:
         assert {
             "KRT_FILES_ENDPOINT": "http://kre-minio:9000",
+            "KRT_FILES_BUCKET": "krt",
             "KRT_FILES_OBJECT": "v1.krt",
             "KRT_FILES_DIGEST": f"sha256:{'0' * 64}",
             "KRT_BASE_PATH": "/krt-files",

@@ -15,6 +15,9 @@ Container = dict[str, Any]
 
 FILES, LOGS, CONFIGURATION, PROTO = "krt-files", "logs", "configuration", "proto"
 BASE = "/krt-files"
+BUCKET = "krt"
+"""Of the Runtime's object store: where archives are."""
+
 USER = 10001
 """Who containers run as: images do not say who they run as in a way that Kubernetes can check."""
 
@@ -25,6 +28,9 @@ _GRACE = {"node": 30, "entrypoint": 60}
 """Seconds that pods get to end what they have begun."""
 
 _GPU = "nvidia.com/gpu"
+_LAST_WORDS = {"terminationMessagePolicy": "FallbackToLogsOnError"}
+"""What a container said right before it failed is told by the version's status."""
+
 _LOCKED = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
 
 
@@ -40,6 +46,7 @@ def of_node(wanted: Wanted, workflow: model.Workflow, node: model.Node, full: ty
         "name": name,
         "image": node.image,
         "imagePullPolicy": "IfNotPresent",
+        **_LAST_WORDS,
         "env": _whole_env(env, full.env, wanted.spec.config),
         "envFrom": [{"configMapRef": {"name": wanted.names.config}}],
         "volumeMounts": [_mount(FILES, BASE), _mount(LOGS, "/var/log/app")],
@@ -69,6 +76,7 @@ def of_entrypoint(wanted: Wanted) -> dict[str, Any]:
         "name": name if name != "fluent-bit" else f"{name}-{model.ENTRYPOINT}",  # that of the container beside it
         "image": wanted.spec.entrypoint.image,
         "imagePullPolicy": "IfNotPresent",
+        **_LAST_WORDS,
         "env": env,
         "ports": [{"name": "grpc", "containerPort": 9000, "protocol": "TCP"}],
         "readinessProbe": {"tcpSocket": {"port": "grpc"}, "periodSeconds": 2, "failureThreshold": 3},
@@ -200,6 +208,7 @@ def _files(wanted: Wanted, env: list[dict[str, Any]]) -> tuple[dict[str, Any], l
     fetch: Container = {
         "name": "krt-files-downloader",
         "imagePullPolicy": "IfNotPresent",
+        **_LAST_WORDS,
         "volumeMounts": [_mount(FILES, BASE)],
         "securityContext": _LOCKED,
     }
@@ -220,6 +229,7 @@ def _object_env(wanted: Wanted, stored: types.StoredFile) -> list[dict[str, Any]
         *_plain(
             {
                 "KRT_FILES_ENDPOINT": f"http://{kinds.workload('minio')}:9000",
+                "KRT_FILES_BUCKET": BUCKET,
                 "KRT_FILES_OBJECT": stored.key,
                 "KRT_FILES_DIGEST": stored.digest,
                 "KRT_BASE_PATH": BASE,
