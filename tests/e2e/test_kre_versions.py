@@ -105,8 +105,8 @@ def test_people_see_it(first: versions.Version) -> None:
         sys.executable, "-m", "moorage", "status", "runtimeversion/greeter", "-n", first.namespace
     )
 
-    assert "Phase           STARTED" in shown
-    assert "hello       STARTED  2 of 2" in shown
+    assert "STARTED" in shown
+    assert "hello  STARTED  2 of 2" in shown
 
 
 def test_it_is_published_by_the_runtime(

@@ -73,15 +73,19 @@ class Runner:
             await _done(self._init(Context(self)))
         connection: Client = await nats.connect(self._server, name=f"node {self._node}", max_reconnect_attempts=-1)
         self._jetstream = connection.jetstream(timeout=ANSWER_WITHIN)
-        for subject in self._inputs:
-            durable = f"{subject.replace('.', '-').replace('*', '=')}-{self._node}"
-            # the consumer is there: pods of a node share it
-            await self._jetstream.subscribe(
-                subject, queue=durable, durable=durable, stream=self._stream, cb=self._take, manual_ack=True
-            )
+        reading = [await self._subscribed(subject) for subject in self._inputs]
         print(f"node {self._node} reads {', '.join(self._inputs)}", flush=True)
         await ending.wait()
+        # these first: what they still handle needs the answers of NATS, which the connection's own drain would end
+        await asyncio.gather(*(each.drain() for each in reading))
         await connection.drain()
+
+    async def _subscribed(self, subject: str) -> JetStreamContext.PushSubscription:
+        """By the consumer that is there for it, which the pods of a node share."""
+        durable = f"{subject.replace('.', '-').replace('*', '=')}-{self._node}"
+        return await self._jetstream.subscribe(
+            subject, queue=durable, durable=durable, stream=self._stream, cb=self._take, manual_ack=True
+        )
 
     async def send(self, subject: str, body: bytes, headers: dict[str, str]) -> None:
         """To NATS, which says that it has it."""
