@@ -252,6 +252,7 @@ async def test_answers_are_bounded(stub: nats_stub.NatsStub, monkeypatch: pytest
     async with jetstream.connected("127.0.0.1", stub.port) as it:
         with pytest.raises(asking.AskError):
             await it.streams()
+    monkeypatch.setattr(jetstream, "REQUEST_LIMIT", 30.0)
     monkeypatch.setattr(jetstream, "MOST_STREAMS", 5)
     stub.answer = endless()
     async with jetstream.connected("127.0.0.1", stub.port) as it:
