@@ -30,6 +30,9 @@ RELEASE = "kre"
 CREDENTIALS = "kre-credentials"
 """The Secret that is made where the spec names none."""
 
+BUCKET = "krt"
+"""Of a Runtime's object store: where versions' archives are."""
+
 CLAIM = "data"
 """The claim template of each server."""
 

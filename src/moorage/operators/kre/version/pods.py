@@ -15,9 +15,6 @@ Container = dict[str, Any]
 
 FILES, LOGS, CONFIGURATION, PROTO = "krt-files", "logs", "configuration", "proto"
 BASE = "/krt-files"
-BUCKET = "krt"
-"""Of the Runtime's object store: where archives are."""
-
 USER = 10001
 """Who containers run as: images do not say who they run as in a way that Kubernetes can check."""
 
@@ -229,7 +226,7 @@ def _object_env(wanted: Wanted, stored: types.StoredFile) -> list[dict[str, Any]
         *_plain(
             {
                 "KRT_FILES_ENDPOINT": f"http://{kinds.workload('minio')}:9000",
-                "KRT_FILES_BUCKET": BUCKET,
+                "KRT_FILES_BUCKET": kinds.BUCKET,
                 "KRT_FILES_OBJECT": stored.key,
                 "KRT_FILES_DIGEST": stored.digest,
                 "KRT_BASE_PATH": BASE,
