@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -269,6 +270,40 @@ def test_a_stop_lets_nodes_take_what_is_there(runtime: runtimes.Runtime, caller:
         one.delete()
     assert [] == one.objects()
     assert [] == one.streams()
+
+
+def test_a_krt_file_becomes_a_version_that_answers(
+    runtime: runtimes.Runtime, caller: versions.Caller, tmp_path: Path
+) -> None:
+    """Pushed by one command; its nodes get the archive that is meant, or do not start."""
+    file = versions.packed(tmp_path, "pushed")
+    one = versions.Version(runtime, "pushed", "pushed")
+    begun = time.monotonic()
+    try:
+        said = push(runtime, file, "-c", "GREETING=welcome")
+        assert "RuntimeVersion pushed is applied" in said
+        assert "welcome you! Nice to meet you." == caller.call(one.service).said
+        print(f"\n{time.monotonic() - begun:.1f} s from the push to the first answer")
+        again = push(runtime, file)
+        assert "is in the store of Runtime demo already" in again
+        assert "GREETING is as in pushed" in again
+        generation = one.ready()["observedGeneration"]
+        assert 1 == generation
+
+        one.edit(files={"object": {"digest": f"sha256:{'0' * 64}"}})
+        broken = one.phase("ERROR")
+        assert any("is another archive" in each.get("message", "") for each in broken["nodes"])
+        assert "welcome you! Nice to meet you." == caller.call(one.service).said
+        push(runtime, file)
+        one.ready()
+    finally:
+        one.delete()
+
+
+def push(runtime: runtimes.Runtime, file: Path, *more: str) -> str:
+    """What `moorage krt push` says."""
+    command = (sys.executable, "-m", "moorage", "krt", "push", str(file), "-n", runtime.namespace, *more)
+    return runtime.cluster.run(*command)
 
 
 def waiting(runtime: runtimes.Runtime, one: versions.Version) -> int:

@@ -6,8 +6,10 @@ import contextlib
 import datetime
 import json
 import os
+import shutil
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -73,6 +75,17 @@ class Version(runtimes.Resource):
         """All that is made for it in NATS: streams, object stores and key-value buckets, by the streams' names."""
         found = self.runtime.jetstream("STREAM.LIST").get("streams") or ()
         return sorted(each["config"]["name"] for each in found if of(each["config"]) == self.name)
+
+
+def packed(folder: Path, version: str) -> Path:
+    """The example's `.krt` file under another name, with the images of `images/kre`."""
+    unpacked = shutil.copytree(SOURCES.parent, folder / "unpacked", ignore=shutil.ignore_patterns("__pycache__"))
+    text = (unpacked / "krt.yml").read_text().replace("version: greeter-v1", f"version: {version}")
+    text = text.replace("konstellation/kre-entrypoint:latest", ENTRYPOINT).replace(
+        "konstellation/kre-py:latest", RUNNER
+    )
+    (unpacked / "krt.yml").write_text(text)
+    return Path(shutil.make_archive(str(folder / version), "gztar", unpacked))
 
 
 def of(config: dict[str, Any]) -> str | None:

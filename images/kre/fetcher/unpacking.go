@@ -40,7 +40,10 @@ func unpack(packed, folder string) (int, error) {
 	for seen := 0; ; seen++ {
 		header, err := entries.Next()
 		if errors.Is(err, io.EOF) {
-			return count, nil
+			_, err = io.Copy(io.Discard, io.LimitReader(plain, mostUnpacked)) // it may be cut off after the tar's own end
+			if err == nil {
+				return count, nil
+			}
 		}
 		if err != nil {
 			return count, fmt.Errorf("it is no .krt archive, a tar in a gzip: %w", err)
