@@ -209,6 +209,57 @@ def test_a_pod_of_a_node_that_ends_is_made_anew(
     assert gone not in runtime.pods()
 
 
+def test_the_version_before_stands_in_for_one_that_breaks(
+    runtime: runtimes.Runtime, first: versions.Version, caller: versions.Caller
+) -> None:
+    """Where that is asked for; until it is whole again. Both ends tell of it."""
+    sources = config_map(
+        runtime, "fragile-src", {path.name: path.read_text() for path in versions.SOURCES.glob("*.py")}
+    )
+    one = versions.Version(runtime, "fragile", "fragile")
+    runtime.cluster.apply(sources)
+    try:
+        one.make("hello", files={"configMapRef": {"name": "fragile-src"}})
+        one.ready()
+        runtime.edit(publishedVersion="fragile", publishOnFailure="Previous")
+        tools.wait("it is known what was published before", lambda: published(runtime) == ("fragile", "greeter-v1"))
+        runtime.kubectl("delete", "configmap", "fragile-src")
+        runtime.kubectl("delete", "pod", "-l", "version-name=fragile,node-name=friendly")
+
+        tools.wait("the one before stands in", lambda: led_to(runtime) == "greeter-v1", within=runtimes.WITHIN)
+        assert "greeter-v1" == caller.call(PUBLISHED).version
+        tells(runtime, "Published", "False", "there is no ConfigMap fragile-src")
+        tells(first, "Published", "True", "in place of version fragile")
+
+        runtime.cluster.apply(sources)
+        runtime.kubectl("delete", "pod", "-l", "version-name=fragile,node-name=friendly")  # who waits long looks seldom
+        tools.wait("it is led to again", lambda: led_to(runtime) == "fragile", within=runtimes.WITHIN)
+        assert "fragile" == caller.call(PUBLISHED).version
+    finally:
+        runtime.edit(publishedVersion="greeter-v1", publishOnFailure=None)
+        first.phase("PUBLISHED")
+        one.delete()
+
+
+def published(runtime: runtimes.Runtime) -> tuple[str, str]:
+    """What the Runtime's status tells: the version that is published, and the one before."""
+    said = (runtime.object() or {})["status"]
+    return said.get("publishedVersion", ""), said.get("previousVersion", "")
+
+
+def tells(of: runtimes.Resource, kind: str, status: str, words: str) -> None:
+    """Wait until a condition of it says so."""
+
+    def said() -> bool:
+        found: list[dict[str, Any]] = (of.object() or {})["status"]["conditions"]
+        one = next((each for each in found if each["type"] == kind), {})
+        if one.get("status") == status and words in one.get("message", ""):
+            return True
+        raise tools.Failed(f"{one.get('status')} {one.get('reason')}: {one.get('message')}")
+
+    tools.wait(f"{kind} of {of.name} says {words!r}", said, within=runtimes.WITHIN)
+
+
 def test_what_is_published_does_not_stop(first: versions.Version, caller: versions.Caller) -> None:
     """The Runtime must publish something else first, or nothing."""
     first.edit(running=False)

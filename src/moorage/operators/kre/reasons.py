@@ -169,6 +169,25 @@ class RuntimeReason(decision.Reason):
         "InfluxDB does not answer, or is not ready.",
         "InfluxDB is awaited; its pod's own words are in the message of Ready",
     )
+    # --- what is published ---
+    VERSION_PUBLISHED = "VersionPublished", "Calls are led to the version that spec.publishedVersion names.", "nothing"
+    NOTHING_PUBLISHED = (
+        "NothingPublished",
+        "spec.publishedVersion names no version, so the default page answers.",
+        "set spec.publishedVersion to a version, where one is to answer",
+    )
+    PUBLISHED_LATER = (
+        "PublishedLater",
+        "The version that spec.publishedVersion names is not ready, or there is none of that name.",
+        "the version is awaited; what keeps it is in the message",
+        WARNS,
+    )
+    PUBLISHED_FAILS = (
+        "PublishedFails",
+        "Calls are led to the version that spec.publishedVersion names, and not all of it is ready.",
+        "look at what the message names, or set spec.publishedVersion to another version",
+        WARNS,
+    )
     METRICS_OFF = "MetricsOff", "InfluxDB is switched off, by the spec or by the chart's values.", "nothing"
     WHOLE = "Whole", "It was asked, and is as it should be.", "nothing"
 
@@ -339,6 +358,12 @@ class VersionReason(decision.Reason):
         "StillServing",
         "Calls are led to this version still, as the one that is to be published next has not started.",
         "the next version is awaited; or set spec.publishedVersion of the Runtime to this one again, or take it out",
+    )
+    STANDS_IN = (
+        "StandsIn",
+        "Calls are led to this version, as the one that is published is broken, and publishOnFailure is Previous.",
+        "the published version is awaited, which is led to again as soon as it is ready",
+        WARNS,
     )
     NOT_PUBLISHED = "NotPublished", "The version is not what its Runtime publishes.", "nothing"
 

@@ -497,6 +497,44 @@ def test_nothing_is_published_by_one_delete_of_what_was_seen() -> None:
     assert "7" == found.actions[0].resource_version
 
 
+STANDING_IN = runtimes(published="v2", previous="v1") | {"published_fails": True}
+"""Version v2 is published, and broken; v1 was published before."""
+YIELDING = runtimes(published="v1", previous="v0") | {"published_fails": True, "previous_is_whole": True}
+OTHER = ActiveSeen("a", "7", "two", ACTIVE, apply.Child("a", differs=("x",)))
+
+
+def test_the_version_before_stands_in_for_one_that_is_broken() -> None:
+    """By the same one write, once it is whole, and as long as the other is broken; who may stay as it is does so."""
+    led = ["apply Service/demo-active-entrypoint a"]
+    whole = seen(**STANDING_IN, objects=there(active=OTHER))
+    weaker = weak(reason="PodsNotReady")["objects"].value
+    serving = seen(**STANDING_IN, objects=there(active=LED))
+
+    assert led == does(verdict(whole))
+    assert Reason.PUBLISHING != verdict(seen(**STANDING_IN, objects=there(active=OTHER, nodes=weaker.nodes))).reason
+    assert None is decided(seen(**STANDING_IN | {"published_fails": False}, objects=there(active=OTHER))).standing
+    assert None is decided(seen(**STANDING_IN | runtimes(published="v2"), objects=there(active=OTHER))).standing
+    assert (None, "PUBLISHED", True) == (
+        decided(serving).standing,
+        *(decided(serving).report[field] for field in ("phase", "published")),
+    )
+    told = next(each for each in decided(serving).facts if each.type == "Published")
+    assert (True, Reason.STANDS_IN, "in place of version v2") == (told.status, told.reason, told.message)
+
+
+def test_a_broken_version_yields_until_it_is_whole() -> None:
+    """To one that is whole; else it is led to still. Whole again it takes its place."""
+    nodes = weak(reason="PodsNotReady", message="0 of 1")["objects"].value.nodes
+    was = types.RuntimeVersionStatus(made=True, runtime="demo", published=True)
+    broken = {"objects": there(active=OTHER, nodes=nodes), "status": was}
+
+    assert Reason.PUBLISHING != verdict(seen(**YIELDING, **broken)).reason
+    assert Reason.PUBLISHING == verdict(seen(**YIELDING | {"previous_is_whole": False}, **broken)).reason
+    assert Reason.PUBLISHING == verdict(seen(**YIELDING, objects=there(active=OTHER))).reason
+    told = next(each for each in decided(seen(**YIELDING, **broken)).facts if each.type == "Published")
+    assert told.message.endswith("; version v0 stands in until then")
+
+
 # --- stopping ---------------------------------------------------------------------------------------------------------
 
 STOPPED = versions.spec(running=False)
@@ -823,7 +861,7 @@ def test_every_reason_is_reached_and_told() -> None:
     tables = {row[2] for row in (*RUNNING, *STOPPING)}
     elsewhere = {
         *(Reason.STARTED, Reason.STOPPED, Reason.STARTING, Reason.NOT_PUBLISHED, Reason.COMPLETE, Reason.LEAVING),
-        *(Reason.GRAPH_BROKEN, Reason.NATS_REFUSES),
+        *(Reason.GRAPH_BROKEN, Reason.NATS_REFUSES, Reason.STANDS_IN),
     }
 
     assert set(Reason) == {reason for reason in tables if isinstance(reason, Reason)} | elsewhere

@@ -18,8 +18,9 @@ from moorage.operators import accounts, system
 from moorage.operators.kre import config, kinds
 from moorage.operators.kre.reasons import VersionReason as Reason
 from moorage.operators.kre.runtime import kind as runtime_kind
+from moorage.operators.kre.runtime import servers
 from moorage.operators.kre.runtime import types as runtime_types
-from moorage.operators.kre.runtime.control import VersionSeen
+from moorage.operators.kre.runtime.control import PublishedSeen, VersionSeen
 from moorage.operators.kre.version import inputs, jetstream, kind, nats_access, types
 from moorage.operators.kre.version.observation import RuntimeSeen, Seen
 from moorage.runtime import decision, freshness, gate
@@ -42,6 +43,10 @@ class Made:
         self, api: fake_api.FakeApi, of: kind.VersionKind, runtimes: runtime_kind.RuntimeKind, woken: list[Any]
     ) -> None:
         self.api, self.kind, self.runtimes, self.woken = api, of, runtimes, woken
+
+    def view(self) -> servers.View:
+        """Of its Runtime's kind, which is not started here."""
+        return servers.View(self.runtimes._world, "ns", RIGHTS.user("ns"))
 
     def obj(self, name: str = "one") -> types.RuntimeVersion:
         found = self.kind.find("ns", name)
@@ -214,6 +219,65 @@ async def test_a_runtime_wakes_its_versions_by_what_they_read_of_it() -> None:
         await fake_api.until(lambda: not made.seen().published)
 
         assert [("RuntimeVersion", "ns", "one")] == made.woken
+
+
+BEFORE = {"publishOnFailure": "Previous", "publishedVersion": "v2"}
+KNOWN = {"publishedVersion": "v2", "previousVersion": "v1"}
+BROKEN = {"phase": "ERROR", "nodes": [{"workflow": "", "name": "entrypoint", "ready": 0, "wanted": 1}]}
+
+
+async def test_a_version_stands_in_for_one_that_is_broken_by_its_own_word() -> None:
+    """Where the Runtime asks for that, and has published the other before; both are woken by how the other is."""
+    async with started(runtime=BEFORE) as made:
+        await put(made.api, "two", "2026-01-03T00:00:00Z", version="v2")
+        await fake_api.until(lambda: made.kind.find("ns", "two") is not None)
+        assert (False, False) == (made.seen().stands_in, made.seen("two").yields)
+        await made.api.put("runtimeversions", "two", {"status": BROKEN})
+        await made.api.put("runtimeversions", "one", {"status": {"phase": "STARTED"}})
+        await fake_api.until(lambda: made.obj().status.phase == "STARTED")
+        assert (False, False) == (made.seen().stands_in, made.seen("two").yields)  # v2 was never led to
+        await made.api.put("runtimes", "demo", {"status": KNOWN})
+        await fake_api.until(lambda: made.seen().stands_in)
+
+        assert (False, True) == (made.seen().yields, made.seen("two").yields)
+        await made.api.put("runtimes", "demo", {"spec": {"publishOnFailure": "Keep"}})
+        await fake_api.until(lambda: not made.seen().stands_in)
+        await made.api.put("runtimes", "demo", {"spec": {"publishOnFailure": "Previous"}})
+        await fake_api.until(lambda: made.seen().stands_in)
+        made.woken.clear()
+        await made.api.put("runtimeversions", "two", {"status": {"nodes": [{**BROKEN["nodes"][0], "ready": 1}]}})
+        await fake_api.until(lambda: not made.seen().stands_in)
+        assert {("RuntimeVersion", "ns", name) for name in ("one", "two")} <= set(made.woken)
+
+
+async def test_a_runtime_tells_of_what_it_publishes() -> None:
+    """In that version's words, which wake it when they change; and where the Service leads."""
+    async with started(runtime={"publishedVersion": "v1"}) as made:
+        (runtime,) = made.runtimes.items()
+        view = made.view()
+        assert PublishedSeen("v1", None) == made.runtimes._published(runtime, None)
+        await fake_api.until(lambda: not view.unsynced)
+        first = made.runtimes._published(runtime, view)
+        assert PublishedSeen("v1", "", "RuntimeVersion one: it was not looked at yet") == first
+        stated = [{"type": "Ready", "status": "False", "reason": "x", "message": "no image"}]
+        await made.api.put("runtimeversions", "one", {"status": {"phase": "ERROR", "conditions": stated}})
+        told = PublishedSeen("v1", "", "RuntimeVersion one: no image")
+        await fake_api.until(lambda: told == made.runtimes._published(runtime, view))
+        assert ("Runtime", "ns", "demo") in made.woken
+        owner = {"apiVersion": "a/b", "kind": "Runtime", "name": "demo", "uid": runtime.metadata.uid}
+        labels = {kinds.OF_VERSION: "one"}
+        metadata = {"labels": labels, "ownerReferences": [owner]}
+        service = {"metadata": metadata, "spec": {"selector": {"version-name": "v1"}}}
+        await made.api.put("services", "demo-active-entrypoint", service)
+        await made.api.put("runtimeversions", "one", {"status": {"phase": "PUBLISHED"}})
+        await fake_api.until(lambda: PublishedSeen("v1", "v1") == made.runtimes._published(runtime, view))
+
+        owner["uid"] = "another"
+        await made.api.put("services", "demo-active-entrypoint", {"metadata": metadata})
+        await fake_api.until(lambda: PublishedSeen("v1", "") == made.runtimes._published(runtime, view))
+        await made.api.drop("runtimeversions", "one")
+        none = PublishedSeen("v1", "", "there is no RuntimeVersion of that name")
+        await fake_api.until(lambda: none == made.runtimes._published(runtime, view))
 
 
 # --- what it is given -------------------------------------------------------------------------------------------------

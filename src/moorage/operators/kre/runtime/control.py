@@ -60,6 +60,14 @@ class VersionSeen(msgspec.Struct, frozen=True):
     deleting: bool = False
 
 
+class PublishedSeen(msgspec.Struct, frozen=True):
+    """What is to be published, and what is."""
+
+    wanted: str = ""  # a version's name; empty: none
+    led: str | None = ""  # where calls are led to; None while that is not known
+    trouble: str = ""  # why the wanted one does not answer, in its own words
+
+
 class HeldSeen(msgspec.Struct, frozen=True):
     """The volumes of one server, and whether it still has pods."""
 
@@ -83,6 +91,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     versions: freshness.Observed[tuple[VersionSeen, ...]] = freshness.Fresh(())  # what is made in it
     credentials: freshness.Observed[CredentialsSeen]
     held: freshness.Observed[tuple[HeldSeen, ...]]
+    published: PublishedSeen = PublishedSeen()
     components: tuple[types.Component, ...] = ()
     nats: freshness.Observed[NatsSeen]
     mongo: freshness.Observed[MongoSeen]

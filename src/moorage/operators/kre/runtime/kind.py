@@ -33,6 +33,9 @@ SOURCE = "default"
 READY_LIMIT = 600.0
 """Seconds after which it is told that the servers are not ready."""
 
+MOST_WORDS = 500
+"""Characters that are told of a version in the words of its own status."""
+
 HOOK_LIMIT = 60.0
 """Seconds for a hook of the chart, which has none."""
 
@@ -171,6 +174,7 @@ class RuntimeKind(kind.Kind[types.Runtime, control.Seen]):
             versions=self._made_in(obj),
             credentials=told,
             held=held,
+            published=self._published(obj, view),
             components=_components(view, release),
             nats=known.nats.read(place, key) if known else not_yet("nats"),
             mongo=known.mongo.read(place, key) if known else not_yet("mongo"),
@@ -205,6 +209,15 @@ class RuntimeKind(kind.Kind[types.Runtime, control.Seen]):
             if it.status.runtime in ("", name)
         ]
         return freshness.Fresh(tuple(sorted(held, key=lambda it: it.name)))
+
+    def _published(self, obj: types.Runtime, view: servers.View | None) -> control.PublishedSeen:
+        """By the Service, and by the status of the version that is to be published."""
+        wanted = obj.spec.published_version
+        if view is None or view.unsynced or (found := self.versions()) is None:
+            return control.PublishedSeen(wanted, None)
+        led = view.led_to(names.Names(obj.metadata.name, "").active, obj.metadata.uid)
+        here = (it for it in found if (it.metadata.namespace, it.spec.version) == (obj.metadata.namespace, wanted))
+        return control.PublishedSeen(wanted, led, _trouble(next(here, None)) if wanted else "")
 
     def _all(self) -> list[Any]:
         """Who has the rights of a namespace bound."""
@@ -286,7 +299,7 @@ class RuntimeKind(kind.Kind[types.Runtime, control.Seen]):
             return None
         made = {server: size for server in kinds.SERVERS if (size := _template_size(view.workload(server)))}
         active = names.Names(obj.metadata.name, "").active
-        led = active if view.leads(active, obj.metadata.uid) else ""
+        led = active if view.led_to(active, obj.metadata.uid) else ""
         key, basis = self.key(*obj.metadata.key), (obj.metadata.uid, obj.metadata.generation, made, led)
         known = self._values.get(key)
         if known is None or known[0] != basis:
@@ -311,11 +324,15 @@ class RuntimeKind(kind.Kind[types.Runtime, control.Seen]):
                 self._world.enqueue(self.key(*obj.metadata.key))
 
     def on_version(self, change: informer.Change[version_types.RuntimeVersion]) -> None:
-        """Who waits for the end of versions goes on."""
-        if (found := change.new or change.old) is None:
+        """Who waits for the end of versions goes on, and who publishes one tells how that is."""
+        old, new = change.old, change.new
+        if (found := new or old) is None:
             return
+        told = old is None or new is None or _trouble(old) != _trouble(new)
         for obj in self.items():
-            if obj.metadata.deleting and obj.metadata.namespace == found.metadata.namespace:
+            if obj.metadata.namespace != found.metadata.namespace:
+                continue
+            if obj.metadata.deleting or (told and obj.spec.published_version == found.spec.version):
                 self._world.enqueue(self.key(*obj.metadata.key))
 
     async def _announce(self) -> None:
@@ -329,6 +346,17 @@ class RuntimeKind(kind.Kind[types.Runtime, control.Seen]):
 def _is_ready(obj: types.Runtime) -> bool:
     ready = conditions.find(obj.status.conditions, "Ready")
     return ready is not None and ready.status == "True"
+
+
+def _trouble(version: version_types.RuntimeVersion | None) -> str:
+    """Why a version does not answer as it should, in its own words; empty where it does."""
+    if version is None:
+        return "there is no RuntimeVersion of that name"
+    if version.status.phase in ("STARTED", "PUBLISHED"):
+        return ""
+    ready = conditions.find(version.status.conditions, "Ready")
+    words = ready.message if ready is not None else "it was not looked at yet"
+    return f"RuntimeVersion {version.metadata.name}: {words}"[:MOST_WORDS]
 
 
 def _template_size(workload: dict[str, Any] | None) -> str:

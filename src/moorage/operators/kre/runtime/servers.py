@@ -65,10 +65,12 @@ class View(namespace_watches.View):
         name = kinds.workload(server)
         return [pod["metadata"]["name"] for pod in self._pods.items() if owners.may_be_of(pod, name)]
 
-    def leads(self, service: str, uid: str) -> bool:
-        """Whether there is that Service of what is published by the Runtime with that uid."""
+    def led_to(self, service: str, uid: str) -> str:
+        """The version that this Service of the Runtime with that uid leads to; empty where there is none."""
         found: Object | None = self._services.get(self.namespace, service)
-        return found is not None and owners.is_owned(found, uid)
+        if found is None or not owners.is_owned(found, uid):
+            return ""
+        return str((found["spec"].get("selector") or {}).get("version-name", ""))
 
     def claims(self) -> list[Object]:
         """The claims of all servers."""

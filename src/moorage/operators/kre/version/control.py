@@ -235,13 +235,13 @@ def objects_are_right(seen: Seen) -> Verdict:
 def calls_are_led(seen: Seen) -> Verdict:
     """Of what is published the Service leads here, by one write, once all is ready; of what is not it leads away.
 
-    One that led here already is put right whatever nodes do.
+    One that led here already is put right whatever nodes do, unless another version stands in.
     """
     active = seen.active
-    if not seen.published:
+    if not (seen.published or seen.stands_in):
         runtime = seen.runtime
         return stopping.unpublished(seen) if seen.serving and runtime and not runtime.published else DONE
-    if active.wanted is None:
+    if active.wanted is None or seen.yields:
         return DONE
     if not (seen.whole or seen.serving or seen.status.published):
         return DONE

@@ -45,8 +45,12 @@ def published(seen: Seen) -> Fact:
         return decision.as_it_stood(found, seen.status.conditions) if freshness.is_unseen(seen.objects) else found
     if not seen.serving:
         waits = "its Runtime publishes it once all its nodes are ready" if seen.published else ""
+        if seen.yields and seen.runtime is not None:
+            waits += f"; version {seen.runtime.previous} stands in until then"
         return Fact("Published", False, Reason.NOT_PUBLISHED, waits)
     weak = [str(each) for each in _nodes(seen) if not each.ready]
+    if seen.stands_in and seen.runtime is not None:
+        return Fact("Published", True, Reason.STANDS_IN, f"in place of version {seen.runtime.published}")
     return Fact("Published", True, Reason.PUBLISHED, f"published, and not ready: {steps.some(weak)}" if weak else "")
 
 
@@ -76,7 +80,8 @@ def report(seen: Seen, standing: decision.StepTaken | None) -> dict[str, Any]:
     if not seen.spec.too_large:
         said["notes"] = seen.spec.told.notes
     if not isinstance(seen.objects, freshness.Failed):
-        said |= {"phase": _phase(seen, standing), "published": seen.published and seen.serving}
+        led = (seen.published or seen.stands_in) and seen.serving
+        said |= {"phase": _phase(seen, standing), "published": led}
         said["nodes"] = tuple(_status(each) for each in _nodes(seen))
         said |= {"ready": sum(each.ready for each in _nodes(seen)), "nodeCount": len(_nodes(seen))}
     return said
@@ -123,7 +128,7 @@ def _phase(seen: Seen, standing: decision.StepTaken | None) -> str:
     late = standing is not None and _is_late(seen, standing)
     if any(_is_broken(each) for each in found.nodes) or ((blocked or late) and seen.status.made):
         return "ERROR"
-    if seen.published and seen.serving and seen.whole:
+    if (seen.published or seen.stands_in) and seen.serving and seen.whole:
         return "PUBLISHED"  # also while a change is on its way that who calls does not notice
     if seen.whole and (standing is None or standing.name not in _UNMADE):
         return "STARTED"

@@ -135,6 +135,8 @@ class VersionKind(kind.Kind[types.RuntimeVersion, Seen]):
             neighbours=self._neighbours.count(obj),
             runtimes=self._seen_runtimes(obj),
             others=tuple(sorted(it.metadata.name for it in self._here(namespace))),
+            published_fails=self._published_fails(obj),
+            previous_is_whole=self._previous_is_whole(obj),
             older=self._older(obj),
             fetcher=bool(self._settings.versions.images.fetcher),
             ack_wait=self._settings.versions.ack_wait_seconds,
@@ -285,6 +287,24 @@ class VersionKind(kind.Kind[types.RuntimeVersion, Seen]):
         first = min(same, key=age, default=obj)
         return "" if first.metadata.name == obj.metadata.name else first.metadata.name
 
+    def _of_version(self, namespace: str, version: str) -> types.RuntimeVersion | None:
+        """The oldest of that name, which has it."""
+        same = [it for it in self.items() if (it.metadata.namespace, it.spec.version) == (namespace, version)]
+        return min(same, key=lambda it: (it.metadata.creation_timestamp, it.metadata.name), default=None)
+
+    def _published_fails(self, obj: types.RuntimeVersion) -> bool:
+        """By that version's own status; only where another is to stand in for it."""
+        meant = self._meant(obj)
+        if len(meant) != 1 or not _runtime(meant[0]).previous:
+            return False
+        found = self._of_version(obj.metadata.namespace, meant[0].spec.published_version)
+        return found is not None and _is_broken(found)
+
+    def _previous_is_whole(self, obj: types.RuntimeVersion) -> bool:
+        meant = self._meant(obj)
+        found = self._of_version(obj.metadata.namespace, _runtime(meant[0]).previous) if len(meant) == 1 else None
+        return found is not None and not found.metadata.deleting and found.status.phase in ("STARTED", "PUBLISHED")
+
     def _wanted(self, obj: types.RuntimeVersion) -> dict[str, streams.Wanted]:
         meant = self._meant(obj)
         if len(meant) != 1:
@@ -335,12 +355,21 @@ class VersionKind(kind.Kind[types.RuntimeVersion, Seen]):
         self._wake(found.metadata.namespace)
 
     def _on_own(self, change: informer.Change[types.RuntimeVersion]) -> None:
-        """Who has the same version's name may have to wait, or go on."""
+        """Who has the same version's name may have to wait, or go on; and one may stand in for another."""
         old, new = change.old, change.new
+        if old and new and (old.status.phase, _is_broken(old)) != (new.status.phase, _is_broken(new)):
+            self._wake_stand_ins(new.metadata.namespace)
         if (found := new or old) is None or (old and new and old.spec.version == new.spec.version):
             return
         for obj in self.items():
             if (obj.metadata.namespace, obj.spec.version) == (found.metadata.namespace, found.spec.version):
+                self._world.enqueue(self.key(*obj.metadata.key))
+
+    def _wake_stand_ins(self, namespace: str) -> None:
+        """Where one version may stand in for another, both look at how the other is."""
+        pairs = [(_runtime(it).previous, it.spec.published_version) for it in self._here(namespace)]
+        for obj in self.items():
+            if obj.metadata.namespace == namespace and any(obj.spec.version in pair for pair in pairs if pair[0]):
                 self._world.enqueue(self.key(*obj.metadata.key))
 
     async def _announce(self) -> None:
@@ -362,14 +391,22 @@ def _is_ready(stated: tuple[conditions.Condition, ...]) -> bool:
     return ready is not None and ready.status == "True"
 
 
+def _is_broken(version: types.RuntimeVersion) -> bool:
+    """Whether calls to it can't be answered, by its own status: a node, or the entrypoint, has no pod that is ready."""
+    return version.status.phase == "ERROR" and any(not each.ready for each in version.status.nodes)
+
+
 def _runtime(obj: runtime_types.Runtime) -> RuntimeSeen:
     settings = runtime_types.settings(obj.spec, obj.metadata.name)
+    before, published = obj.status.previous_version, obj.spec.published_version
+    falls_back = obj.spec.publish_on_failure == "Previous" and published == obj.status.published_version
     return RuntimeSeen(
         name=obj.metadata.name,
         uid=obj.metadata.uid,
         ready=_is_ready(obj.status.conditions),
         deleting=obj.metadata.deleting,
-        published=obj.spec.published_version,
+        published=published,
+        previous=before if falls_back and before != published else "",
         secret=settings.secret,
         servers=obj.status.nats_servers or 1,
     )

@@ -27,6 +27,7 @@ class RuntimeSeen(msgspec.Struct, frozen=True):
     published: str = ""  # spec.publishedVersion: the version's name
     secret: str = kinds.CREDENTIALS
     servers: int = 1  # of NATS
+    previous: str = ""  # the version before the published one, where it is to stand in for one that is broken
 
 
 class NatsSeen(msgspec.Struct, frozen=True):
@@ -88,6 +89,8 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     neighbours: int = 0  # Runtimes and other versions of the namespace
     runtimes: freshness.Observed[tuple[RuntimeSeen, ...]]  # those that may be meant
     others: tuple[str, ...] = ()  # all Runtimes of the namespace
+    published_fails: bool = False  # the version that the Runtime publishes has a node without any ready pod
+    previous_is_whole: bool = False  # the one before has none
     older: str = ""  # an older RuntimeVersion with the same version's name
     fetcher: bool = True  # there is an image that brings archives from the object store
     ack_wait: float = 60.0
@@ -110,6 +113,23 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def published(self) -> bool:
         """Whether it is what its Runtime is to publish."""
         return self.runtime is not None and self.runtime.published == self.spec.version
+
+    @property
+    def stands_in(self) -> bool:
+        """Whether it is to be led to in place of what is published, and broken."""
+        runtime = self.runtime
+        return runtime is not None and self.published_fails and runtime.previous == self.spec.version
+
+    @property
+    def yields(self) -> bool:
+        """Whether another stands in for it until it is whole again."""
+        runtime = self.runtime
+        return (
+            self.published
+            and runtime is not None
+            and bool(runtime.previous)
+            and (self.published_fails and self.previous_is_whole and not self.whole)
+        )
 
     @property
     def active(self) -> ActiveSeen:
