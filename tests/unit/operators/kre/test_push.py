@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import datetime
 import io
@@ -178,6 +179,36 @@ async def test_what_it_refuses_is_told_in_its_words(said: bytes, words: str) -> 
 
     with pytest.raises(store.StoreError, match=words):
         await to.prepare("krt")
+
+
+async def test_an_answer_is_over_when_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The connection may stay open behind it; one that never comes is given up."""
+
+    class Kept:
+        def __init__(self, *parts: bytes) -> None:
+            self._parts = list(parts)
+
+        async def send(self, data: bytes) -> None:
+            pass
+
+        async def receive(self) -> bytes:
+            if not self._parts:
+                await asyncio.Event().wait()
+            return self._parts.pop(0)
+
+    def to(*parts: bytes) -> store.Store:
+        @contextlib.asynccontextmanager
+        async def connect() -> AsyncIterator[store.Stream]:
+            yield Kept(*parts)
+
+        return store.Store(connect, LOGIN)
+
+    whole = answer("200 OK", "body", Content_Length="4")
+    await to(whole[:9], whole[9:-2], whole[-2:]).prepare("krt")
+    assert await to(answer("200 OK", content_length="7")).has("krt", "a.krt", 7)
+    monkeypatch.setattr(store, "ANSWER_WITHIN", 0.05)
+    with pytest.raises(store.StoreError, match=r"no answer within 0\.05 s"):
+        await to(whole[:-1]).prepare("krt")
 
 
 async def test_an_answer_without_end_is_not_read_to_it(monkeypatch: pytest.MonkeyPatch) -> None:

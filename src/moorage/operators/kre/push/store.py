@@ -6,7 +6,9 @@ One connection for each request, as the store ends it with its answer. What can 
 
 from __future__ import annotations
 
+import asyncio
 import datetime
+import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import BinaryIO, Protocol
@@ -19,7 +21,11 @@ from . import signing
 
 HOST = f"{kinds.workload('minio')}:9000"
 ANSWER_LIMIT = 64 << 10  # bytes that are read of an answer
+ANSWER_WITHIN = 60.0
+"""Seconds, once all is sent."""
+
 _CHUNK = 32 << 10
+_LENGTH = re.compile(rb"(?i)\r\ncontent-length: *(\d{1,9})(?=\r\n|$)")
 
 
 class StoreError(Exception):
@@ -84,7 +90,11 @@ class Store:
             if body is not None:
                 async for piece in body:
                     await stream.send(piece)
-            return _answer(await _received(stream))
+            try:
+                async with asyncio.timeout(ANSWER_WITHIN):
+                    return _answer(await _received(stream, bodiless=method == "HEAD"))
+            except TimeoutError:
+                raise StoreError(f"the store gives no answer within {ANSWER_WITHIN:g} s") from None
 
 
 async def _pieces(file: BinaryIO, sent: Callable[[int], None]) -> AsyncIterator[bytes]:
@@ -94,12 +104,18 @@ async def _pieces(file: BinaryIO, sent: Callable[[int], None]) -> AsyncIterator[
         sent(len(piece))
 
 
-async def _received(stream: Stream) -> bytes:
-    """All of an answer, which ends with the connection."""
+async def _received(stream: Stream, *, bodiless: bool) -> bytes:
+    """All of an answer; where it does not say how long it is, it ends with the connection."""
     received = bytearray()
-    while len(received) <= ANSWER_LIMIT and (part := await stream.receive()):
+    while len(received) <= ANSWER_LIMIT and not _is_whole(received, bodiless) and (part := await stream.receive()):
         received += part
     return bytes(received)
+
+
+def _is_whole(received: bytearray, bodiless: bool) -> bool:
+    head, found, body = received.partition(b"\r\n\r\n")
+    length = _LENGTH.search(head)
+    return bool(found) and (bodiless or (length is not None and len(body) >= int(length[1])))
 
 
 def _answer(received: bytes) -> _Answer:
