@@ -167,7 +167,7 @@ async def test_a_forwarded_port_s_frames_are_one_stream() -> None:
 async def test_a_port_where_nobody_listens_is_told_in_the_kubelet_s_words() -> None:
     socket = FakeSocket(b"\x00\x28\x23", b"\x01\x28\x23", b"\x01connection refused\n")
 
-    with pytest.raises(errors.TransportError, match="^port-forward: connection refused$"):
+    with pytest.raises(errors.TransportError, match=r"^port-forward: connection refused$"):
         await port_forward.Stream(socket, "port-forward").receive()
 
 
