@@ -1,7 +1,8 @@
 """A node on which the servers of a Runtime run within the test, as far as moorage asks them and tells them something.
 
 Each pod has an address of its own on loopback, so that every server listens where it always does. What mongo was told
-is with its volume; NATS is as large as it has pods that run.
+is with its volume; NATS is as large as it has pods that run, which keep their streams together. Pods of versions run
+and are ready, and do nothing.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ from moorage.kube import client as kube_client
 from moorage.kube.informers import informer
 from moorage.operators.kre import kinds
 from moorage.operators.kre.runtime import servers
+from moorage.operators.kre.version import nats_access
 from tests.api.xsld import kubelet
-from tests.unit.operators.kre import mongo_stub
+from tests.unit.operators.kre import mongo_stub, nats_stub
 
 
 class Node(kubelet.Node):
@@ -30,10 +32,15 @@ class Node(kubelet.Node):
     def __init__(self, client: kube_client.Client, namespace: str, folder: Path) -> None:
         super().__init__(client, namespace, folder, folder, env={})
         self._mongos: dict[Path, mongo_stub.MongoStub] = {}
+        self.jetstream = nats_stub.NatsStub()
 
     def container(self, pod: dict[str, Any], address: str) -> kubelet.Container:
         """See `kubelet.Node`."""
         return Server(self, pod, address)
+
+    def takes(self, pod: dict[str, Any]) -> bool:
+        """See `kubelet.Node`; a version's pods ask for no node."""
+        return super().takes(pod) or kinds.OF_VERSION in (pod["metadata"].get("labels") or {})
 
     def _on_pod(self, change: informer.Change[dict[str, Any]]) -> None:
         """One that was deleted before it had a node goes at once."""
@@ -52,7 +59,10 @@ class Node(kubelet.Node):
                 async with mongo.running(server.address, servers.MONGO_PORT):
                     yield
             case "nats":
-                async with _http(server.address, servers.NATS_PORT, lambda: self._nats(server.name)):
+                async with (
+                    _http(server.address, servers.NATS_PORT, lambda: self._nats(server.name)),
+                    self.jetstream.running(server.address, nats_access.PORT),
+                ):
                     yield
             case "minio":
                 async with _http(server.address, servers.MINIO_PORT, dict):
@@ -90,7 +100,7 @@ class Server(kubelet.Container):
 
     def __init__(self, node: Node, pod: dict[str, Any], address: str) -> None:
         super().__init__(node, pod, address)
-        self.component: str = pod["metadata"]["labels"][kinds.COMPONENT]
+        self.component: str = pod["metadata"]["labels"].get(kinds.COMPONENT, "")
         self.listens = False
 
     async def _run_once(self) -> None:

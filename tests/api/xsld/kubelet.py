@@ -128,6 +128,10 @@ class Node:
             )
             await asyncio.sleep(BEAT)
 
+    def takes(self, pod: dict[str, Any]) -> bool:
+        """Whether a pod is to run here: it asks for this node."""
+        return (pod["spec"].get("nodeSelector") or {}).get("members") == self.name
+
     def container(self, pod: dict[str, Any], address: str) -> Container:
         """What is to run in a pod."""
         return Container(self, pod, address)
@@ -144,7 +148,7 @@ class Node:
                 gone.deleted.set()
             return
         uid = pod["metadata"]["uid"]
-        wanted = (pod["spec"].get("nodeSelector") or {}).get("members") == self.name
+        wanted = self.takes(pod)
         if wanted and pod["metadata"]["name"] in self.no_room:
             self._spawn(self._refuse(pod))
         elif wanted and uid not in self._running:

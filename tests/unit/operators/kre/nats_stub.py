@@ -48,9 +48,9 @@ class NatsStub:
         return [it for it in self.asked if any(verb in it for verb in ("CREATE", "UPDATE", "DELETE"))]
 
     @contextlib.asynccontextmanager
-    async def running(self) -> AsyncIterator[NatsStub]:
-        """It listens on this machine."""
-        server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+    async def running(self, address: str = "127.0.0.1", port: int = 0) -> AsyncIterator[NatsStub]:
+        """It listens on this machine; several at once are servers of one cluster."""
+        server = await asyncio.start_server(self._serve, address, port)
         self.port = server.sockets[0].getsockname()[1]
         try:
             yield self
