@@ -117,7 +117,7 @@ def trouble(place: places.Place) -> str:
         ("logs", "deployment/moorage", "-n", places.NAMESPACE, "--tail=30"),
         ("get", "collectors", "-A", "-o", "wide"),
         ("get", "xsldcaches,datagrids,gridtemplates", "-A", "-o", "wide"),
-        ("get", "runtimes", "-A", "-o", "wide"),
+        ("get", "runtimes,runtimeversions", "-A", "-o", "wide"),
     ):
         try:
             said = place.kubectl(*command)

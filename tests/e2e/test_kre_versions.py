@@ -141,9 +141,9 @@ def test_another_version_takes_over_without_a_call_lost(
     """There and back again, with a connection for each call: who connects gets to what is published now."""
     second.ready()
     changes: list[tuple[float, str]] = []
-    with caller.calling(PUBLISHED, "-anew", seconds=20) as calls:
+    with caller.calling(PUBLISHED, "-anew", seconds=30) as calls:
         for version in ("greeter-v2", "greeter-v1", "greeter-v2"):
-            tools.wait("some seconds of calls", some_seconds(4.0))
+            tools.wait("some seconds of calls", some_seconds(3 * LED_WITHIN))
             runtime.edit(publishedVersion=version)
             tools.wait(f"{version} is led to", lambda version=version: led_to(runtime) == version)  # type: ignore[misc]
             changes.append((time.time(), version))
@@ -342,13 +342,21 @@ def test_a_krt_file_becomes_a_version_that_answers(
         assert 1 == generation
 
         one.edit(files={"object": {"digest": f"sha256:{'0' * 64}"}})
-        broken = one.phase("ERROR")
-        assert any("is another archive" in each.get("message", "") for each in broken["nodes"])
+        tools.wait("nodes tell of the archive", lambda: wrong_archive(one), within=runtimes.WITHIN)
+        one.phase("ERROR")
         assert "welcome you! Nice to meet you." == caller.call(one.service).said
         push(runtime, file)
         one.ready()
     finally:
         one.delete()
+
+
+def wrong_archive(one: versions.Version) -> bool:
+    """Whether a node says that it got another archive than the one that is meant."""
+    nodes: list[dict[str, Any]] = (one.object() or {})["status"].get("nodes") or []
+    if any("is another archive" in each.get("message", "") for each in nodes):
+        return True
+    raise tools.Failed(str(nodes))
 
 
 def push(runtime: runtimes.Runtime, file: Path, *more: str) -> str:

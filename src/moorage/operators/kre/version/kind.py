@@ -255,7 +255,8 @@ class VersionKind(kind.Kind[types.RuntimeVersion, Seen]):
 
     def _known(self) -> list[types.RuntimeVersion] | None:
         """All versions, for their Runtimes."""
-        return list(self.items()) if all(cache.synced for cache in self.informers) else None
+        known = bool(self.informers) and all(cache.synced for cache in self.informers)
+        return list(self.items()) if known else None
 
     def _here(self, namespace: str) -> list[runtime_types.Runtime]:
         return [it for it in self._runtimes.items() if it.metadata.namespace == namespace]
