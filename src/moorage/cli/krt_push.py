@@ -211,7 +211,7 @@ async def _login(client: kube_client.Client, namespace: str, name: str) -> signi
     """Who may write there: by the Secret, which its Runtime was made with."""
     data = (await client.get(builtin.SECRET, namespace, name)).get("data") or {}
     try:
-        pair = [base64.b64decode(data[key]).decode() for key in ("minioAccessKey", "minioSecretKey")]
+        pair = [base64.b64decode(data[key], validate=True).decode() for key in ("minioAccessKey", "minioSecretKey")]
     except (KeyError, binascii.Error, UnicodeDecodeError) as error:
         raise connection.Untold(f"Secret {name} has no minioAccessKey and minioSecretKey that can be read") from error
     return signing.Login(*pair)
