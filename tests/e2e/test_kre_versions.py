@@ -197,6 +197,39 @@ def test_config_changes_without_a_call_lost(
     assert set() == mine & set(runtime.pods())
 
 
+def test_a_node_joins_and_leaves_without_a_call_lost(first: versions.Version, caller: versions.Caller) -> None:
+    """In place: who is to read is there before who writes, and what nobody uses any more goes last, with its consumer."""
+    flows = versions.workflows()
+    (flow,) = flows
+    *_, last = flow["nodes"]
+    more = {**last, "name": "again", "subscriptions": ["friendly"]}
+    longer = [{**flow, "exitpoint": "again", "nodes": [*flow["nodes"], more]}]
+    once, twice = "good morning you! Nice to meet you.", "good morning you! Nice to meet you.! Nice to meet you."
+    with caller.calling(PUBLISHED, "-anew", seconds=60) as calls:
+        for change, greeting in ((longer, twice), (flows, once)):
+            first.edit(workflows=change)
+            first.ready()
+            tools.wait(greeting, lambda said=greeting: caller.call(PUBLISHED).said == said)  # type: ignore[misc]
+
+    assert [] == broken(calls)
+    assert {once, twice} == {each.said for each in calls}
+    assert [] == [name for name in first.objects() if "again" in name]
+    assert ["friendly", "hello"] == sorted({each.rpartition("-")[2] for each in first.consumers()})
+
+
+def test_nats_ends_and_all_goes_on(runtime: runtimes.Runtime, first: versions.Version, caller: versions.Caller) -> None:
+    """What is in its streams is on its volume; nodes and entrypoint connect anew by themselves."""
+    pods, before = runtime.pods(), first.streams()
+    runtime.kubectl("delete", "pod", "kre-nats-0")
+    runtime.ready()
+
+    assert "greeter-v1" == caller.call(PUBLISHED).version
+    first.ready()
+    assert before == first.streams()
+    mine = {name: uid for name, uid in pods.items() if name.startswith("demo-greeter-v1-")}
+    assert mine.items() <= runtime.pods().items()
+
+
 def test_a_pod_of_a_node_that_ends_is_made_anew(
     runtime: runtimes.Runtime, first: versions.Version, caller: versions.Caller
 ) -> None:

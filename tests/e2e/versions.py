@@ -43,12 +43,10 @@ class Version(runtimes.Resource):
     def make(self, greeting: str, **changed: Any) -> None:
         """Apply it, greeting so; `changed` are fields of the spec."""
         spec: dict[str, Any] = yaml.safe_load(EXAMPLE.read_text())["spec"]
+        del spec["workflows"]
         spec |= {"version": self.version, "config": [{"name": "GREETING", "value": greeting}], **changed}
         spec["entrypoint"]["image"] = ENTRYPOINT
-        for workflow in spec["workflows"]:
-            for node in workflow["nodes"]:
-                node["image"] = RUNNER
-        self.apply(**spec)
+        self.apply(**spec, workflows=workflows())
 
     @property
     def service(self) -> str:
@@ -71,10 +69,24 @@ class Version(runtimes.Resource):
         found = self.cluster.items(runtimes.LEFT, "-n", self.namespace, "-l", f"{OF_VERSION}={self.name}")
         return sorted(f"{each['kind']}/{each['metadata']['name']}" for each in found)
 
+    def consumers(self) -> list[str]:
+        """The durable consumers of its one stream that are made for it."""
+        found = self.runtime.jetstream(f"CONSUMER.LIST.demo_{self.version}_Greet").get("consumers") or ()
+        return sorted(each["name"] for each in found if of(each["config"]) == self.name)
+
     def streams(self) -> list[str]:
         """All that is made for it in NATS: streams, object stores and key-value buckets, by the streams' names."""
         found = self.runtime.jetstream("STREAM.LIST").get("streams") or ()
         return sorted(each["config"]["name"] for each in found if of(each["config"]) == self.name)
+
+
+def workflows() -> list[dict[str, Any]]:
+    """Those of the example, with the runner of `images/kre`."""
+    found: list[dict[str, Any]] = yaml.safe_load(EXAMPLE.read_text())["spec"]["workflows"]
+    for workflow in found:
+        for node in workflow["nodes"]:
+            node["image"] = RUNNER
+    return found
 
 
 def packed(folder: Path, version: str) -> Path:
