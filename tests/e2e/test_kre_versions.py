@@ -198,7 +198,7 @@ def test_config_changes_without_a_call_lost(
 
 
 def test_a_node_joins_and_leaves_without_a_call_lost(first: versions.Version, caller: versions.Caller) -> None:
-    """In place: who is to read is there before who writes, and what nobody uses any more goes last, with its consumer."""
+    """In place: who is to read is there before who writes; what nobody uses any more goes last, with its consumer."""
     flows = versions.workflows()
     (flow,) = flows
     *_, last = flow["nodes"]
