@@ -123,6 +123,7 @@ class VersionKind(kind.Kind[types.RuntimeVersion, Seen]):
         if not bound:
             self._watches.leave(key)
         view = self._watches.enter(namespace, key) if bound else None
+        fails, whole = self._stand_in(obj)
         seen = Seen(
             meta=obj.metadata.without_last_applied(),
             spec=obj.spec,
@@ -135,8 +136,8 @@ class VersionKind(kind.Kind[types.RuntimeVersion, Seen]):
             neighbours=self._neighbours.count(obj),
             runtimes=self._seen_runtimes(obj),
             others=tuple(sorted(it.metadata.name for it in self._here(namespace))),
-            published_fails=self._published_fails(obj),
-            previous_is_whole=self._previous_is_whole(obj),
+            published_fails=fails,
+            previous_is_whole=whole,
             older=self._older(obj),
             fetcher=bool(self._settings.versions.images.fetcher),
             ack_wait=self._settings.versions.ack_wait_seconds,
@@ -293,18 +294,15 @@ class VersionKind(kind.Kind[types.RuntimeVersion, Seen]):
         same = [it for it in self.items() if (it.metadata.namespace, it.spec.version) == (namespace, version)]
         return min(same, key=lambda it: (it.metadata.creation_timestamp, it.metadata.name), default=None)
 
-    def _published_fails(self, obj: types.RuntimeVersion) -> bool:
-        """By that version's own status; only where another is to stand in for it."""
-        meant = self._meant(obj)
-        if len(meant) != 1 or not _runtime(meant[0]).previous:
-            return False
-        found = self._of_version(obj.metadata.namespace, meant[0].spec.published_version)
-        return found is not None and _is_broken(found)
-
-    def _previous_is_whole(self, obj: types.RuntimeVersion) -> bool:
-        meant = self._meant(obj)
-        found = self._of_version(obj.metadata.namespace, _runtime(meant[0]).previous) if len(meant) == 1 else None
-        return found is not None and not found.metadata.deleting and found.status.phase in ("STARTED", "PUBLISHED")
+    def _stand_in(self, obj: types.RuntimeVersion) -> tuple[bool, bool]:
+        """Whether what is published is broken, and what may stand in for it whole; by their own status."""
+        namespace, meant = obj.metadata.namespace, self._meant(obj)
+        if len(meant) != 1 or not (previous := _runtime(meant[0]).previous):
+            return False, False
+        published = self._of_version(namespace, meant[0].spec.published_version)
+        before = self._of_version(namespace, previous)
+        whole = before is not None and not before.metadata.deleting and before.status.phase in ("STARTED", "PUBLISHED")
+        return published is not None and _is_broken(published), whole
 
     def _wanted(self, obj: types.RuntimeVersion) -> dict[str, streams.Wanted]:
         meant = self._meant(obj)
