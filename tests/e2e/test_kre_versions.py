@@ -442,5 +442,6 @@ def test_the_runtime_s_deletion_waits_for_its_versions(
     first.delete()
     assert [] == first.objects()
     runtime.kubectl("wait", "runtime/demo", "--for=delete", tools.HANGS)
-    runtime.kubectl("delete", "pod/caller", "configmap/greeter-src", "configmap/bad-src", "configmap/slow-src")
+    sources = [f"configmap/{name}-src" for name in ("greeter", "bad", "slow", "fragile")]
+    runtime.kubectl("delete", "pod/caller", *sources, "--ignore-not-found")
     runtime.nothing_is_left()
