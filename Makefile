@@ -78,6 +78,8 @@ lock: venv ## pin the requirements anew, with hashes
 	  --constraint requirements/runtime.txt requirements/agent.in -o requirements/agent.txt
 	@.venv/bin/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --python-version 3.11 \
 	  requirements/benchmarks.in -o requirements/benchmarks.txt
+	@.venv/bin/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --python-version 3.11 \
+	  --constraint requirements/dev.txt requirements/runner.in -o requirements/runner.txt
 
 venv: ## the Python environment in .venv
 	@dev/venv

@@ -47,8 +47,9 @@ INPUTS = {
     "xsld-8614": ("images/build", "images/xsld", "testbed/tb/images"),
     **{
         f"kre-{server}": ("images/build", f"images/kre/{server}", "testbed/tb/images")
-        for server in ("mongo", "nats", "minio", "influxdb", "nginx")
+        for server in ("mongo", "nats", "minio", "influxdb", "nginx", "entrypoint", "fetcher")
     },
+    "kre-runner": ("images/build", "images/kre/runner", "testbed/tb/images", "requirements/runner.txt"),
     "weka": ("images/build", "images/weka", "testbed/tb/images"),
     "weka-442": ("images/build", "images/weka", "testbed/tb/images"),
 }
@@ -129,7 +130,7 @@ def trouble(place: places.Place) -> str:
         ("logs", "deployment/moorage", "-n", places.NAMESPACE, "--tail=30"),
         ("get", "collectors", "-A", "-o", "wide"),
         ("get", "xsldcaches,datagrids,gridtemplates", "-A", "-o", "wide"),
-        ("get", "runtimes", "-A", "-o", "wide"),
+        ("get", "runtimes,runtimeversions", "-A", "-o", "wide"),
         ("get", "opencgacommunity", "-A", "-o", "wide"),
         ("get", "wekaclusters,wekacontainers", "-A", "-o", "wide"),
     ):

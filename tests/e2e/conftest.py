@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 import yaml
 
-from . import nodes, reading, tools
+from . import nodes, reading, runtimes, tools
 
 CHARTS = Path(__file__).parent / "charts"
 ADOPT = ("--take-ownership", "--force-conflicts")
@@ -88,6 +88,14 @@ def moorage(cluster: tools.Cluster, registry: str) -> Iterator[tools.Cluster]:
     install(cluster, values(registry), *ADOPT)
     yield cluster
     print(cluster.kubectl("logs", "-n", tools.NAMESPACE, "deploy/moorage", "--tail=40", check=False), file=sys.stderr)
+
+
+@pytest.fixture(scope="module")
+def kre(moorage: tools.Cluster, registry: str) -> Iterator[tools.Cluster]:
+    """moorage with KRE switched on, as its administrator does that."""
+    section = yaml.safe_load(runtimes.VALUES.read_text())["systems"]["kre"]
+    with switched_on(moorage, registry, "kre", section | {"poll": {"busySeconds": 2, "idleSeconds": 5}}):
+        yield moorage
 
 
 def install(cluster: tools.Cluster, given: dict[str, Any], *more: str) -> None:

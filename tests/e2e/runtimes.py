@@ -1,4 +1,4 @@
-"""A user's hands on one KRE Runtime with running pods, and a look into its servers with clients of their own."""
+"""A user's hands on KRE's resources with running pods, and a look into a Runtime's servers by clients of their own."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import json
 import socket
 import urllib.request
 from collections.abc import Iterator
-from typing import IO, Any
+from typing import IO, Any, ClassVar
 
 import pymongo
 
@@ -18,46 +18,75 @@ WITHIN = 300.0
 VALUES = tools.ROOT / "examples" / "kre" / "testbed.yaml"
 """Of moorage's chart: KRE is on, with the images of `images/kre`."""
 
+SMALL = {
+    "nats_streaming": {"replicas": 1, "storage": {"size": "100Mi"}},
+    "mongo": {"storage": {"size": "100Mi"}},
+    "minio": {"storage": {"size": "100Mi"}},
+    "influxdb": {"enabled": False},
+}
+"""A Runtime that takes little."""
+
 LEFT = "statefulsets,deployments,pods,services,configmaps,ingresses,persistentvolumeclaims,secrets,rolebindings"
 
 
-class Runtime:
-    """The Runtime `demo` of a namespace of its own, which takes none but restricted pods."""
+class Resource:
+    """One resource of a namespace, as a user changes it and looks at it."""
 
-    def __init__(self, cluster: tools.Cluster, namespace: str) -> None:
-        self.cluster, self.namespace = cluster, namespace
-        labels = {"pod-security.kubernetes.io/enforce": "restricted"}
-        cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace, "labels": labels}})
+    kind: ClassVar[str]
+
+    def __init__(self, cluster: tools.Cluster, namespace: str, name: str) -> None:
+        self.cluster, self.namespace, self.name = cluster, namespace, name
+        self._called = f"{self.kind.lower()}/{name}"
 
     def apply(self, **spec: Any) -> None:
         """Create it, or change it to that."""
-        metadata = {"name": "demo", "namespace": self.namespace}
-        kind = {"apiVersion": "kre.konstellation.io/v1alpha1", "kind": "Runtime"}
+        metadata = {"name": self.name, "namespace": self.namespace}
+        kind = {"apiVersion": "kre.konstellation.io/v1alpha1", "kind": self.kind}
         self.cluster.apply({**kind, "metadata": metadata, "spec": spec})
 
     def edit(self, **spec: Any) -> None:
         """Merge into its spec."""
-        self.kubectl("patch", "runtime/demo", "--type=merge", "-p", json.dumps({"spec": spec}))
+        self.kubectl("patch", self._called, "--type=merge", "-p", json.dumps({"spec": spec}))
 
     def kubectl(self, *args: str) -> str:
         """kubectl in its namespace."""
         return self.cluster.kubectl("-n", self.namespace, *args)
 
+    def object(self) -> dict[str, Any] | None:
+        """It, if it is there."""
+        found: dict[str, Any] | None = self.cluster.get(self.kind.lower(), self.name, "-n", self.namespace)
+        return found
+
     def ready(self) -> dict[str, Any]:
         """Wait until it is Ready as it is specified now; returns its status."""
-        return tools.ready(self.cluster, "runtime", "demo", self.namespace, within=WITHIN)
+        return tools.ready(self.cluster, self.kind.lower(), self.name, self.namespace, within=WITHIN)
 
     def stopped(self, reason: str) -> str:
         """Wait until it is not Ready for that reason; returns what is said."""
 
         def message() -> str:
-            found = self.cluster.get("runtime", "demo", "-n", self.namespace)
+            found = self.object() or {}
             ready = next(each for each in found["status"]["conditions"] if each["type"] == "Ready")
             if ready["reason"] != reason:
                 raise tools.Failed(f"Ready {ready['status']} {ready['reason']}: {ready.get('message')}")
             return str(ready["message"])
 
-        return tools.wait(f"{self.namespace}/demo {reason}", message, within=WITHIN)
+        return tools.wait(f"{self.namespace}/{self.name} {reason}", message, within=WITHIN)
+
+    def delete(self, *how: str) -> None:
+        """Delete it, and wait until it is gone, unless `how` says otherwise."""
+        self.kubectl("delete", self._called, "--ignore-not-found", *(how or (tools.HANGS,)))
+
+
+class Runtime(Resource):
+    """The Runtime `demo` of a namespace of its own, which takes none but restricted pods."""
+
+    kind = "Runtime"
+
+    def __init__(self, cluster: tools.Cluster, namespace: str) -> None:
+        super().__init__(cluster, namespace, "demo")
+        labels = {"pod-security.kubernetes.io/enforce": "restricted"}
+        cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace, "labels": labels}})
 
     def pods(self) -> dict[str, str]:
         """The uid of each pod that is ready, by its name."""
@@ -85,10 +114,6 @@ class Runtime:
             return True
 
         tools.wait(f"no pod is left in {self.namespace}", ended, within=WITHIN)
-
-    def delete(self) -> None:
-        """Delete it, and wait until it is gone."""
-        self.kubectl("delete", "runtime/demo", "--ignore-not-found", "--timeout=180s")
 
     # --- its servers, as a version in it would use them -----------------------------------------------------------
 

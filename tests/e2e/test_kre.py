@@ -9,27 +9,12 @@ import sys
 from collections.abc import Iterator
 
 import pytest
-import yaml
 
-from . import conftest, runtimes, tools
+from . import runtimes, tools
 
 SAMPLE = tools.ROOT / "examples" / "kre" / "runtime.yaml"
 OF_THE_SAMPLE = {"kre-minio-0", "kre-mongo-0", "kre-nats-0", "kre-nats-1"}
 FACTS = ("MongoReady", "NatsReady", "ObjectStoreReady", "MetricsReady")
-SMALL = {
-    "nats_streaming": {"replicas": 1, "storage": {"size": "100Mi"}},
-    "mongo": {"storage": {"size": "100Mi"}},
-    "minio": {"storage": {"size": "100Mi"}},
-    "influxdb": {"enabled": False},
-}
-
-
-@pytest.fixture(scope="module")
-def kre(moorage: tools.Cluster, registry: str) -> Iterator[tools.Cluster]:
-    """moorage with KRE switched on, as its administrator does that."""
-    section = yaml.safe_load(runtimes.VALUES.read_text())["systems"]["kre"]
-    with conftest.switched_on(moorage, registry, "kre", section | {"poll": {"busySeconds": 2, "idleSeconds": 5}}):
-        yield moorage
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +95,7 @@ def test_another_beside_it_in_a_namespace_of_its_own(demo: runtimes.Runtime) -> 
     demo.ready()
     other = runtimes.Runtime(demo.cluster, "kre-other")
     try:
-        other.apply(**SMALL)
+        other.apply(**runtimes.SMALL)
         said = other.ready()
         conditions = {each["type"]: each for each in said["conditions"]}
         assert "MetricsOff" == conditions["MetricsReady"]["reason"]

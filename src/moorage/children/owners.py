@@ -23,6 +23,11 @@ def is_controlled(obj: Object, uid: str) -> bool:
     return found is not None and found.get("uid") == uid
 
 
+def is_owned(obj: Object, uid: str) -> bool:
+    """Whether the object with that uid is among its owners."""
+    return any(it.get("uid") == uid for it in obj["metadata"].get("ownerReferences") or ())
+
+
 def strangers(obj: Object, uid: str) -> list[str]:
     """Its owners other than the one with that uid."""
     owners = obj["metadata"].get("ownerReferences") or ()

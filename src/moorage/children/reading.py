@@ -9,7 +9,7 @@ import msgspec
 
 from moorage.api import additions, conditions, equality, meta
 
-from . import apply, diagnosis, parts, volumes
+from . import apply, diagnosis, owners, parts, volumes
 
 Object = dict[str, Any]
 
@@ -164,8 +164,7 @@ def surplus(
     for resource, objects in there.items():
         for it in objects:
             metadata = it["metadata"]
-            owned = any(ref.get("uid") == owner for ref in metadata.get("ownerReferences") or ())
             seen = parts.SurplusSeen(resource, metadata["name"], metadata["uid"], "deletionTimestamp" in metadata)
-            if owned and seen.id not in wanted:
+            if owners.is_owned(it, owner) and seen.id not in wanted:
                 found.append(seen)
     return tuple(found)

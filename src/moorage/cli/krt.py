@@ -1,4 +1,4 @@
-"""`moorage krt`: what a person does with a `.krt` file. Needs no cluster."""
+"""`moorage krt`: what a person does with a `.krt` file. To check one needs no cluster."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ import msgspec
 
 from moorage.operators.kre import names
 from moorage.operators.kre.krt import check as krt_check
-from moorage.operators.kre.krt import fields, model, problems
+from moorage.operators.kre.krt import fields, model
 
-from . import connection
-
-_COLOURS = {"error": "red", "warning": "yellow", "note": "blue"}
+from . import connection, krt_push
 
 
 @click.group()
 def krt() -> None:
     """Versions of KRE runtimes, as .krt files."""
+
+
+krt.add_command(krt_push.push)
 
 
 @krt.command()
@@ -43,22 +44,11 @@ def check(path: Path, runtime: str, output: str) -> None:
         click.echo(msgspec.json.format(msgspec.json.encode(report)).decode())
     else:
         for problem in report.problems:
-            click.echo(_told(problem, path))
+            click.echo(krt_push.told(problem, path))
         click.echo(_summary(report, path))
         if runtime and report.krt:
             click.echo("\n".join(_named(report.krt, runtime)))
     sys.exit(0 if report.fit else 1)
-
-
-def _told(problem: problems.Problem, path: Path) -> str:
-    """FILE:LINE:COLUMN: error: what is wrong, and below it what to do."""
-    place = str(path / problem.file) if problem.file else str(path)
-    if problem.line:
-        place += f":{problem.line}:{problem.column}"
-    kind = click.style(problem.severity, fg=_COLOURS[problem.severity], bold=True)
-    return f"{click.style(place, bold=True)}: {kind}: {problem.message}" + (
-        f"\n    {problem.fix}" if problem.fix else ""
-    )
 
 
 def _summary(report: krt_check.Report, path: Path) -> str:

@@ -10,6 +10,7 @@ decoded object must not be written back: models drop what they do not read.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Literal
 
@@ -20,7 +21,7 @@ from moorage.api.builtin import POD, SECRET
 from moorage.api.meta import Resource
 
 from . import codec, errors
-from .http import exec_protocol, transport
+from .http import exec_protocol, port_forward, transport
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
@@ -351,6 +352,19 @@ class Client:
                 return await exec_protocol.collect(socket, what)
         except TimeoutError as error:
             raise errors.TransportError(f"{what}: still running after {timeout:g} s, given up", sent=True) from error
+
+    @contextlib.asynccontextmanager
+    async def forward(
+        self, namespace: str, pod: str, port: int, *, timeout: float = 15
+    ) -> AsyncIterator[port_forward.Stream]:
+        """A connection to a port of a pod. `timeout` holds for the handshake. Needs `create` on pods/portforward."""
+        what = _what("port-forward to", POD, namespace, pod)
+        path = POD.path(namespace, pod, "portforward")
+        query = {"ports": str(port)}
+        async with self.transport.socket(
+            path, query=query, protocols=port_forward.PROTOCOLS, user=self.user, timeout=timeout
+        ) as socket:
+            yield port_forward.Stream(socket, what)
 
     async def review(self, body: Mapping[str, Any], *, timeout: float = 15) -> dict[str, Any]:
         """POST a question that is answered in place: SelfSubjectAccessReview, TokenReview and their kin."""

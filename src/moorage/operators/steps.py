@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -12,6 +13,13 @@ from moorage.runtime import decision, freshness
 from moorage.runtime.decision import DONE, Act, Verdict
 
 from . import accounts
+
+
+def some(words: Iterable[str], most: int = 5) -> str:
+    """The first few of them, and how many more there are."""
+    listed = list(words)
+    more = f" and {len(listed) - most} more" if len(listed) > most else ""
+    return ", ".join(listed[:most]) + more
 
 
 def finalizer_is_set(metadata: meta.ObjectMeta, finalizer: str, reason: decision.Reason, why: str) -> Verdict:

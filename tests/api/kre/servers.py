@@ -1,7 +1,8 @@
 """A node on which the servers of a Runtime run within the test, as far as moorage asks them and tells them something.
 
 Each pod has an address of its own on loopback, so that every server listens where it always does. What mongo was told
-is with its volume; NATS is as large as it has pods that run.
+is with its volume; NATS is as large as it has pods that run, which keep their streams together. Pods of versions run
+and are ready, and do nothing.
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ from moorage.api import builtin
 from moorage.kube import client as kube_client
 from moorage.operators.kre import kinds
 from moorage.operators.kre.runtime import servers
+from moorage.operators.kre.version import nats_access
 from tests.api import in_process
 from tests.api.xsld import kubelet
-from tests.unit.operators.kre import mongo_stub
+from tests.unit.operators.kre import mongo_stub, nats_stub
 
 
 class Node(kubelet.Node):
@@ -27,10 +29,15 @@ class Node(kubelet.Node):
     def __init__(self, client: kube_client.Client, namespace: str, folder: Path) -> None:
         super().__init__(client, namespace, folder, folder, env={})
         self._mongos: dict[Path, mongo_stub.MongoStub] = {}
+        self.jetstream = nats_stub.NatsStub()
 
     def container(self, pod: dict[str, Any], address: str) -> kubelet.Container:
         """See `kubelet.Node`."""
         return Server(self, pod, address)
+
+    def is_mine(self, pod: dict[str, Any]) -> bool:
+        """See `kubelet.Node`; a version's pods ask for no node."""
+        return super().is_mine(pod) or kinds.OF_VERSION in (pod["metadata"].get("labels") or {})
 
     @contextlib.asynccontextmanager
     async def serving(self, server: Server) -> AsyncIterator[None]:
@@ -41,7 +48,10 @@ class Node(kubelet.Node):
                 async with mongo.running(server.address, servers.MONGO_PORT):
                     yield
             case "nats":
-                async with in_process.http(server.address, servers.NATS_PORT, lambda _: self._nats(server.name)):
+                async with (
+                    in_process.http(server.address, servers.NATS_PORT, lambda _: self._nats(server.name)),
+                    self.jetstream.running(server.address, nats_access.PORT),
+                ):
                     yield
             case "minio":
                 async with in_process.http(server.address, servers.MINIO_PORT, _nothing):
@@ -79,7 +89,7 @@ class Server(in_process.Server):
 
     def __init__(self, node: Node, pod: dict[str, Any], address: str) -> None:
         super().__init__(node, pod, address)
-        self.component: str = pod["metadata"]["labels"][kinds.COMPONENT]
+        self.component: str = pod["metadata"]["labels"].get(kinds.COMPONENT, "")
 
     def serving(self) -> contextlib.AbstractAsyncContextManager[None]:
         """See `in_process.Server`."""

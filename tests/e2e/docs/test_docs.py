@@ -23,6 +23,7 @@ PAGES = (
     "docs/xsld.md",
     "docs/krt.md",
     "docs/kre.md",
+    "docs/kre-versions.md",
     "examples/collector/README.md",
 )
 BLOCK = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)

@@ -13,7 +13,7 @@ from kube_fakes import Box, FakeServer, answer, body, box, refusal
 from moorage.api.meta import Resource
 from moorage.kube import client as kube_client
 from moorage.kube import discovery, errors
-from moorage.kube.http import exec_protocol
+from moorage.kube.http import exec_protocol, port_forward
 from moorage.kube.informers import cached_object, selectors, store
 
 
@@ -130,6 +130,10 @@ class FakeSocket:
 
     def __init__(self, *frames: bytes) -> None:
         self._frames = frames
+        self.sent: list[bytes] = []
+
+    async def send(self, frame: bytes) -> None:
+        self.sent.append(frame)
 
     async def frames(self) -> AsyncIterator[bytes]:
         for frame in self._frames:
@@ -148,6 +152,23 @@ async def test_exec_exit_code() -> None:
         FakeSocket(b"\x03" + msgspec.json.encode({**status, "status": "Failure"})), "exec"
     )
     assert result.code == 7
+
+
+async def test_a_forwarded_port_s_frames_are_one_stream() -> None:
+    """The first frame of each channel names the port; what follows is what came, cut anywhere."""
+    socket = FakeSocket(b"\x00\x28\x23", b"\x01\x28\x23", b"\x00he", b"\x00", b"\x00llo", b"\x09?")
+    stream = port_forward.Stream(socket, "port-forward")
+
+    assert [b"he", b"llo", b"", b""] == [await stream.receive() for _ in range(4)]
+    await stream.send(b"hi")
+    assert [b"\x00hi"] == socket.sent
+
+
+async def test_a_port_where_nobody_listens_is_told_in_the_kubelet_s_words() -> None:
+    socket = FakeSocket(b"\x00\x28\x23", b"\x01\x28\x23", b"\x01connection refused\n")
+
+    with pytest.raises(errors.TransportError, match=r"^port-forward: connection refused$"):
+        await port_forward.Stream(socket, "port-forward").receive()
 
 
 async def test_exec_that_never_started_or_never_ended() -> None:

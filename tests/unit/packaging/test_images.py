@@ -43,11 +43,16 @@ def test_a_server_has_the_version_of_its_module(folder: str, module: str) -> Non
     assert f"{module} v{version}" in (ROOT / "images" / folder / "go.mod").read_text()
 
 
-def test_a_runtime_s_servers_are_those_that_are_built() -> None:
-    values = yaml.safe_load((ROOT / "examples/kre/testbed.yaml").read_text())["systems"]["kre"]["values"]
+def test_what_a_runtime_and_its_versions_run_is_what_is_built() -> None:
+    """Servers, what is beside a version's containers, and what the tests' versions run."""
+    kre = yaml.safe_load((ROOT / "examples/kre/testbed.yaml").read_text())["systems"]["kre"]
+    values, beside = kre["values"], set(kre["versions"]["images"].values()) - {""}
     wanted = {f"{values['imagePrefix']}/{it['repository']}:{it['tag']}" for it in values["images"].values()}
+    own = set(re.findall(r'"(moorage\.dev/kre/\S+:\S+)"', (ROOT / "tests/e2e/versions.py").read_text()))
 
-    assert wanted == {spec(f"kre/{it.parent.name}")["name"] for it in (ROOT / "images/kre").glob("*/image.toml")}
+    built = {spec(f"kre/{it.parent.name}")["name"] for it in (ROOT / "images/kre").glob("*/image.toml")}
+    assert 2 == len(own)
+    assert wanted | beside | own == built
 
 
 def test_operator_has_the_version_of_the_package() -> None:

@@ -281,6 +281,21 @@ def test_the_ingress_is_of_today_s_form(everything: Objects) -> None:
     backend = path["backend"]["service"]
     service = named(everything, "Service", backend["name"])
     assert backend["port"]["name"] in {port["name"] for port in service["spec"]["ports"]}
+    assert "annotations" not in ingress["metadata"]
+
+
+def test_the_ingress_leads_to_what_is_published(render: Any) -> None:
+    """By gRPC, which ingress-nginx must be told; what the user says of that counts."""
+    protocol = "nginx.ingress.kubernetes.io/backend-protocol"
+    given = {"enabled": True, "host": "a.b", "published": "demo-active-entrypoint"}
+    (ingress,) = of_kind(render(CHART, {"ingress": given}, release=kinds.RELEASE), "Ingress")
+    own = {"ingress": {**given, "annotations": {protocol: "GRPCS", "a": "b"}}}
+    (told,) = of_kind(render(CHART, own, release=kinds.RELEASE), "Ingress")
+
+    (path,) = ingress["spec"]["rules"][0]["http"]["paths"]
+    assert {"name": "demo-active-entrypoint", "port": {"name": "grpc"}} == path["backend"]["service"]
+    assert {protocol: "GRPC"} == ingress["metadata"]["annotations"]
+    assert {protocol: "GRPCS", "a": "b"} == told["metadata"]["annotations"]
 
 
 def test_alerts_are_made_where_their_kind_is_served(helm: Callable[..., Any], root: Any, render: Any) -> None:

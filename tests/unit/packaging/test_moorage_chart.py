@@ -13,6 +13,7 @@ import yaml
 from moorage import operators
 from moorage.operators.kre import kinds
 from moorage.operators.kre.runtime import servers
+from moorage.operators.kre.version import nats_access
 from moorage.operators.xsld.group import dialect
 
 COLLECTOR_ONLY = {"systems": {"xsld": {"enabled": False}}}
@@ -245,12 +246,13 @@ def test_everywhere_nothing_but_the_three_kinds_and_the_first_step(render: Any) 
     }
 
 
-def test_everywhere_nothing_but_runtimes_and_the_first_step(render: Any) -> None:
+def test_everywhere_nothing_but_runtimes_with_their_versions_and_the_first_step(render: Any) -> None:
     granted = rights(render("moorage", KRE_ONLY, release="moorage"))
+    kinds = ("runtimes", "runtimeversions")
 
     assert {(resource, verb) for resource, verb, names in granted if not names} == {
-        *(("runtimes", verb) for verb in ("get", "list", "watch", "patch")),
-        *(("runtimes/status", verb) for verb in ("get", "patch")),
+        *((kind, verb) for kind in kinds for verb in ("get", "list", "watch", "patch")),
+        *((f"{kind}/status", verb) for kind in kinds for verb in ("get", "patch")),
         *(("namespaces", verb) for verb in ("get", "list", "watch")),
         ("storageclasses", "get"),
         ("rolebindings", "create"),
@@ -478,7 +480,7 @@ def test_members_are_reached_at_their_admin_port_and_nobody_else(render: Any) ->
 def test_a_runtimes_servers_are_reached_at_their_ports_and_nobody_else(render: Any) -> None:
     (policy,) = of_kind(render("moorage", KRE_ONLY), "NetworkPolicy")
     (rule,) = [rule for rule in policy["spec"]["egress"] if any("podSelector" in peer for peer in rule.get("to", ()))]
-    asked = {servers.NATS_PORT, servers.MINIO_PORT, servers.INFLUX_PORT, servers.MONGO_PORT}
+    asked = {servers.NATS_PORT, servers.MINIO_PORT, servers.INFLUX_PORT, servers.MONGO_PORT, nats_access.PORT}
 
     assert asked == {port["port"] for port in rule["ports"]}
     selector = {"matchExpressions": [{"key": kinds.COMPONENT, "operator": "Exists"}]}

@@ -24,6 +24,17 @@ def test_every_feature_has_a_test_or_a_reason() -> None:
             assert f"def {name}(" in (ROOT / "tests" / path).read_text(), f"row {number}: {path} has no {name}"
 
 
+def test_every_case_of_kre_is_shown_or_said_not_to_be() -> None:
+    """By tests that exist."""
+    text = (ROOT / "tests/api/kre/README.md").read_text()
+    cases = [line.split("|")[1:-1] for line in text.splitlines() if line.startswith("| ") and "shown by" not in line]
+
+    assert len(cases) > 30
+    assert [] == [case[0] for case in cases if not TEST.search(case[1])]
+    for path, name in TEST.findall(text):
+        assert f"def {name}(" in (ROOT / "tests" / path).read_text(), f"{path} has no {name}"
+
+
 @pytest.mark.parametrize("page", ["reliability.md", "runtime-features.md"])
 def test_every_link_leads_somewhere(page: str) -> None:
     """Files that the page links to are there."""

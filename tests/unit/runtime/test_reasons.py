@@ -24,7 +24,11 @@ ENUMS: dict[str, type[Reason]] = {
     "failures": failures.FailureKind,
     "pods": object_reasons.PodReason,
     "objects": object_reasons.ObjectReason,
-} | {f"{system.name}/{enum.__module__}": enum for system in operators.SYSTEMS.values() for enum in system.reasons}
+} | {
+    f"{system.name}/{enum.__module__}.{enum.__name__}": enum
+    for system in operators.SYSTEMS.values()
+    for enum in system.reasons
+}
 ALL = [pytest.param(reason, id=f"{name}/{reason}") for name, enum in ENUMS.items() for reason in enum]
 
 

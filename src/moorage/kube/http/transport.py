@@ -70,6 +70,9 @@ class Socket(Protocol):
     def frames(self) -> AsyncIterator[bytes]:
         """Binary messages until the other side closes."""
 
+    async def send(self, frame: bytes) -> None:
+        """One binary message. Raises TransportError when the socket is closed or breaks."""
+
 
 class Transport(Protocol):
     """What a request needs, three ways of being answered. `user`: whom to act as, by impersonation; empty: oneself."""

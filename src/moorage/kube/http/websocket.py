@@ -1,4 +1,4 @@
-"""Websockets to an API server, for `exec`: of all that is asked of it the one thing that is not plain HTTP.
+"""Websockets to an API server, for `exec` and port-forward: of all that is asked of it what is not plain HTTP.
 
 Imported when a socket is opened, not before: its library costs more time to import than all else of `kube`, and few
 processes open one. What can go wrong: the ApiError of a handshake that is refused, else `TransportError`.
@@ -47,6 +47,13 @@ class Websocket:
                 raise errors.TransportError(f"websocket {self._path} broke: {self._ws.exception()}", sent=True)
             if message.type is aiohttp.WSMsgType.BINARY:
                 yield message.data
+
+    async def send(self, frame: bytes) -> None:
+        """One binary message. Raises TransportError when the socket is closed or breaks."""
+        try:
+            await self._ws.send_bytes(frame)
+        except (aiohttp.ClientError, OSError) as error:
+            raise errors.TransportError(f"websocket {self._path} broke: {error}", sent=True) from error
 
 
 @contextlib.asynccontextmanager

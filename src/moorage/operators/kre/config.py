@@ -14,6 +14,21 @@ class Poll(msgspec.Struct, frozen=True, rename="camel"):
     idle_seconds: float = 30.0
 
 
+class Images(msgspec.Struct, frozen=True, rename="camel"):
+    """Of the containers beside a version's own. An empty one is left out."""
+
+    fluent_bit: str = "fluent/fluent-bit:1.3"
+    web: str = "nginxinc/nginx-unprivileged:stable-alpine"
+    fetcher: str = ""  # brings archives from the Runtime's object store
+
+
+class Versions(msgspec.Struct, frozen=True, rename="camel"):
+    """`systems.kre.versions`."""
+
+    images: Images = Images()
+    ack_wait_seconds: float = 22 * 3600.0  # what the product's runners ask for: they refuse another
+
+
 class Config(msgspec.Struct, frozen=True, rename="camel"):
     """`systems.kre`."""
 
@@ -23,4 +38,5 @@ class Config(msgspec.Struct, frozen=True, rename="camel"):
     namespaces: tuple[str, ...] = ()
     values: dict[str, Any] = {}  # of the chart, for all Runtimes, such as where images are
     poll: Poll = Poll()
+    versions: Versions = Versions()
     resync_seconds: float = 600.0

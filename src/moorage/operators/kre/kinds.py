@@ -1,4 +1,4 @@
-"""The kind, and what its objects are called and marked by. Pure."""
+"""The kinds, and what its objects are called and marked by. Pure."""
 
 from __future__ import annotations
 
@@ -9,17 +9,29 @@ SYSTEM = "kre"
 
 GROUP, VERSION = "kre.konstellation.io", "v1alpha1"
 RUNTIME = meta.Resource(GROUP, VERSION, "Runtime", "runtimes")
+RUNTIME_VERSION = meta.Resource(GROUP, VERSION, "RuntimeVersion", "runtimeversions")
+DEPLOYMENT = meta.Resource("apps", "v1", "Deployment", "deployments")
 
 RUNTIME_FINALIZER = f"{GROUP}/runtime"
+VERSION_FINALIZER = f"{GROUP}/version"
 
 COMPONENT = f"{GROUP}/component"
 """Label of all that the chart makes, with the server's name."""
+
+OF_VERSION = f"{GROUP}/runtime-version"
+"""Label of all that is made for a version, and mark of what it has in NATS: the name of the RuntimeVersion."""
+
+DISCARD = f"{GROUP}/discard-messages"
+"""Annotation of a RuntimeVersion: "true" lets it stop although messages wait that nobody has taken, which are lost."""
 
 RELEASE = "kre"
 """The one release of a namespace. All Runtimes there want it, so that its claim says whose servers those are."""
 
 CREDENTIALS = "kre-credentials"
 """The Secret that is made where the spec names none."""
+
+BUCKET = "krt"
+"""Of a Runtime's object store: where versions' archives are."""
 
 CLAIM = "data"
 """The claim template of each server."""

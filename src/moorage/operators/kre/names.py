@@ -49,6 +49,11 @@ class Names(msgspec.Struct, frozen=True):
         return self._object("conf-files")
 
     @property
+    def mongo(self) -> str:
+        """The Secret with the address by which the version's containers reach mongo."""
+        return self._object("mongo")
+
+    @property
     def active(self) -> str:
         """The Service of what is published, whichever version that is."""
         return _fitted((self.runtime, "active", "entrypoint"))
@@ -70,6 +75,13 @@ class Names(msgspec.Struct, frozen=True):
     def inputs(self, method: str, node: model.Node) -> tuple[str, ...]:
         """The subjects that a node reads."""
         return tuple(self.subject(method, each) for each in node.subscriptions)
+
+    def consumer(self, method: str, node: str, subscription: str) -> str:
+        """The durable consumer by which a node reads one of its subjects, as the product's runners call it.
+
+        Two of a workflow can come to one name, which `graph.check` tells.
+        """
+        return f"{self.stream(method)}-{model.reader(subscription, node)}"
 
     def subjects(self, workflow: model.Workflow) -> tuple[str, ...]:
         """All that the workflow's stream keeps: what comes in, and each node's own with its topics."""

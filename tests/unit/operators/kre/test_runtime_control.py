@@ -15,7 +15,15 @@ from moorage.operators import accounts
 from moorage.operators.kre import kinds
 from moorage.operators.kre.reasons import RuntimeReason as Reason
 from moorage.operators.kre.runtime import control, deletion, facts, types
-from moorage.operators.kre.runtime.control import CredentialsSeen, HeldSeen, MongoSeen, NatsSeen, Seen
+from moorage.operators.kre.runtime.control import (
+    CredentialsSeen,
+    HeldSeen,
+    MongoSeen,
+    NatsSeen,
+    PublishedSeen,
+    Seen,
+    VersionSeen,
+)
 from moorage.runtime import decision, freshness
 from moorage.runtime.decision import Act, Blocked, Wait
 from moorage.runtime.freshness import Failed, Fresh, Stale
@@ -404,12 +412,29 @@ def test_mongo_is_initiated_although_others_are_not_ready() -> None:
 ORPHAN = release_states.settled(policy=observation.Policy(orphan=True))
 GONE = release_states.settled(record=None)
 DELETE = settings(reclaim="Delete")
+HELD = Fresh((VersionSeen("one"),))
 DELETION: list[tuple[dict[str, Any], type[Any], str, str]] = [
     ({"namespace_ending": True}, Act, Reason.LEAVING, "namespace is being deleted with everything in it"),
     ({"allowed": False, "binding": Fresh(None)}, Act, Reason.LEAVING, "nothing was made"),
     ({"binding": freshness.not_yet("rights")}, Wait, Reason.BINDING, "rights not looked at yet"),
     ({"binding": Fresh(None)}, Act, Reason.BINDING, "rights in ns are bound"),
     ({"release": ORPHAN}, Act, "Orphaning", "the release stays"),
+    ({"versions": freshness.not_yet("versions")}, Wait, Reason.CLUSTER_UNKNOWN, "versions not looked at yet"),
+    (
+        {"versions": Fresh((VersionSeen("going", deleting=True), VersionSeen("one"), VersionSeen("two")))},
+        Blocked,
+        Reason.VERSIONS_STAY,
+        "^RuntimeVersion one, two runs in this Runtime",
+    ),
+    (
+        {"versions": Fresh((VersionSeen("going", deleting=True),))},
+        Wait,
+        Reason.VERSIONS_LEAVE,
+        "^RuntimeVersion going is being deleted, and goes first$",
+    ),
+    ({"versions": HELD, "release": ORPHAN}, Act, "Orphaning", "the release stays"),
+    ({"versions": HELD, "namespace_ending": True}, Act, Reason.LEAVING, "namespace is being deleted"),
+    ({"versions": HELD, "older": "first"}, Act, "Uninstalling", "is uninstalled"),
     ({"release": release_states.settled(claim=None)}, Act, "Leaving", "no release is claimed"),
     ({}, Act, "Uninstalling", "is uninstalled"),
     ({"release": GONE}, Act, "Leaving", "nothing is left of the release"),
@@ -519,6 +544,11 @@ FACTS: list[tuple[dict[str, Any], str, bool | None, Reason]] = [
         Reason.PLAIN_PASSWORD,
     ),
     ({}, "SecretsKept", True, Reason.SECRETLY),
+    ({"published": PublishedSeen("", "")}, "Published", False, Reason.NOTHING_PUBLISHED),
+    ({"published": PublishedSeen("v1", "v1")}, "Published", True, Reason.VERSION_PUBLISHED),
+    ({"published": PublishedSeen("v1", "v1", "node a")}, "Published", True, Reason.PUBLISHED_FAILS),
+    ({"published": PublishedSeen("v1", "", "node a")}, "Published", False, Reason.PUBLISHED_LATER),
+    ({"published": PublishedSeen("v1", None)}, "Published", None, Reason.CLUSTER_UNKNOWN),
     ({}, "NatsReady", True, Reason.WHOLE),
     ({}, "MongoReady", True, Reason.WHOLE),
     ({}, "ObjectStoreReady", True, Reason.WHOLE),
@@ -532,7 +562,45 @@ def test_facts(changed: dict[str, Any], type_: str, status_: bool | None, reason
     found = next(each for each in decided(seen(**changed)).facts if each.type == type_)
 
     assert (status_, reason) == (found.status, found.reason)
-    assert found.message or status_
+    assert found.message or status_ or reason == Reason.NOTHING_PUBLISHED
+
+
+@pytest.mark.parametrize(
+    ("published", "message"),
+    [
+        (PublishedSeen("v1", "v1", "node a"), "node a"),
+        (PublishedSeen("v2", "v1", "node a"), "version v2 is not led to yet: node a; calls go to v1"),
+        (PublishedSeen("v2", ""), "version v2 is not led to yet; calls go to the default page"),
+    ],
+)
+def test_what_is_published_is_told_in_its_words(published: PublishedSeen, message: str) -> None:
+    """On the Runtime, too."""
+    found = next(each for each in decided(seen(published=published)).facts if each.type == "Published")
+
+    assert message == found.message
+
+
+@pytest.mark.parametrize(
+    ("before", "published", "told"),
+    [
+        ({}, PublishedSeen("v1", "v1"), ("v1", None)),
+        ({"publishedVersion": "v1"}, PublishedSeen("v1", "v1"), (None, None)),
+        ({"publishedVersion": "v1", "previousVersion": "v0"}, PublishedSeen("v2", "v1"), (None, None)),
+        ({"publishedVersion": "v1", "previousVersion": "v0"}, PublishedSeen("v2", "v2"), ("v2", "v1")),
+        ({"publishedVersion": "v2", "previousVersion": "v1"}, PublishedSeen("v2", "v1"), (None, None)),
+        ({"publishedVersion": "v1"}, PublishedSeen("", ""), ("", "v1")),
+        ({"previousVersion": "v1"}, PublishedSeen("v2", "v2"), ("v2", None)),
+        ({"publishedVersion": "v1"}, PublishedSeen("", None), (None, None)),
+    ],
+    ids=["first", "at rest", "on its way", "next", "another stands in", "none", "after none", "unknown"],
+)
+def test_what_was_published_before_is_known(
+    before: dict[str, str], published: PublishedSeen, told: tuple[str | None, str | None]
+) -> None:
+    """By what was led to as it should be; what only stood in does not count. None: it stays as it was told."""
+    found = decided(seen(status=status(**before), published=published)).report
+
+    assert told == (found.get("publishedVersion"), found.get("previousVersion"))
 
 
 def test_who_was_not_asked_yet_stands_as_it_stood() -> None:

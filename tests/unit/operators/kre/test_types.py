@@ -192,3 +192,15 @@ def test_a_host_makes_an_ingress() -> None:
 
     assert (True, "demo.example.com", True) == (tls["enabled"], tls["host"], tls["tls"]["enabled"])
     assert False is build.chart_values("demo", spec_of("{}"), {}, {})["ingress"]["enabled"]
+
+
+@pytest.mark.parametrize("service", ["", "demo-active-entrypoint"])
+def test_the_ingress_leads_to_what_is_published(service: str) -> None:
+    """Whatever further values say; without a host there is no Ingress that could."""
+    further = "{domain: example.com, values: {ingress: {published: another}}}"
+    led = build.chart_values("demo", spec_of(further), {}, {}, service)["ingress"]
+
+    assert service == led["published"]
+    assert build.chart_values("demo", spec_of("{}"), {}, {}) == build.chart_values(
+        "demo", spec_of("{}"), {}, {}, service
+    )

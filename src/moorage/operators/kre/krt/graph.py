@@ -9,59 +9,81 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from . import fields, model, problems
+from . import model, problems
 
 _TOPIC = re.compile(r"[A-Za-z0-9_-]+|\*")
+_GUESSED = 10
+"""Names of which it is guessed what was meant: to compare each with all takes time."""
 
 
-def check(workflow: model.Workflow, path: problems.Path, to: fields.Fields, *, sound: bool) -> None:
+def check(workflow: model.Workflow, path: problems.Path, to: problems.Ear, *, sound: bool) -> None:
     """Tell what is wrong with the graph. Of ways nothing is said unless all before was sound: it would mislead."""
     before = to.errors
     names = _names(workflow, path, to)
     unread = any(not node.name for node in workflow.nodes)  # so one of them may be who is missed
     for at, node in enumerate(workflow.nodes):
         _subscriptions(node, names, (*path, "nodes", at, "subscriptions"), to, unread=unread)
+    _readers(workflow, path, to)
     if workflow.exitpoint and workflow.exitpoint not in names and not unread:
         told = f"exitpoint {workflow.exitpoint[:80]!r} is no node of workflow {workflow.name!r}"
-        to.error((*path, "exitpoint"), told, problems.meant(workflow.exitpoint, names))
+        to.tell("error", (*path, "exitpoint"), told, problems.meant(workflow.exitpoint, names))
     if sound and to.errors == before:
         _ways(workflow, path, to)
 
 
-def _names(workflow: model.Workflow, path: problems.Path, to: fields.Fields) -> set[str]:
+def _names(workflow: model.Workflow, path: problems.Path, to: problems.Ear) -> set[str]:
     names: set[str] = set()
     for at, node in enumerate(workflow.nodes):
         if node.name and node.name in names:
             told = f"two nodes of workflow {workflow.name!r} are called {node.name!r}, and would publish as one"
-            to.error((*path, "nodes", at, "name"), told, "rename one of them, and who subscribes to it")
+            to.tell("error", (*path, "nodes", at, "name"), told, "rename one of them, and who subscribes to it")
         names.add(node.name)
     return names - {""}
 
 
-def _subscriptions(node: model.Node, names: set[str], path: problems.Path, to: fields.Fields, *, unread: bool) -> None:
+def _subscriptions(node: model.Node, names: set[str], path: problems.Path, to: problems.Ear, *, unread: bool) -> None:
     for at, subscription in enumerate(node.subscriptions):
         whom, dot, topic = subscription.partition(".")
         if not subscription:
             continue  # told of where it was read
         if subscription in node.subscriptions[:at]:
             told = f"node {node.name!r} subscribes to {subscription[:80]!r} twice"
-            to.error((*path, at), told, "take one out")
+            to.tell("error", (*path, at), told, "take one out")
         elif whom == model.ENTRYPOINT:
             if dot:
                 told = f"the entrypoint publishes no topics, so {subscription[:80]!r} never brings a message"
-                to.error((*path, at), told, f"write {model.ENTRYPOINT}")
+                to.tell("error", (*path, at), told, f"write {model.ENTRYPOINT}")
         elif whom not in names and not unread:
             told = f"node {node.name!r} subscribes to {whom[:80]!r}, which is no node of this workflow"
-            to.error((*path, at), told, problems.meant(whom, (*names, model.ENTRYPOINT)))
+            fix = problems.meant(whom, (*names, model.ENTRYPOINT)) if to.errors < _GUESSED else ""
+            to.tell("error", (*path, at), told, fix)
         elif dot and not _TOPIC.fullmatch(topic):
             fix = f"write {whom}.TOPIC, one word of letters, digits, '-' and '_', or {whom}.* for all topics"
-            to.error((*path, at), f"{topic[:80]!r} is no topic of node {whom!r}", fix)
+            to.tell("error", (*path, at), f"{topic[:80]!r} is no topic of node {whom!r}", fix)
         elif dot and topic != "*" and f"{whom}.*" in node.subscriptions:
             told = f"node {node.name!r} gets {subscription} twice, as it subscribes to {whom}.* too"
             to.tell("warning", (*path, at), told, "take one out")
 
 
-def _ways(workflow: model.Workflow, path: problems.Path, to: fields.Fields) -> None:
+def _readers(workflow: model.Workflow, path: problems.Path, to: problems.Ear) -> None:
+    """Nodes read by consumers whose names say who reads whom, with a dash between; names may have dashes of their own.
+
+    Of two nodes that read by one consumer each message would come to one of them, whichever it was meant for.
+    """
+    readers: dict[str, tuple[str, str]] = {}
+    for at, node in enumerate(workflow.nodes):
+        for number, subscription in enumerate(node.subscriptions):
+            mine = (node.name, subscription)
+            other = readers.setdefault(model.reader(subscription, node.name), mine)
+            if other != mine and node.name:
+                told = (
+                    f"node {node.name!r} with {subscription[:80]!r} and node {other[0]!r} with {other[1][:80]!r} would "
+                    "read by one consumer, and take each other's messages"
+                )
+                to.tell("error", (*path, "nodes", at, "subscriptions", number), told, "rename one of the nodes")
+
+
+def _ways(workflow: model.Workflow, path: problems.Path, to: problems.Ear) -> None:
     follows = followers(workflow)
     reached = _reached([model.ENTRYPOINT], follows)
     if workflow.exitpoint not in reached:
@@ -72,7 +94,7 @@ def _ways(workflow: model.Workflow, path: problems.Path, to: fields.Fields) -> N
             if first
             else f"have the first node subscribe to {model.ENTRYPOINT}"
         )
-        to.error((*path, "exitpoint"), told, fix)
+        to.tell("error", (*path, "exitpoint"), told, fix)
         return
     for at, node in enumerate(workflow.nodes):
         if node.name not in reached:

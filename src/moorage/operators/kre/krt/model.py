@@ -72,3 +72,8 @@ class Krt(msgspec.Struct, frozen=True, rename="camel"):
 def source(subscription: str) -> str:
     """Whom a subscription is to: NODE of NODE.TOPIC."""
     return subscription.partition(".")[0]
+
+
+def reader(subscription: str, node: str) -> str:
+    """How a node's reading of one subject is called in its stream: NATS wants neither dots nor stars there."""
+    return f"{subscription.replace('.', '-').replace('*', '=')}-{node}"

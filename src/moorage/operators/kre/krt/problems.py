@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from typing import Literal, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 import msgspec
 
-__all__ = ["Path", "Problem", "Severity", "meant", "nearest"]
+__all__ = ["Ear", "Path", "Problem", "Severity", "meant", "nearest"]
 
 Path: TypeAlias = tuple[str | int, ...]
 """Where in a text: keys of mappings and numbers of lists, from the top."""
@@ -26,6 +26,17 @@ class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
     file: str = ""  # inside the archive or the folder; empty: that itself
     line: int = 0
     column: int = 0
+
+
+class Ear(Protocol):
+    """Whom problems are told."""
+
+    @property
+    def errors(self) -> int:
+        """How many errors it was told so far."""
+
+    def tell(self, severity: Severity, path: Path, message: str, fix: str = "") -> None:
+        """Note a problem with what stands at `path`."""
 
 
 def meant(given: str, known: Iterable[str]) -> str:

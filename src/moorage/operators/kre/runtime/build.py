@@ -22,12 +22,14 @@ READABLE = "data"
 REPLICA_SET = "rs0"
 
 
-def chart_values(name: str, spec: types.RuntimeSpec, known: Mapping[str, Any], made: Mapping[str, str]) -> values.Given:
+def chart_values(
+    name: str, spec: types.RuntimeSpec, known: Mapping[str, Any], made: Mapping[str, str], published: str = ""
+) -> values.Given:
     """`known` holds for all Runtimes, spec.values is over it, and over both is what fields of the spec say.
 
     So nothing that a step watches over, such as how many NATS servers there are, can be said past it. `made` has the
     sizes that claim templates were made with: those can't be changed, so that a volume that is to be larger grows by
-    its claim, and its template stays.
+    its claim, and its template stays. `published` is the Service of what is published, once there is one.
     """
     wanted = types.settings(spec, name)
     own: dict[str, Any] = {"runtime": {"name": name}, "credentials": {"secretName": wanted.secret}}
@@ -45,6 +47,8 @@ def chart_values(name: str, spec: types.RuntimeSpec, known: Mapping[str, Any], m
         "annotations": spec.ingress.annotations,
         "tls": {"enabled": wanted.tls, "secretName": spec.ingress.tls_secret},
     }
+    if wanted.host:
+        own["ingress"]["published"] = published
     return values.Given(values.canonical(values.merge(known, spec.values, own)))
 
 

@@ -53,6 +53,21 @@ class MongoSeen(msgspec.Struct, frozen=True):
     refused: str = ""  # its words, where it does not take the credentials
 
 
+class VersionSeen(msgspec.Struct, frozen=True):
+    """A RuntimeVersion that has something in the Runtime."""
+
+    name: str
+    deleting: bool = False
+
+
+class PublishedSeen(msgspec.Struct, frozen=True):
+    """What is to be published, and what is."""
+
+    wanted: str = ""  # a version's name; empty: none
+    led: str | None = ""  # where calls are led to; None while that is not known
+    trouble: str = ""  # why the wanted one does not answer, in its own words
+
+
 class HeldSeen(msgspec.Struct, frozen=True):
     """The volumes of one server, and whether it still has pods."""
 
@@ -71,10 +86,12 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     allowed: bool  # the namespace may hold a Runtime
     namespace_ending: bool
     binding: freshness.Observed[accounts.BindingSeen | None]
-    neighbours: int  # other Runtimes of the namespace
+    neighbours: int  # other Runtimes of the namespace, and versions
     older: str = ""  # one of them that was there before
+    versions: freshness.Observed[tuple[VersionSeen, ...]] = freshness.Fresh(())  # what is made in it
     credentials: freshness.Observed[CredentialsSeen]
     held: freshness.Observed[tuple[HeldSeen, ...]]
+    published: PublishedSeen = PublishedSeen()
     components: tuple[types.Component, ...] = ()
     nats: freshness.Observed[NatsSeen]
     mongo: freshness.Observed[MongoSeen]

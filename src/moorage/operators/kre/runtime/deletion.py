@@ -1,5 +1,7 @@
 """The steps of a Runtime that is being deleted: the release, then volumes and Secret as spec.reclaim says. Pure.
 
+Versions go before it, each by its own deletion: nodes still take what is there, and NATS is where that is.
+
 It ends although servers never answered: all that it needs is the API server.
 """
 
@@ -16,10 +18,13 @@ from moorage.operators import steps
 from moorage.operators.kre import kinds
 from moorage.operators.kre.reasons import RuntimeReason as Reason
 from moorage.runtime import decision, freshness
-from moorage.runtime.decision import DONE, Act, Verdict
+from moorage.runtime.decision import DONE, Act, Blocked, Verdict, Wait
 
 from . import control
 from .control import Seen
+
+VERSIONS_WITHIN = 900.0
+"""Seconds within which versions that are deleted are gone; each drains for so long as its own wait says."""
 
 
 def namespace_ends(seen: Seen) -> Verdict:
@@ -40,6 +45,26 @@ def orphaning_is_honoured(seen: Seen) -> Verdict:
 def claim_is_known(seen: Seen) -> Verdict:
     """As for every release; that of a namespace's one Runtime is not for another to remove."""
     return helm_deletion.claim_is_known(seen, _rights_returned(seen))
+
+
+def versions_go_first(seen: Seen) -> Verdict:
+    """What was made of them is in this Runtime; of a second Runtime there is none."""
+    if seen.older:
+        return DONE
+    if isinstance(seen.versions, freshness.Failed):
+        return decision.unknown(Reason.CLUSTER_UNKNOWN, seen.versions, "versions")
+    if not seen.versions.value:
+        return DONE
+    names = [each.name for each in seen.versions.value]
+    staying = [each.name for each in seen.versions.value if not each.deleting]
+    kind = kinds.RUNTIME_VERSION.kind
+    if not staying:
+        fix = f"see why with kubectl describe {kind.lower()} {names[0]} -n {seen.meta.namespace}"
+        said = f"{kind} {steps.some(names)} is being deleted, and goes first"
+        return Wait(Reason.VERSIONS_LEAVE, said, on="versions", within=VERSIONS_WITHIN, fix=fix)
+    said = f"{kind} {steps.some(staying)} runs in this Runtime, or has something there"
+    fix = f"delete each once it is not needed: kubectl delete {kind.lower()} {staying[0]} -n {seen.meta.namespace}"
+    return Blocked(Reason.VERSIONS_STAY, said, fix)
 
 
 def volumes_go(seen: Seen) -> Verdict:
@@ -95,7 +120,7 @@ def owner_may_go(seen: Seen) -> Verdict:
 
 
 def _rights_returned(seen: Seen) -> helm_deletion.Last:
-    binding, why = freshness.value_of(seen.binding), f"no Runtime is left in {seen.meta.namespace}"
+    binding, why = freshness.value_of(seen.binding), f"no Runtime and no version is left in {seen.meta.namespace}"
     return steps.rights_returned(binding, seen.meta.namespace, seen.rights, seen.neighbours, why)
 
 
@@ -105,6 +130,7 @@ DELETION_STEPS: tuple[Callable[[Seen], Verdict], ...] = (
     helm_steps.no_helm_runs,
     control.rights_are_bound,
     orphaning_is_honoured,
+    versions_go_first,
     claim_is_known,
     helm_steps.last_run_is_noted,
     helm_steps.retry_is_heard,

@@ -61,6 +61,23 @@ def secrets_kept(seen: Seen) -> Fact:
     return Fact("SecretsKept", True, Reason.SECRETLY)
 
 
+def published(seen: Seen) -> Fact:
+    """Published: calls are led to what spec.publishedVersion says. A version that has broken is told here, too."""
+    it = seen.published
+    if it.led is None:
+        unknown = Fact(
+            "Published", None, Reason.CLUSTER_UNKNOWN, "the Service of what is published is not looked at yet"
+        )
+        return decision.as_it_stood(unknown, seen.status.conditions)
+    if not it.wanted:
+        return Fact("Published", False, Reason.NOTHING_PUBLISHED)
+    if it.led == it.wanted:
+        reason = Reason.PUBLISHED_FAILS if it.trouble else Reason.VERSION_PUBLISHED
+        return Fact("Published", True, reason, it.trouble)
+    said = f"version {it.wanted} is not led to yet" + (f": {it.trouble}" if it.trouble else "")
+    return Fact("Published", False, Reason.PUBLISHED_LATER, f"{said}; calls go to {it.led or 'the default page'}")
+
+
 Told = Callable[[Seen], Fact]
 
 
@@ -82,6 +99,7 @@ FACTS: tuple[Told, ...] = (
     _as_it_was(nats_ready, lambda seen: seen.nats),
     _as_it_was(store_ready, lambda seen: seen.store),
     _as_it_was(metrics_ready, lambda seen: seen.metrics),
+    published,
     secrets_kept,
 )
 READY_FACTS = frozenset({"Released", "Available", "MongoReady", "NatsReady", "ObjectStoreReady", "MetricsReady"})
@@ -103,4 +121,12 @@ def report(seen: Seen, standing: decision.StepTaken | None) -> dict[str, Any]:
         fields["phase"] = "STARTED" if whole else "CREATING"
     if not isinstance(seen.held, freshness.Failed):
         fields["components"] = seen.components
-    return fields
+    return fields | _published(seen)
+
+
+def _published(seen: Seen) -> dict[str, Any]:
+    """What is published, once it is as it should be; what was until then is the previous one."""
+    it, before = seen.published, seen.status.published_version
+    if it.led is None or it.led != it.wanted or it.led == before:
+        return {}
+    return {"publishedVersion": it.led, **({"previousVersion": before} if before else {})}

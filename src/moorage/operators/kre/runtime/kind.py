@@ -6,7 +6,8 @@ It reads watches and sources alone; it writes nothing by itself.
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -19,8 +20,10 @@ from moorage.helm.charts import resolver, values
 from moorage.helm.parsing import aside
 from moorage.helm.runs import binary
 from moorage.kube import client as kube_client
+from moorage.kube.informers import informer
 from moorage.operators import accounts, system, tenancy
-from moorage.operators.kre import config, kinds
+from moorage.operators.kre import config, kinds, names
+from moorage.operators.kre.version import types as version_types
 from moorage.runtime import decision, freshness, kind, namespace_watches
 
 from . import build, control, credentials, deletion, facts, servers, types
@@ -30,8 +33,15 @@ SOURCE = "default"
 READY_LIMIT = 600.0
 """Seconds after which it is told that the servers are not ready."""
 
+MOST_WORDS = 500
+"""Characters that are told of a version in the words of its own status."""
+
 HOOK_LIMIT = 60.0
 """Seconds for a hook of the chart, which has none."""
+
+
+Versions: TypeAlias = Callable[[], Iterable[version_types.RuntimeVersion] | None]
+"""None while they are not known."""
 
 
 class RuntimeKind(kind.Kind[types.Runtime, control.Seen]):
@@ -57,7 +67,9 @@ class RuntimeKind(kind.Kind[types.Runtime, control.Seen]):
     def __init__(self, settings: config.Config, environment: system.Environment) -> None:
         self._settings, self._environment, self.resync = settings, environment, settings.resync_seconds
         self.rights = accounts.Rights(kinds.SYSTEM, environment.namespace, settings.accounts, settings.cluster_role)
-        self._neighbours = tenancy.Neighbours(self.items, lambda obj: obj.metadata.namespace, "namespace")
+        self.versions: Versions = lambda: ()
+        """All that there are, told by their own kind; it is given before either starts."""
+        self.neighbours = tenancy.Neighbours(self._all, lambda obj: obj.metadata.namespace, "namespace")
         self._values: dict[kind.Key, tuple[tuple[Any, ...], values.Given]] = {}  # made once for each spec
 
     async def start(self, world: kind.World) -> None:
@@ -89,7 +101,7 @@ class RuntimeKind(kind.Kind[types.Runtime, control.Seen]):
             **self._credentials.operations,
             **self._servers.operations,
         }
-        self.guards = {**self._engine.guards, "others_stay": self._neighbours.stay}
+        self.guards = {**self._engine.guards, "others_stay": self.neighbours.stay}
 
     async def stop(self) -> None:
         """See `Kind.stop`."""
@@ -124,7 +136,7 @@ class RuntimeKind(kind.Kind[types.Runtime, control.Seen]):
             each.forget(key)
         self._watches.leave(key)
         self._values.pop(key, None)
-        self._neighbours.forget()
+        self.neighbours.forget()
         self._wake(namespace)  # who was second may be first now
 
     # --- the observation -----------------------------------------------------------------------------------------
@@ -158,10 +170,12 @@ class RuntimeKind(kind.Kind[types.Runtime, control.Seen]):
             allowed=self._places.allow(namespace),
             namespace_ending=self._places.is_ending(namespace),
             binding=binding,
-            neighbours=self._neighbours.count(obj),
+            neighbours=self.neighbours.count(obj),
             older=older,
+            versions=self._made_in(obj),
             credentials=told,
             held=held,
+            published=self._published(obj, view),
             components=_components(view, release),
             nats=known.nats.read(place, key) if known else not_yet("nats"),
             mongo=known.mongo.read(place, key) if known else not_yet("mongo"),
@@ -183,6 +197,32 @@ class RuntimeKind(kind.Kind[types.Runtime, control.Seen]):
         here = [it for it in self.items() if it.metadata.namespace == obj.metadata.namespace]
         first = min(here, key=age, default=obj)
         return "" if first.metadata.uid == obj.metadata.uid else first.metadata.name
+
+    def _made_in(self, obj: types.Runtime) -> freshness.Observed[tuple[control.VersionSeen, ...]]:
+        """Versions of which something is in this Runtime; one that has made nothing yet waits for another as well."""
+        found, (namespace, name) = self.versions(), obj.metadata.key
+        if found is None:
+            return freshness.not_yet("versions")
+        mine = (it for it in found if it.metadata.namespace == namespace and it.status.made)
+        held = [
+            control.VersionSeen(it.metadata.name, it.metadata.deleting)
+            for it in mine
+            if it.status.runtime in ("", name)
+        ]
+        return freshness.Fresh(tuple(sorted(held, key=lambda it: it.name)))
+
+    def _published(self, obj: types.Runtime, view: servers.View | None) -> control.PublishedSeen:
+        """By the Service, and by the status of the version that is to be published."""
+        wanted = obj.spec.published_version
+        if view is None or view.unsynced or (found := self.versions()) is None:
+            return control.PublishedSeen(wanted, None)
+        led = view.led_to(names.Names(obj.metadata.name, "").active, obj.metadata.uid)
+        here = (it for it in found if (it.metadata.namespace, it.spec.version) == (obj.metadata.namespace, wanted))
+        return control.PublishedSeen(wanted, led, _trouble(next(here, None)) if wanted else "")
+
+    def _all(self) -> list[Any]:
+        """Who has the rights of a namespace bound."""
+        return [*self.items(), *(self.versions() or ())]
 
     def _metrics(
         self, obj: types.Runtime, place: credentials.Place, key: kind.Key, known: servers.Servers | None
@@ -259,12 +299,14 @@ class RuntimeKind(kind.Kind[types.Runtime, control.Seen]):
         if view is None or view.unsynced:
             return None
         made = {server: size for server in kinds.SERVERS if (size := _template_size(view.workload(server)))}
-        key, basis = self.key(*obj.metadata.key), (obj.metadata.uid, obj.metadata.generation, made)
+        active = names.Names(obj.metadata.name, "").active
+        led = active if view.led_to(active, obj.metadata.uid) else ""
+        key, basis = self.key(*obj.metadata.key), (obj.metadata.uid, obj.metadata.generation, made, led)
         known = self._values.get(key)
         if known is None or known[0] != basis:
             if len(msgspec.json.encode(obj.spec.values)) > types.MOST_VALUES:
                 return None
-            given = build.chart_values(obj.metadata.name, obj.spec, self._settings.values, made)
+            given = build.chart_values(obj.metadata.name, obj.spec, self._settings.values, made, led)
             known = self._values[key] = (basis, given)
         return known[1]
 
@@ -282,12 +324,35 @@ class RuntimeKind(kind.Kind[types.Runtime, control.Seen]):
             if namespace in ("", obj.metadata.namespace):
                 self._world.enqueue(self.key(*obj.metadata.key))
 
+    def on_version(self, change: informer.Change[version_types.RuntimeVersion]) -> None:
+        """Who waits for the end of versions goes on, and who publishes one tells how that is."""
+        old, new = change.old, change.new
+        if (found := new or old) is None:
+            return
+        told = old is None or new is None or _trouble(old) != _trouble(new)
+        for obj in self.items():
+            if obj.metadata.namespace != found.metadata.namespace:
+                continue
+            if obj.metadata.deleting or (told and obj.spec.published_version == found.spec.version):
+                self._world.enqueue(self.key(*obj.metadata.key))
+
     async def _announce(self) -> None:
         await self._places.wait_synced()
         self._wake()
 
 
 # --- from live objects to what is seen of them -------------------------------------------------------------------
+
+
+def _trouble(version: version_types.RuntimeVersion | None) -> str:
+    """Why a version does not answer as it should, in its own words; empty where it does."""
+    if version is None:
+        return "there is no RuntimeVersion of that name"
+    if version.status.phase in ("STARTED", "PUBLISHED"):
+        return ""
+    ready = conditions.find(version.status.conditions, "Ready")
+    words = ready.message if ready is not None else "it was not looked at yet"
+    return f"RuntimeVersion {version.metadata.name}: {words}"[:MOST_WORDS]
 
 
 def _template_size(workload: dict[str, Any] | None) -> str:

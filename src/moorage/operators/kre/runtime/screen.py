@@ -21,6 +21,10 @@ def rows(status: Mapping[str, Any]) -> Iterable[Row]:
         ready = sum(it.get("ready", 0) >= it.get("wanted", 0) for it in components)
         items = tuple(_item(it, told.get(ASKED.get(it["name"], ""))) for it in components)
         yield Row("Servers", f"{ready} of {len(components)} ready", items)
+    if version := status.get("publishedVersion"):
+        told = {each["type"]: each for each in status.get("conditions") or ()}
+        words = (told.get("Published") or {}).get("message")
+        yield Row("Published", f"{version}  {words}" if words else str(version))
     yield from screen.rows(status)
 
 

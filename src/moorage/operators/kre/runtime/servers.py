@@ -36,7 +36,7 @@ POLL_LIMIT = 20.0
 class View(namespace_watches.View):
     """What is watched in a namespace beside the release, which helm's own view watches: pods, workloads and claims.
 
-    The first two are the very watches of that view.
+    The first two are the very watches of that view. Services of versions are watched by those too.
     """
 
     def __init__(self, world: kind.World, namespace: str, user: str) -> None:
@@ -44,6 +44,7 @@ class View(namespace_watches.View):
         self._workloads = self.open(builtin.STATEFUL_SET, dict, labels=release_watches.CHILDREN)
         self._pods = self.open(builtin.POD, dict)
         self._claims = self.open(builtin.VOLUME_CLAIM, dict, labels=kinds.COMPONENT)
+        self._services = self.open(builtin.SERVICE, dict, labels=kinds.OF_VERSION)
 
     def workload(self, server: str) -> Object | None:
         """The StatefulSet of that server."""
@@ -64,6 +65,13 @@ class View(namespace_watches.View):
         """Pods that may still hold volumes of that server, whether or not its StatefulSet is there."""
         name = kinds.workload(server)
         return [pod["metadata"]["name"] for pod in self._pods.items() if owners.may_be_of(pod, name)]
+
+    def led_to(self, service: str, uid: str) -> str:
+        """The version that this Service of the Runtime with that uid leads to; empty where there is none."""
+        found: Object | None = self._services.get(self.namespace, service)
+        if found is None or not owners.is_owned(found, uid):
+            return ""
+        return str((found["spec"].get("selector") or {}).get("version-name", ""))
 
     def claims(self) -> list[Object]:
         """The claims of all servers."""

@@ -222,6 +222,19 @@ class RuntimeSpec(msgspec.Struct, frozen=True, rename="camel"):
         msgspec.Meta(max_length=253, description="Added. Where no host is named, it is the Runtime's name below it."),
     ] = ""
     ingress: Ingress = Ingress()
+    published_version: Annotated[
+        str,
+        msgspec.Meta(
+            max_length=19, description="Added. Calls to what is published are led to this version, once it has started."
+        ),
+    ] = ""
+    publish_on_failure: Annotated[
+        Literal["Keep", "Previous"],
+        msgspec.Meta(
+            description="Added. Where calls are led while the published version has a node without any ready pod: "
+            "there still, or to the one published before, as long as that is ready."
+        ),
+    ] = "Keep"
     reclaim: Annotated[
         Literal["Retain", "Delete"], msgspec.Meta(description="Added. What becomes of volumes and of a made Secret.")
     ] = "Retain"
@@ -351,6 +364,10 @@ class RuntimeStatus(release_status.HelmStatus, frozen=True, kw_only=True, rename
     nats_servers: Annotated[
         int, msgspec.Meta(description="Servers that NATS was made with, or last seen whole with.")
     ] = 0
+    published_version: Annotated[
+        str, msgspec.Meta(description="The version that calls were last led to as spec.publishedVersion says.")
+    ] = ""
+    previous_version: Annotated[str, msgspec.Meta(description="The one that was published before it.")] = ""
     components: Annotated[
         tuple[Component, ...],
         msgspec.Meta(extra_json_schema={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}),

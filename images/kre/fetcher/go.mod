@@ -1,0 +1,3 @@
+module moorage.dev/kre/fetcher
+
+go 1.26.0

@@ -1,0 +1,1 @@
+"""Versions that run in a Runtime."""

@@ -1,0 +1,447 @@
+"""KRE versions with running pods: a call returns what both nodes made of it, and so on through a version's life.
+
+What runs in the pods is of `images/kre`: an entrypoint and a runner that do as the product's do, on NATS itself. Each
+test goes on from the end of the one before.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from . import runtimes, tools, versions
+
+ACTIVE = "demo-active-entrypoint"
+PUBLISHED = f"{ACTIVE}:9000"
+LED_WITHIN = 2.0
+"""Seconds after which a new connection gets to what is published now."""
+
+SLOW = """
+import asyncio
+from public_input_pb2 import Request, Response
+
+async def default_handler(ctx, data):
+    request = Request()
+    data.Unpack(request)
+    await asyncio.sleep(2)
+    await ctx.send_output(Response(message=f"at last, {request.name}"))
+"""
+
+
+@pytest.fixture(scope="module")
+def runtime(kre: tools.Cluster) -> Iterator[runtimes.Runtime]:
+    """A small Runtime with a host, Ready, and what its nodes run."""
+    one = runtimes.Runtime(kre, "kre-versions")
+    one.apply(**runtimes.SMALL, domain="kre.example", reclaim="Delete")
+    one.kubectl("create", "configmap", "greeter-src", f"--from-file={versions.SOURCES}")
+    try:
+        one.ready()
+        yield one
+    finally:
+        print(kre.kubectl("get", "runtimes,runtimeversions,deploy,pods,svc,ingress", "-n", one.namespace, "-o", "wide"))
+        print(kre.kubectl("get", "events", "-n", one.namespace, "--sort-by=.lastTimestamp", check=False))
+        kre.kubectl("delete", "runtimeversions", "--all", "-n", one.namespace, tools.HANGS, check=False)
+        one.delete()
+        kre.kubectl("delete", "namespace", one.namespace, tools.HANGS)
+
+
+@pytest.fixture(scope="module")
+def caller(runtime: runtimes.Runtime) -> versions.Caller:
+    """A client."""
+    return versions.Caller(runtime)
+
+
+@pytest.fixture(scope="module")
+def first(runtime: runtimes.Runtime) -> versions.Version:
+    """The example, applied."""
+    one = versions.Version(runtime, "greeter", "greeter-v1")
+    one.make("hello")
+    return one
+
+
+@pytest.fixture(scope="module")
+def second(runtime: runtimes.Runtime, first: versions.Version) -> versions.Version:
+    """Another version beside it, applied."""
+    one = versions.Version(runtime, "greeter-two", "greeter-v2")
+    one.make("good day")
+    return one
+
+
+def backend(runtime: runtimes.Runtime) -> str:
+    """Where the Runtime's Ingress leads."""
+    rules = runtime.cluster.get("ingress", "kre-entrypoint", "-n", runtime.namespace)["spec"]["rules"]
+    return str(rules[0]["http"]["paths"][0]["backend"]["service"]["name"])
+
+
+def led_to(runtime: runtimes.Runtime) -> str | None:
+    """The version that the Service of what is published leads to; None without such a Service."""
+    found = runtime.cluster.get("service", ACTIVE, "-n", runtime.namespace)
+    return str(found["spec"]["selector"]["version-name"]) if found else None
+
+
+def broken(calls: list[versions.Call]) -> list[versions.Call]:
+    """Those that failed."""
+    return [each for each in calls if each.error]
+
+
+def test_a_call_returns_what_both_nodes_made_of_it(first: versions.Version, caller: versions.Caller) -> None:
+    """By the version's own Service, as nothing is published yet."""
+    said = first.ready()
+    answer = caller.call(first.service)
+
+    assert "hello you! Nice to meet you." == answer.said
+    assert "greeter-v1" == answer.version
+    assert ("STARTED", 3, 3) == (said["phase"], said["ready"], said["nodeCount"])
+    assert {"entrypoint": 1, "friendly": 1, "hello": 2} == {each["name"]: each["ready"] for each in said["nodes"]}
+    assert ["demo_greeter-v1_Greet"] == said["streams"]
+
+
+def test_people_see_it(first: versions.Version) -> None:
+    shown = first.cluster.run(
+        sys.executable, "-m", "moorage", "status", "runtimeversion/greeter", "-n", first.namespace
+    )
+
+    assert "STARTED" in shown
+    assert "hello  STARTED  2 of 2" in shown
+
+
+def test_it_is_published_by_the_runtime(
+    runtime: runtimes.Runtime, first: versions.Version, caller: versions.Caller
+) -> None:
+    """One Service leads to it, and the Runtime's Ingress leads there."""
+    assert led_to(runtime) is None
+    assert "kre-default-backend" == backend(runtime)
+    runtime.edit(publishedVersion="greeter-v1")
+
+    assert first.phase("PUBLISHED")["published"]
+    assert ("greeter-v1", "hello you! Nice to meet you.") == (
+        (answer := caller.call(PUBLISHED)).version,
+        answer.said,
+    )
+    tools.wait("the Ingress leads there", lambda: backend(runtime) == ACTIVE, within=runtimes.WITHIN)
+    runtime.ready()
+
+
+def test_at_rest_nothing_is_written(runtime: runtimes.Runtime, first: versions.Version, account: str) -> None:
+    runtime.ready()
+    first.ready()
+    mark = tools.quiet(account, for_seconds=20.0)
+
+    assert [] == tools.told(tools.writes(tools.audit(mark), account))
+
+
+def test_another_version_takes_over_without_a_call_lost(
+    runtime: runtimes.Runtime, first: versions.Version, second: versions.Version, caller: versions.Caller
+) -> None:
+    """There and back again, with a connection for each call: who connects gets to what is published now."""
+    second.ready()
+    changes: list[tuple[float, str]] = []
+    with caller.calling(PUBLISHED, "-anew", seconds=30) as calls:
+        for version in ("greeter-v2", "greeter-v1", "greeter-v2"):
+            tools.wait("some seconds of calls", some_seconds(3 * LED_WITHIN))
+            runtime.edit(publishedVersion=version)
+            tools.wait(f"{version} is led to", lambda version=version: led_to(runtime) == version)  # type: ignore[misc]
+            changes.append((time.time(), version))
+    greetings = {"greeter-v1": "hello you! Nice to meet you.", "greeter-v2": "good day you! Nice to meet you."}
+
+    assert [] == broken(calls)
+    assert len(calls) > 500
+    assert all(greetings[each.version] == each.said for each in calls)
+    for (since, version), (until, _) in zip(changes, [*changes[1:], (float("inf"), "")], strict=True):
+        # the next is led to a moment before it is seen here
+        then = [each for each in calls if since + LED_WITHIN <= each.begun <= until - LED_WITHIN]
+        assert {version} == {each.version for each in then}
+    assert second.phase("PUBLISHED")["published"]
+    assert not first.phase("STARTED")["published"]
+
+
+def some_seconds(many: float) -> Any:
+    """A condition that comes true after so many: calls are made meanwhile."""
+    end = time.monotonic() + many
+    return lambda: time.monotonic() >= end
+
+
+def test_a_client_that_stays_connected_gets_there_too(
+    runtime: runtimes.Runtime, first: versions.Version, second: versions.Version, caller: versions.Caller
+) -> None:
+    """Its connection has an age, and the next one leads to what is published then."""
+    with caller.calling(PUBLISHED, seconds=25) as calls:
+        tools.wait("some seconds of calls", some_seconds(3.0))
+        runtime.edit(publishedVersion="greeter-v1")
+        first.phase("PUBLISHED")
+    said = [each.version for each in sorted(calls, key=lambda it: it.at)]
+
+    assert [] == broken(calls)
+    assert ("greeter-v2", "greeter-v1") == (said[0], said[-1])
+
+
+def test_config_changes_without_a_call_lost(
+    runtime: runtimes.Runtime, first: versions.Version, caller: versions.Caller
+) -> None:
+    """Pods of the nodes and of the entrypoint are replaced, each when the next is ready."""
+    before = set(runtime.pods())
+    with caller.calling(PUBLISHED, "-anew", seconds=30) as calls:
+        first.make("good morning")
+        first.ready()
+        tools.wait("the new greeting", lambda: "good morning" in caller.call(PUBLISHED).said, within=runtimes.WITHIN)
+    mine = {name for name in before if name.startswith("demo-greeter-v1-")}
+
+    assert [] == broken(calls)
+    assert {"hello you! Nice to meet you.", "good morning you! Nice to meet you."} == {each.said for each in calls}
+    assert 4 == len(mine)
+    assert set() == mine & set(runtime.pods())
+
+
+def test_a_node_joins_and_leaves_without_a_call_lost(first: versions.Version, caller: versions.Caller) -> None:
+    """In place: who is to read is there before who writes; what nobody uses any more goes last, with its consumer."""
+    flows = versions.workflows()
+    (flow,) = flows
+    *_, last = flow["nodes"]
+    more = {**last, "name": "again", "subscriptions": ["friendly"]}
+    longer = [{**flow, "exitpoint": "again", "nodes": [*flow["nodes"], more]}]
+    once, twice = "good morning you! Nice to meet you.", "good morning you! Nice to meet you.! Nice to meet you."
+    with caller.calling(PUBLISHED, "-anew", seconds=60) as calls:
+        for change, greeting in ((longer, twice), (flows, once)):
+            first.edit(workflows=change)
+            first.ready()
+            tools.wait(greeting, lambda said=greeting: caller.call(PUBLISHED).said == said)  # type: ignore[misc]
+
+    assert [] == broken(calls)
+    assert {once, twice} == {each.said for each in calls}
+    assert [] == [name for name in first.objects() if "again" in name]
+    assert ["friendly", "hello"] == sorted({each.rpartition("-")[2] for each in first.consumers()})
+
+
+def test_nats_ends_and_all_goes_on(runtime: runtimes.Runtime, first: versions.Version, caller: versions.Caller) -> None:
+    """What is in its streams is on its volume; nodes and entrypoint connect anew by themselves."""
+    pods, before = runtime.pods(), first.streams()
+    runtime.kubectl("delete", "pod", "kre-nats-0")
+    runtime.ready()
+
+    assert "greeter-v1" == caller.call(PUBLISHED).version
+    first.ready()
+    assert before == first.streams()
+    mine = {name: uid for name, uid in pods.items() if name.startswith("demo-greeter-v1-")}
+    assert mine.items() <= runtime.pods().items()
+
+
+def test_a_pod_of_a_node_that_ends_is_made_anew(
+    runtime: runtimes.Runtime, first: versions.Version, caller: versions.Caller
+) -> None:
+    before = runtime.pods()
+    gone = next(name for name in before if "-friendly-" in name and name.startswith("demo-greeter-v1-"))
+    runtime.kubectl("delete", "pod", gone)
+    first.ready()
+
+    assert "good morning you! Nice to meet you." == caller.call(PUBLISHED).said
+    assert gone not in runtime.pods()
+
+
+def test_the_version_before_stands_in_for_one_that_breaks(
+    runtime: runtimes.Runtime, first: versions.Version, caller: versions.Caller
+) -> None:
+    """Where that is asked for; until it is whole again. Both ends tell of it."""
+    sources = config_map(
+        runtime, "fragile-src", {path.name: path.read_text() for path in versions.SOURCES.glob("*.py")}
+    )
+    one = versions.Version(runtime, "fragile", "fragile")
+    runtime.cluster.apply(sources)
+    try:
+        one.make("hello", files={"configMapRef": {"name": "fragile-src"}})
+        one.ready()
+        runtime.edit(publishedVersion="fragile", publishOnFailure="Previous")
+        tools.wait("it is known what was published before", lambda: published(runtime) == ("fragile", "greeter-v1"))
+        runtime.kubectl("delete", "configmap", "fragile-src")
+        runtime.kubectl("delete", "pod", "-l", "version-name=fragile,node-name=friendly")
+
+        tools.wait("the one before stands in", lambda: led_to(runtime) == "greeter-v1", within=runtimes.WITHIN)
+        assert "greeter-v1" == caller.call(PUBLISHED).version
+        tells(runtime, "Published", "False", "there is no ConfigMap fragile-src")
+        tells(first, "Published", "True", "in place of version fragile")
+
+        runtime.cluster.apply(sources)
+        runtime.kubectl("delete", "pod", "-l", "version-name=fragile,node-name=friendly")  # who waits long looks seldom
+        tools.wait("it is led to again", lambda: led_to(runtime) == "fragile", within=runtimes.WITHIN)
+        assert "fragile" == caller.call(PUBLISHED).version
+    finally:
+        runtime.edit(publishedVersion="greeter-v1", publishOnFailure=None)
+        first.phase("PUBLISHED")
+        one.delete()
+
+
+def published(runtime: runtimes.Runtime) -> tuple[str, str]:
+    """What the Runtime's status tells: the version that is published, and the one before."""
+    said = (runtime.object() or {})["status"]
+    return said.get("publishedVersion", ""), said.get("previousVersion", "")
+
+
+def tells(of: runtimes.Resource, kind: str, status: str, words: str) -> None:
+    """Wait until a condition of it says so."""
+
+    def said() -> bool:
+        found: list[dict[str, Any]] = (of.object() or {})["status"]["conditions"]
+        one = next((each for each in found if each["type"] == kind), {})
+        if one.get("status") == status and words in one.get("message", ""):
+            return True
+        raise tools.Failed(f"{one.get('status')} {one.get('reason')}: {one.get('message')}")
+
+    tools.wait(f"{kind} of {of.name} says {words!r}", said, within=runtimes.WITHIN)
+
+
+def test_what_is_published_does_not_stop(first: versions.Version, caller: versions.Caller) -> None:
+    """The Runtime must publish something else first, or nothing."""
+    first.edit(running=False)
+
+    assert "version greeter-v1 is published by Runtime demo" in first.stopped("Published")
+    assert "greeter-v1" == caller.call(PUBLISHED).version
+    first.edit(running=True)
+    first.ready()
+
+
+def test_a_node_that_fails_is_told_to_the_caller(runtime: runtimes.Runtime, caller: versions.Caller) -> None:
+    """Its words, in place of an answer; and a node whose file is not there is told by the version."""
+    sources = {path.name: path.read_text() for path in versions.SOURCES.glob("*.py")}
+    bad = {**sources, "hello.py": "async def default_handler(ctx, data):\n    raise ValueError('no name')\n"}
+    runtime.cluster.apply(config_map(runtime, "bad-src", bad))
+    one = versions.Version(runtime, "bad", "bad")
+    try:
+        one.make("hello", files={"configMapRef": {"name": "bad-src"}})
+        one.ready()
+        with caller.calling(one.service, rate=5, seconds=1) as calls:
+            pass
+        assert len(calls) > 2
+        assert all("node hello failed: ValueError('no name')" in each.error for each in calls)
+    finally:
+        one.delete()
+
+
+def config_map(runtime: runtimes.Runtime, name: str, files: dict[str, str]) -> dict[str, Any]:
+    """Files of nodes."""
+    metadata = {"name": name, "namespace": runtime.namespace}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": files}
+
+
+def test_a_stop_lets_nodes_take_what_is_there(runtime: runtimes.Runtime, caller: versions.Caller) -> None:
+    """Whoever called gets the answer; then all goes but the buckets, and comes back when it is to run again."""
+    sources = {path.name: path.read_text() for path in versions.SOURCES.glob("*.py")} | {"hello.py": SLOW}
+    runtime.cluster.apply(config_map(runtime, "slow-src", sources))
+    one = versions.Version(runtime, "slow", "slow")
+    try:
+        one.make("hello", files={"configMapRef": {"name": "slow-src"}})
+        one.ready()
+        with caller.calling(one.service, rate=5, seconds=3) as calls:
+            tools.wait("messages wait for a node", lambda: waiting(runtime, one) > 3)
+            told = time.time()
+            one.edit(running=False)
+            one.phase("STOPPING")
+        before = [each for each in calls if each.begun < told]
+        assert [] == broken(before)
+        assert len(before) > 3
+        one.phase("STOPPED")
+        assert [] == one.objects()
+        assert [f"KV_key-store_demo_slow{each}" for each in ("", "_greet", "_greet_friendly", "_greet_hello")] == (
+            one.streams()
+        )
+        one.edit(running=True)
+        one.ready()
+        assert "at last, you! Nice to meet you." == caller.call(one.service).said
+    finally:
+        one.delete()
+    assert [] == one.objects()
+    assert [] == one.streams()
+
+
+def test_a_krt_file_becomes_a_version_that_answers(
+    runtime: runtimes.Runtime, caller: versions.Caller, tmp_path: Path
+) -> None:
+    """Pushed by one command; its nodes get the archive that is meant, or do not start."""
+    file = versions.packed(tmp_path, "pushed")
+    one = versions.Version(runtime, "pushed", "pushed")
+    begun = time.monotonic()
+    try:
+        said = push(runtime, file, "-c", "GREETING=welcome")
+        assert "RuntimeVersion pushed is applied" in said
+        assert "welcome you! Nice to meet you." == caller.call(one.service).said
+        print(f"\n{time.monotonic() - begun:.1f} s from the push to the first answer")
+        again = push(runtime, file)
+        assert "is in the store of Runtime demo already" in again
+        assert "GREETING is as in pushed" in again
+        generation = one.ready()["observedGeneration"]
+        assert 1 == generation
+
+        one.edit(files={"object": {"digest": f"sha256:{'0' * 64}"}})
+        tools.wait("nodes tell of the archive", lambda: wrong_archive(one), within=runtimes.WITHIN)
+        one.phase("ERROR")
+        assert "welcome you! Nice to meet you." == caller.call(one.service).said
+        push(runtime, file)
+        one.ready()
+    finally:
+        one.delete()
+
+
+def wrong_archive(one: versions.Version) -> bool:
+    """Whether a node says that it got another archive than the one that is meant."""
+    nodes: list[dict[str, Any]] = (one.object() or {})["status"].get("nodes") or []
+    if any("is another archive" in each.get("message", "") for each in nodes):
+        return True
+    raise tools.Failed(str(nodes))
+
+
+def push(runtime: runtimes.Runtime, file: Path, *more: str) -> str:
+    """What `moorage krt push` says."""
+    command = (sys.executable, "-m", "moorage", "krt", "push", str(file), "-n", runtime.namespace, *more)
+    return runtime.cluster.run(*command)
+
+
+def waiting(runtime: runtimes.Runtime, one: versions.Version) -> int:
+    """Messages that nodes have not taken, or not answered for."""
+    found = runtime.jetstream(f"CONSUMER.LIST.demo_{one.version}_Greet").get("consumers") or ()
+    return sum(int(each["num_pending"]) + int(each["num_ack_pending"]) for each in found)
+
+
+def test_nothing_is_published_any_more(
+    runtime: runtimes.Runtime, first: versions.Version, caller: versions.Caller
+) -> None:
+    """The Service goes, and the Ingress leads to the page that says so; the version runs on."""
+    runtime.edit(publishedVersion=None)
+
+    assert not first.phase("STARTED")["published"]
+    assert led_to(runtime) is None
+    tools.wait(
+        "the Ingress leads to the page", lambda: backend(runtime) == "kre-default-backend", within=runtimes.WITHIN
+    )
+    assert "greeter-v1" == caller.call(first.service).version
+
+
+def test_a_version_that_is_deleted_leaves_nothing(
+    runtime: runtimes.Runtime, first: versions.Version, second: versions.Version, caller: versions.Caller
+) -> None:
+    """Neither in Kubernetes nor in NATS; the one beside it answers all the time."""
+    with caller.calling(first.service, "-anew", seconds=10) as calls:
+        second.delete()
+
+    assert [] == second.objects()
+    assert [] == second.streams()
+    assert [] == broken(calls)
+    assert "demo_greeter-v1_Greet" in first.streams()
+
+
+def test_the_runtime_s_deletion_waits_for_its_versions(
+    runtime: runtimes.Runtime, first: versions.Version, caller: versions.Caller
+) -> None:
+    """It names them; they go by themselves, and then all of it does."""
+    runtime.delete("--wait=false")
+
+    assert "RuntimeVersion greeter runs in this Runtime" in runtime.stopped("VersionsStay")
+    assert "greeter-v1" == caller.call(first.service).version
+    first.delete()
+    assert [] == first.objects()
+    runtime.kubectl("wait", "runtime/demo", "--for=delete", tools.HANGS)
+    sources = [f"configmap/{name}-src" for name in ("greeter", "bad", "slow", "fragile")]
+    runtime.kubectl("delete", "pod/caller", *sources, "--ignore-not-found")
+    runtime.nothing_is_left()
