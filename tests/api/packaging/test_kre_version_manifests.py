@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import secrets
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ import msgspec
 import pytest
 import yaml
 
+from conftest import defined, restricted
 from moorage.api import meta
 from moorage.operators.kre import config, kinds
 from moorage.operators.kre.version import build, types
@@ -31,21 +31,14 @@ DIGEST = f"sha256:{'0' * 64}"
 
 @pytest.fixture(scope="module", autouse=True)
 def definition(cluster: Cluster) -> None:
-    """The kind is served. It stays: other tests may use it too."""
-    file = str(ROOT / "charts/moorage/files/crds/kre.yaml")
-    cluster.must(cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", file))
-    cluster.must(cluster.kubectl("wait", "--for=condition=Established", "--timeout=30s", "-f", file))
+    """The kind is served."""
+    defined(cluster, "kre")
 
 
 @pytest.fixture
 def place(cluster: Cluster, tag: str) -> Iterator[str]:
     """A namespace that takes only restricted pods."""
-    name = f"{tag}-{secrets.token_hex(3)}"
-    levels = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "warn")}
-    cluster.must(cluster.kubectl("create", body=cluster.namespace(name, **levels)))
-    yield name
-    cluster.kubectl("-n", name, "delete", "runtimeversions", "--all", "--wait=false")
-    cluster.kubectl("delete", "namespace", name, "--wait=false")
+    yield from restricted(cluster, tag, "runtimeversions")
 
 
 def version(place: str, spec: dict[str, Any], name: str = "greeter") -> dict[str, Any]:
