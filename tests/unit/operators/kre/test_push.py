@@ -17,7 +17,7 @@ from moorage.operators.kre.krt import check, model
 from moorage.operators.kre.push import manifest, signing, store
 from moorage.operators.kre.version import graph_check, types
 
-from .test_version_types import schema, unknown
+from . import schemas
 
 ROOT = Path(__file__).resolve().parents[4]
 GREETER = ROOT / "examples/kre/greeter"
@@ -68,7 +68,7 @@ def test_it_is_what_the_file_says() -> None:
     body = manifest.manifest(krt(), proto, DIGEST, keys, name="one", namespace="ns", runtime="demo")
     spec = msgspec.convert(body["spec"], types.RuntimeVersionSpec)
 
-    assert [] == unknown(body["spec"], schema(types.definition()))
+    assert [] == schemas.unknown(body["spec"], schemas.of(types.definition()))
     assert graph_check.Told() == spec.told
     assert krt().workflows == spec.graph
     assert proto == spec.entrypoint.proto.inline

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pathlib
-import re
-from typing import Any
 
 import msgspec
 import pytest
@@ -14,6 +12,8 @@ from moorage.helm.runs import redaction
 from moorage.operators.kre import kinds
 from moorage.operators.kre.runtime import build
 from moorage.operators.kre.runtime import types as runtime_types
+
+from . import schemas
 
 EXAMPLE = pathlib.Path(__file__).resolve().parents[4] / "examples/kre/runtime.yaml"
 SAMPLE = yaml.safe_dump(yaml.safe_load(EXAMPLE.read_text())["spec"])
@@ -51,28 +51,10 @@ def runtime(text: str) -> runtime_types.Settings:
     return runtime_types.settings(spec, "demo")
 
 
-def schema(definition: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
-    return found
-
-
-def unknown(value: Any, of: dict[str, Any], path: str = "spec") -> list[str]:
-    """Fields that a strict API server would refuse."""
-    if of.get("x-kubernetes-preserve-unknown-fields") or "additionalProperties" in of:
-        return []
-    if isinstance(value, list):
-        return [each for item in value for each in unknown(item, of["items"], f"{path}[]")]
-    if not isinstance(value, dict):
-        return []
-    known = of.get("properties", {})
-    below = [each for key, item in value.items() if key in known for each in unknown(item, known[key], f"{path}.{key}")]
-    return [f"{path}.{key}" for key in value if key not in known] + below
-
-
 @pytest.mark.parametrize("text", [SAMPLE, CHART], ids=["sample", "chart"])
 def test_both_spellings_are_taken_whole(text: str) -> None:
     """The shipped sample's, which the original ignored silently, and those of the original's chart."""
-    assert [] == unknown(yaml.safe_load(text), schema(runtime_types.definition()))
+    assert [] == schemas.unknown(yaml.safe_load(text), schemas.of(runtime_types.definition()))
 
 
 def test_both_spellings_come_to_the_same_settings() -> None:
@@ -104,39 +86,6 @@ def test_plain_passwords_are_told_by_their_fields() -> None:
     """They work, and a Secret is better."""
     assert ("spec.mongo.credentials", "spec.minio.credentials") == runtime(SAMPLE).plain
     assert ("spec.mongo.auth.adminPassword", "spec.minio.credentials") == runtime(CHART).plain
-
-
-def test_each_rule_reads_fields_that_there_are() -> None:
-    """A rule over a field that is not in the schema keeps the whole definition from being accepted."""
-    for at, rule in rules(schema(runtime_types.definition())):
-        for path in re.findall(r"\b(?:self|oldSelf)((?:\.[a-zA-Z_]+)+)(?![\w(])", rule):
-            assert reaches(at, path.strip(".").split(".")), f"{path} of {rule}"
-
-
-def rules(of: dict[str, Any]) -> list[tuple[dict[str, Any], str]]:
-    own = [(of, each["rule"]) for each in of.get("x-kubernetes-validations", ())]
-    below = [*of.get("properties", {}).values(), *([of["items"]] if "items" in of else [])]
-    return own + [each for one in below for each in rules(one)]
-
-
-def reaches(of: dict[str, Any], path: list[str]) -> bool:
-    for name in path:
-        if name not in of.get("properties", {}):
-            return False
-        of = of["properties"][name]
-    return True
-
-
-def test_names_have_bounds_for_the_cost_of_rules() -> None:
-    """An unbounded list or text under a rule is refused at admission of the definition."""
-
-    def unbounded(of: dict[str, Any], path: str) -> list[str]:
-        own = [path] if of.get("type") == "array" and "maxItems" not in of else []
-        own += [path] if of.get("type") == "string" and not ({"maxLength", "enum"} & of.keys()) else []
-        below = {**of.get("properties", {}), **({"[]": of["items"]} if "items" in of else {})}
-        return own + [each for name, one in below.items() for each in unbounded(one, f"{path}.{name}")]
-
-    assert [] == unbounded(schema(runtime_types.definition()), "spec")
 
 
 def spec_of(text: str) -> runtime_types.RuntimeSpec:

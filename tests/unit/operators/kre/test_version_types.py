@@ -1,8 +1,7 @@
-"""The definition of a RuntimeVersion: its rules read what there is, and what they cost is bounded."""
+"""The definition of a RuntimeVersion beside a .krt file, and what is read of a spec."""
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -13,55 +12,14 @@ import yaml
 from moorage.operators.kre.krt import model, reading
 from moorage.operators.kre.version import graph_check, types
 
-from . import texts, versions
+from . import schemas, texts, versions
 
 ROOT = Path(__file__).resolve().parents[4]
 
 
-def schema(definition: dict[str, Any], part: str = "spec") -> dict[str, Any]:
-    found: dict[str, Any] = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"][part]
-    return found
-
-
-def rules(of: dict[str, Any]) -> list[tuple[dict[str, Any], str]]:
-    own = [(of, each["rule"]) for each in of.get("x-kubernetes-validations", ())]
-    below = [*of.get("properties", {}).values(), *([of["items"]] if "items" in of else [])]
-    return own + [each for one in below for each in rules(one)]
-
-
-def reaches(of: dict[str, Any], path: list[str]) -> bool:
-    for name in path:
-        if name not in of.get("properties", {}):
-            return False
-        of = of["properties"][name]
-    return True
-
-
-def test_each_rule_reads_fields_that_there_are() -> None:
-    """A rule over a field that is not in the schema keeps the whole definition from being accepted."""
-    found = rules(schema(types.definition()))
-
-    assert len(found) > 10
-    for at, rule in found:
-        for path in re.findall(r"\b(?:self|oldSelf)((?:\.[a-zA-Z_]+)+)(?![\w(])", rule):
-            assert reaches(at, path.strip(".").split(".")), f"{path} of {rule}"
-
-
-def test_lists_and_texts_have_bounds_for_the_cost_of_rules() -> None:
-    """An unbounded one under a rule is refused at admission of the definition."""
-
-    def unbounded(of: dict[str, Any], path: str) -> list[str]:
-        own = [path] if of.get("type") == "array" and "maxItems" not in of else []
-        own += [path] if of.get("type") == "string" and not ({"maxLength", "enum"} & of.keys()) else []
-        below = {**of.get("properties", {}), **({"[]": of["items"]} if "items" in of else {})}
-        return own + [each for name, one in below.items() for each in unbounded(one, f"{path}.{name}")]
-
-    assert [] == unbounded(schema(types.definition()), "spec")
-
-
 def test_limits_are_those_of_a_krt_file() -> None:
     """What `moorage krt check` takes, a RuntimeVersion takes too."""
-    spec = schema(types.definition())["properties"]
+    spec = schemas.of(types.definition())["properties"]
     flow = spec["workflows"]["items"]["properties"]
 
     assert reading.MAX_WORKFLOWS == spec["workflows"]["maxItems"]
@@ -72,7 +30,7 @@ def test_limits_are_those_of_a_krt_file() -> None:
 
 def test_lists_are_by_name_so_that_two_authors_can_share_them() -> None:
     """And no two entries have one name."""
-    spec = schema(types.definition())["properties"]
+    spec = schemas.of(types.definition())["properties"]
     lists = (spec["workflows"], spec["config"], spec["nodes"], spec["workflows"]["items"]["properties"]["nodes"])
 
     assert [("map", ["name"])] * 4 == [
@@ -108,17 +66,6 @@ def test_the_example_is_whole() -> None:
     example = yaml.safe_load((ROOT / "examples/kre/runtimeversion.yaml").read_text())
     spec = msgspec.convert(example["spec"], types.RuntimeVersionSpec)
 
-    assert [] == unknown(example["spec"], schema(types.definition()))
+    assert [] == schemas.unknown(example["spec"], schemas.of(types.definition()))
     assert graph_check.Told() == spec.told
     assert spec.entrypoint.proto.inline == (ROOT / "examples/kre/greeter/public_input.proto").read_text()
-
-
-def unknown(value: Any, of: dict[str, Any], path: str = "spec") -> list[str]:
-    """Fields that a strict API server would refuse."""
-    if isinstance(value, list):
-        return [each for item in value for each in unknown(item, of["items"], f"{path}[]")]
-    if not isinstance(value, dict):
-        return []
-    known = of.get("properties", {})
-    below = [each for key, item in value.items() if key in known for each in unknown(item, known[key], f"{path}.{key}")]
-    return [f"{path}.{key}" for key in value if key not in known] + below
