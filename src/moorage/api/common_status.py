@@ -6,7 +6,8 @@ from typing import Annotated
 
 import msgspec
 
-from .conditions import Condition
+from . import conditions
+from .conditions import Condition  # by name, as there is a field called like the module
 
 PAUSED = "moorage.dev/paused"
 """Annotation: "true" has nothing carried out for the object, while its status stays honest."""
@@ -29,6 +30,10 @@ class Progress(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
         str,
         msgspec.Meta(description="What comes next: who must do what, or what is awaited and from whom."),
     ] = ""
+
+    def waited_at(self, step: str, now: float) -> float:
+        """Seconds for which the list has stopped at that step, for whatever reason; `now` is in epoch seconds."""
+        return max(0.0, now - conditions.epoch(self.since)) if self.step == step and self.since else 0.0
 
 
 class Status(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

@@ -6,7 +6,7 @@ import functools
 
 import msgspec
 
-from moorage.api import conditions, meta
+from moorage.api import meta
 from moorage.children import apply, parts
 from moorage.operators import accounts
 from moorage.operators.kre import kinds, names
@@ -149,10 +149,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     def waited_at(self, step: str) -> float:
         """Seconds for which the steps have stood at that one."""
-        progress = self.status.progress
-        if progress.step != step or not progress.since:
-            return 0.0
-        return max(0.0, self.now - conditions.epoch(progress.since))
+        return self.status.progress.waited_at(step, self.now)
 
     @functools.cached_property
     def wanted(self) -> tuple[streams.Wanted, ...]:

@@ -131,10 +131,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     def waited_at(self, step: str) -> float:
         """Seconds for which the steps have stood at that one, for whatever reason."""
-        progress = self.status.progress
-        if progress.step != step or not progress.since:
-            return 0.0
-        return max(0.0, self.now - conditions.epoch(progress.since))
+        return self.status.progress.waited_at(step, self.now)
 
     @functools.cached_property
     def replicas(self) -> int:
