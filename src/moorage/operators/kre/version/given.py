@@ -21,22 +21,19 @@ from moorage.runtime import kind, source
 
 from . import inputs, pods
 
-EVERY = 30.0
-"""Seconds between two looks."""
-
 _RESOURCES = {inputs.CONFIG_MAP: builtin.CONFIG_MAP, inputs.SECRET: builtin.SECRET}
 
 
 class Given:
-    """Those of all versions. `within` gives what acts in a namespace and nowhere else."""
+    """Those of all versions. `within` gives what acts in a namespace and nowhere else; `every` is in seconds."""
 
-    def __init__(self, world: kind.World, within: Callable[[str], kube_client.Client]) -> None:
+    def __init__(self, world: kind.World, within: Callable[[str], kube_client.Client], every: float) -> None:
         self._within = within
         self.source: source.Source[inputs.Asked, inputs.Read] = source.Source(
             "inputs",
             self._look,
             world.enqueue,
-            every=EVERY,
+            every=every,
             concurrency=4,
             together=32,
             group=lambda asked: asked.namespace,

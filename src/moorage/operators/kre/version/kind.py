@@ -63,7 +63,7 @@ class VersionKind(kind.Kind[types.RuntimeVersion, Seen]):
         self._watches = namespace_watches.Watches(
             lambda namespace: nats_access.View(world, namespace, self.rights.user(namespace))
         )
-        self._given = given.Given(world, self._within)
+        self._given = given.Given(world, self._within, self._settings.poll.idle_seconds)
         self._nats = nats_access.Streams(world, self._settings.poll, self._watches, self._wanted)
         self._around = surroundings.Surroundings(world, self._within)
         self.operations = self._nats.operations
