@@ -13,6 +13,7 @@ import pytest
 LONGEST = (
     "tests/e2e/docs/test_docs.py",  # it speaks of a cluster that nobody has used, so it must be first in any case
     "tests/e2e/test_xsld.py",
+    "tests/e2e/test_kre_versions.py",
     "tests/e2e/test_opencga.py",
     "tests/api/zoo/test_zoo.py",
     "tests/api/xsld/test_repairs.py",

@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import datetime
 import json
-import os
 import shutil
-import subprocess
+import threading
 from collections.abc import Iterator
+from concurrent import futures
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,12 @@ SOURCES = tools.ROOT / "examples" / "kre" / "greeter" / "src"
 ENTRYPOINT, RUNNER = "moorage.dev/kre/entrypoint:1", "moorage.dev/kre/runner:1"
 METHOD = "greeter.Greeter/Greet"
 OF_VERSION = "kre.konstellation.io/runtime-version"
+ROUND, OVERLAP = 4.0, 1.0
+"""Seconds after which the next calls without an end begin, and for which those before them go on beside them."""
+
+MOST_ROUNDS = 16
+"""At once, with the thread that begins them: of one a call may take half a minute."""
+
 LOCKED = {
     "allowPrivilegeEscalation": False,
     "capabilities": {"drop": ["ALL"]},
@@ -43,10 +49,10 @@ class Version(runtimes.Resource):
     def make(self, greeting: str, **changed: Any) -> None:
         """Apply it, greeting so; `changed` are fields of the spec."""
         spec: dict[str, Any] = yaml.safe_load(EXAMPLE.read_text())["spec"]
-        del spec["workflows"]
-        spec |= {"version": self.version, "config": [{"name": "GREETING", "value": greeting}], **changed}
+        own = {"version": self.version, "config": [{"name": "GREETING", "value": greeting}], "workflows": workflows()}
+        spec |= own | changed
         spec["entrypoint"]["image"] = ENTRYPOINT
-        self.apply(**spec, workflows=workflows())
+        self.apply(**spec)
 
     @property
     def service(self) -> str:
@@ -155,24 +161,37 @@ class Caller:
 
         return tools.wait(f"an answer of {service}", once, within=runtimes.WITHIN)
 
-    @contextlib.contextmanager
-    def calling(self, service: str, *how: str, rate: int = 50, seconds: int) -> Iterator[list[Call]]:
-        """So many calls a second, for so long; they are in the list once the block is left, which waits for them."""
+    def calls(self, service: str, *how: str, rate: int, seconds: float) -> list[Call]:
+        """So many calls a second, for so long; returns when all have ended."""
         words = _command(service, *how, "-rate", str(rate), "-for", f"{seconds}s", "-within", "30s")
-        command = [str(tools.BIN / "kubectl"), "-n", self._runtime.namespace, "exec", "caller", "--", *words]
-        environment = os.environ | {"KUBECONFIG": str(self._runtime.cluster.kubeconfig)}
+        out = self._runtime.kubectl("exec", "caller", "--", *words)
+        return [msgspec.json.decode(line, type=Call) for line in out.splitlines()]
+
+    @contextlib.contextmanager
+    def calling(self, service: str, *how: str, rate: int = 50, seconds: float = 0.0) -> Iterator[list[Call]]:
+        """So many calls a second, for so long, or, without `seconds`, until the block is left.
+
+        They are in the list once it is left, which waits for them. Nobody can tell a client to stop, so that those
+        without an end are made in rounds, of which each begins before the one before it ends.
+        """
         made: list[Call] = []
-        with subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
-        ) as process:
+        left = threading.Event()
+
+        def rounds(pool: futures.Executor) -> list[futures.Future[list[Call]]]:
+            lasting = seconds or ROUND + OVERLAP
+            begun = [pool.submit(self.calls, service, *how, rate=rate, seconds=lasting)]
+            while not seconds and not left.wait(ROUND):
+                begun.append(pool.submit(self.calls, service, *how, rate=rate, seconds=lasting))
+            return begun
+
+        with futures.ThreadPoolExecutor(max_workers=MOST_ROUNDS) as pool:
+            begun = pool.submit(rounds, pool)
             try:
                 yield made
-                out, error = process.communicate(timeout=seconds + runtimes.WITHIN)
-            except BaseException:
-                process.kill()
-                raise
-        assert process.returncode == 0, error
-        made += [msgspec.json.decode(line, type=Call) for line in out.splitlines()]
+            finally:
+                left.set()
+            for each in begun.result():
+                made += each.result()
 
 
 def _command(service: str, *how: str) -> tuple[str, ...]:
