@@ -105,6 +105,12 @@ class Operator:
         }
         return body | changes
 
+    def bind(self, namespace: str, system: str, verb: str, resource: str) -> None:
+        """Bind the account of a namespace, as for its first resource, and once more; return when it has that right."""
+        for _ in range(2):
+            self.cluster.must(self.apply(self.binding(namespace, system)))
+        self.until_may(verb, resource, namespace, self.account(namespace, system))
+
     def create(self, body: dict[str, Any], *args: str, user: str = "") -> subprocess.CompletedProcess[str]:
         """Create an object as the operator, or as one of its accounts."""
         return self.cluster.kubectl("create", *args, user=user or self.user, body=body)
@@ -194,8 +200,9 @@ def tag() -> str:
     return f"pk{secrets.token_hex(3)}"
 
 
-def _namespace(cluster: Cluster, name: str) -> Iterator[str]:
-    cluster.must(cluster.kubectl("create", body=cluster.namespace(name)))
+def namespace(cluster: Cluster, name: str, **labels: str) -> Iterator[str]:
+    """A namespace of a test's own; it is deleted at the end."""
+    cluster.must(cluster.kubectl("create", body=cluster.namespace(name, **labels)))
     yield name
     cluster.kubectl("delete", "namespace", name, "--wait=false")
 
@@ -203,13 +210,13 @@ def _namespace(cluster: Cluster, name: str) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def listed(cluster: Cluster, tag: str) -> Iterator[str]:
     """A namespace that the operator of the module lists."""
-    yield from _namespace(cluster, f"listed-{tag}")
+    yield from namespace(cluster, f"listed-{tag}")
 
 
 @pytest.fixture(scope="module")
 def unlisted(cluster: Cluster, tag: str) -> Iterator[str]:
     """A namespace that it does not list."""
-    yield from _namespace(cluster, f"unlisted-{tag}")
+    yield from namespace(cluster, f"unlisted-{tag}")
 
 
 @contextlib.contextmanager
@@ -227,6 +234,31 @@ def installed(cluster: Cluster, folder: Path, name: str, values: dict[str, Any])
     finally:
         cluster.helm("uninstall", name, "--namespace", name)
         cluster.kubectl("delete", "namespace", name, made.accounts, "--wait=false")
+
+
+@contextlib.contextmanager
+def alone(cluster: Cluster, folder: Path, name: str, system: str, section: dict[str, Any]) -> Iterator[Operator]:
+    """The chart with that system and no other, as the release NAME; `section` are further values of the system's."""
+    off = {each: {"enabled": False} for each in ("collector", "xsld")}
+    with installed(cluster, folder, name, {"systems": {**off, system: {"enabled": True, **section}}}) as made:
+        yield made
+
+
+def people(
+    operator: Operator, system: str, place: str, roles: dict[str, tuple[str, str]], rows: Sequence[Row]
+) -> dict[str, list[str]]:
+    """What each of a system's roles for people lets do of these rows, bound in that namespace.
+
+    With each role stands a verb and a resource: once the server allows it, it knows of the role.
+    """
+    may = {}
+    for role, known_by in roles.items():
+        bind = ("create", "rolebinding", f"{role}-trial", f"--clusterrole={operator.name}-{system}-{role}")
+        operator.cluster.must(operator.cluster.kubectl("-n", place, *bind, f"--user={role}"))
+        operator.until_may(*known_by, place, role)
+        answers = operator.reviews(rows, {}, role)
+        may[role] = [question.partition(" in ")[0] for question, allowed in answers.items() if allowed]
+    return may
 
 
 @pytest.fixture(scope="module")
@@ -256,14 +288,17 @@ def defined(cluster: Cluster, system: str) -> None:
     cluster.must(cluster.kubectl("wait", "--for=condition=Established", f"--timeout={PATIENCE}s", "-f", file))
 
 
+def emptied(cluster: Cluster, tag: str, plurals: str, **labels: str) -> Iterator[str]:
+    """A namespace of a test's own; what of these kinds is in it is deleted with it."""
+    for name in namespace(cluster, f"{tag}-{secrets.token_hex(3)}", **labels):
+        yield name
+        cluster.kubectl("-n", name, "delete", plurals, "--all", "--wait=false")
+
+
 def restricted(cluster: Cluster, tag: str, plurals: str) -> Iterator[str]:
-    """A namespace of a test's own that takes only restricted pods; what of these kinds is in it is deleted with it."""
-    name = f"{tag}-{secrets.token_hex(3)}"
+    """The same, where it takes only restricted pods."""
     levels = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "warn")}
-    cluster.must(cluster.kubectl("create", body=cluster.namespace(name, **levels)))
-    yield name
-    cluster.kubectl("-n", name, "delete", plurals, "--all", "--wait=false")
-    cluster.kubectl("delete", "namespace", name, "--wait=false")
+    yield from emptied(cluster, tag, plurals, **levels)
 
 
 def _wait_until_in_force(operator: Operator, systems: dict[str, dict[str, Any]]) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-import secrets
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from conftest import defined, emptied
 
 if TYPE_CHECKING:
     from conftest import Cluster
@@ -57,19 +58,13 @@ WHOLE: dict[str, Any] = {
 
 @pytest.fixture(scope="module", autouse=True)
 def definition(cluster: Cluster) -> None:
-    """The kinds are served. They stay: other tests may use them too."""
-    file = str(ROOT / "charts/moorage/files/crds/weka.yaml")
-    cluster.must(cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", file))
-    cluster.must(cluster.kubectl("wait", "--for=condition=Established", "--timeout=30s", "-f", file))
+    """The kinds are served."""
+    defined(cluster, "weka")
 
 
 @pytest.fixture
 def place(cluster: Cluster, tag: str) -> Iterator[str]:
-    name = f"{tag}-{secrets.token_hex(3)}"
-    cluster.must(cluster.kubectl("create", body=cluster.namespace(name)))
-    yield name
-    cluster.kubectl("-n", name, "delete", "wekaclusters,wekacontainers", "--all", "--wait=false")
-    cluster.kubectl("delete", "namespace", name, "--wait=false")
+    yield from emptied(cluster, tag, "wekaclusters,wekacontainers")
 
 
 def weka_cluster(place: str, spec: dict[str, Any], name: str = "demo") -> dict[str, Any]:
