@@ -12,6 +12,13 @@ from moorage.runtime import freshness, kind
 from . import accounts
 
 
+def wake(world: kind.World, of: kind.Kind[Any, Any], namespace: str = "") -> None:
+    """Have all objects of that kind in a namespace looked at; those of every namespace where none is named."""
+    for obj in of.items():
+        if namespace in ("", obj.metadata.namespace):
+            world.enqueue(of.key(*obj.metadata.key))
+
+
 class Bindings:
     """A system's RoleBindings, everywhere. `wake` is told of the namespace whose binding changed."""
 
@@ -77,6 +84,11 @@ class Places:
         """Return once all are known."""
         await self._bindings.wait_synced()
         await self._namespaces.wait_synced(timeout=None)
+
+    async def announce(self) -> None:
+        """Once all are known, `wake` is told so by an empty name."""
+        await self.wait_synced()
+        self._wake("")
 
     def _is_open(self, found: meta.Partial | None) -> bool:
         if self._opened_by is None:

@@ -264,13 +264,31 @@ class Place:
                 if it.metadata.name not in FOREIGN:
                     await self._remove(resource, name, it.metadata.name)
         await self._remove(builtin.ROLE_BINDING, name, sort.tenant.binding)
-        if spec := sort.whole.get("spec"):  # pods are not taken away without an answer of theirs, but by a person
-            with contextlib.suppress(errors.NotFound):
-                where = (sort.product, name, sort.product_name)
-                await self.client.patch_merge(*where, {"spec": spec}, field_manager="people")
         if leaves:
             await self._left(name)
             await self.order(name)
+        if spec := sort.whole.get("spec"):
+            await self._scale(name, spec)
+
+    async def _scale(self, name: str, spec: dict[str, Any]) -> None:
+        """By a person: pods are not taken away without an answer of theirs.
+
+        What is made anew has as many as lying members told last, so this comes once those are forgotten.
+        """
+        where = (self._sort.product, name, self._sort.product_name)
+
+        async def is_there() -> bool:
+            try:
+                await self.client.get(*where, as_=meta.Partial)
+            except errors.NotFound:
+                return False
+            return True
+
+        with contextlib.suppress(TimeoutError):  # who waits for it to be well tells why
+            await waiting.until(is_there, within=HEALS)
+        await self.quiet()
+        with contextlib.suppress(errors.NotFound):
+            await self.client.patch_merge(*where, {"spec": spec}, field_manager="people")
 
     async def _left(self, name: str) -> None:
         """Return when its object, which is being deleted, is gone. Raises Deviation."""

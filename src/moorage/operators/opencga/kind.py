@@ -6,6 +6,7 @@ It reads watches and sources alone; it writes nothing by itself.
 from __future__ import annotations
 
 import asyncio
+import functools
 import time
 from typing import Any
 
@@ -55,7 +56,8 @@ class CommunityKind(kind.Kind[types.Community, observation.Seen]):
         """Open the watches; see `Kind.start`."""
         self._world = world
         self._children = apply.Children(world.verified)
-        self._places = tenancy.Places(world, self.rights, self._settings.namespaces, self._wake)
+        wake = functools.partial(tenancy.wake, world, self)
+        self._places = tenancy.Places(world, self.rights, self._settings.namespaces, wake)
         self._watches = namespace_watches.Watches(
             lambda namespace: members.View(world, namespace, self.rights.user(namespace))
         )
@@ -63,7 +65,7 @@ class CommunityKind(kind.Kind[types.Community, observation.Seen]):
         self._secrets = secrets.Secrets(world, self._within)
         self._members = members.Members(world, self._settings, self._watches, self.find, self._http.get)
         self._around = surroundings.Surroundings(world, self._within)
-        self._synced = asyncio.create_task(self._announce())
+        self._synced = asyncio.create_task(self._places.announce())
         self.guards = {
             "name_is_free": self._name_is_free,
             "member_has_left": self._member_has_left,
@@ -336,17 +338,6 @@ class CommunityKind(kind.Kind[types.Community, observation.Seen]):
     def _within(self, namespace: str) -> kube_client.Client:
         """What acts in that namespace and nowhere else."""
         return self._world.client.as_(self.rights.user(namespace))
-
-    # --- news ----------------------------------------------------------------------------------------------------
-
-    def _wake(self, namespace: str = "") -> None:
-        for obj in self.items():
-            if namespace in ("", obj.metadata.namespace):
-                self._world.enqueue(self.key(*obj.metadata.key))
-
-    async def _announce(self) -> None:
-        await self._places.wait_synced()
-        self._wake()
 
 
 # --- from live objects to what is seen of them -------------------------------------------------------------------

@@ -230,9 +230,7 @@ class Shared:
 
     def _wake(self, namespace: str = "") -> None:
         for of in (self.containers, self.clusters):
-            for it in of.items():
-                if namespace in ("", it.metadata.namespace):
-                    self.world.enqueue(of.key(*it.metadata.key))
+            tenancy.wake(self.world, of, namespace)
 
     async def _announce(self) -> None:
         await self.places.wait_synced()

@@ -6,6 +6,7 @@ It reads watches and sources alone; it writes nothing by itself.
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
@@ -75,14 +76,15 @@ class RuntimeKind(kind.Kind[types.Runtime, control.Seen]):
     async def start(self, world: kind.World) -> None:
         """Open the watches; see `Kind.start`."""
         self._world = world
-        self._places = tenancy.Places(world, self.rights, self._settings.namespaces, self._wake)
+        wake = functools.partial(tenancy.wake, world, self)
+        self._places = tenancy.Places(world, self.rights, self._settings.namespaces, wake)
         self._watches = namespace_watches.Watches(
             lambda namespace: servers.View(world, namespace, self.rights.user(namespace))
         )
         self._credentials = credentials.Credentials(world, self._within)
         self._servers = servers.Servers(world, self._settings.poll, self._watches, self._credentials, self.find)
         self._around = surroundings.Surroundings(world, self._within)
-        self._synced = asyncio.create_task(self._announce())
+        self._synced = asyncio.create_task(self._places.announce())
         around = self._environment
         helm = binary.Helm(around.helm, around.access, around.scratch / "helm", grace=around.grace)
         self._aside = aside.Aside()
@@ -137,7 +139,7 @@ class RuntimeKind(kind.Kind[types.Runtime, control.Seen]):
         self._watches.leave(key)
         self._values.pop(key, None)
         self.neighbours.forget()
-        self._wake(namespace)  # who was second may be first now
+        tenancy.wake(self._world, self, namespace)  # who was second may be first now
 
     # --- the observation -----------------------------------------------------------------------------------------
 
@@ -319,11 +321,6 @@ class RuntimeKind(kind.Kind[types.Runtime, control.Seen]):
 
     # --- news ----------------------------------------------------------------------------------------------------
 
-    def _wake(self, namespace: str = "") -> None:
-        for obj in self.items():
-            if namespace in ("", obj.metadata.namespace):
-                self._world.enqueue(self.key(*obj.metadata.key))
-
     def on_version(self, change: informer.Change[version_types.RuntimeVersion]) -> None:
         """Who waits for the end of versions goes on, and who publishes one tells how that is."""
         old, new = change.old, change.new
@@ -335,10 +332,6 @@ class RuntimeKind(kind.Kind[types.Runtime, control.Seen]):
                 continue
             if obj.metadata.deleting or (told and obj.spec.published_version == found.spec.version):
                 self._world.enqueue(self.key(*obj.metadata.key))
-
-    async def _announce(self) -> None:
-        await self._places.wait_synced()
-        self._wake()
 
 
 # --- from live objects to what is seen of them -------------------------------------------------------------------

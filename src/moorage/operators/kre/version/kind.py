@@ -7,6 +7,7 @@ reads.
 from __future__ import annotations
 
 import asyncio
+import functools
 from typing import Any
 
 from moorage.api import builtin, conditions
@@ -59,7 +60,8 @@ class VersionKind(kind.Kind[types.RuntimeVersion, Seen]):
         """Open the watches; see `Kind.start`."""
         self._world = world
         self._children = apply.Children(world.verified)
-        self._places = tenancy.Places(world, self.rights, self._settings.namespaces, self._wake)
+        wake = functools.partial(tenancy.wake, world, self)
+        self._places = tenancy.Places(world, self.rights, self._settings.namespaces, wake)
         self._watches = namespace_watches.Watches(
             lambda namespace: nats_access.View(world, namespace, self.rights.user(namespace))
         )
@@ -74,7 +76,7 @@ class VersionKind(kind.Kind[types.RuntimeVersion, Seen]):
         for own in self.informers:
             own.subscribe(self._on_own)
             own.subscribe(self._runtimes.on_version)
-        self._synced = asyncio.create_task(self._announce())
+        self._synced = asyncio.create_task(self._places.announce())
 
     async def stop(self) -> None:
         """See `Kind.stop`."""
@@ -107,7 +109,7 @@ class VersionKind(kind.Kind[types.RuntimeVersion, Seen]):
         self._watches.leave(key)
         self._made.pop(key, None)
         self._neighbours.forget()
-        self._wake(namespace)  # who had the same name may go on
+        tenancy.wake(self._world, self, namespace)  # who had the same name may go on
 
     def report(self, seen: Seen, standing: decision.StepTaken | None) -> dict[str, Any]:
         """See `Kind.report`."""
@@ -342,16 +344,11 @@ class VersionKind(kind.Kind[types.RuntimeVersion, Seen]):
 
     # --- news --------------------------------------------------------------------------------------------------------
 
-    def _wake(self, namespace: str = "") -> None:
-        for obj in self.items():
-            if namespace in ("", obj.metadata.namespace):
-                self._world.enqueue(self.key(*obj.metadata.key))
-
     def _on_runtime(self, change: informer.Change[runtime_types.Runtime]) -> None:
         old, new = change.old, change.new
         if (found := new or old) is None or (old and new and _runtime(old) == _runtime(new)):
             return
-        self._wake(found.metadata.namespace)
+        tenancy.wake(self._world, self, found.metadata.namespace)
 
     def _on_own(self, change: informer.Change[types.RuntimeVersion]) -> None:
         """Who has the same version's name may have to wait, or go on; and one may stand in for another."""
@@ -370,10 +367,6 @@ class VersionKind(kind.Kind[types.RuntimeVersion, Seen]):
         for obj in self.items():
             if obj.metadata.namespace == namespace and any(obj.spec.version in pair for pair in pairs if pair[0]):
                 self._world.enqueue(self.key(*obj.metadata.key))
-
-    async def _announce(self) -> None:
-        await self._places.wait_synced()
-        self._wake()
 
 
 # --- from live objects to what is seen of them -----------------------------------------------------------------------

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import functools
 from collections.abc import Iterable
 from typing import Any
 
@@ -52,8 +53,9 @@ class CacheKind(kind.Kind[types.XsldCache, observation.Seen]):
         self._world = world
         self._children = apply.Children(world.verified)
         self.groups = group_access.Groups(world, self._settings, self.rights, self.find)
-        self._places = tenancy.Places(world, self.rights, self._settings.namespaces, self._wake)
-        self._synced = asyncio.create_task(self._announce())
+        wake = functools.partial(tenancy.wake, world, self)
+        self._places = tenancy.Places(world, self.rights, self._settings.namespaces, wake)
+        self._synced = asyncio.create_task(self._places.announce())
         self.operations = self.groups.operations
         self.guards = {
             "member_has_left": self._member_has_left,
@@ -310,17 +312,6 @@ class CacheKind(kind.Kind[types.XsldCache, observation.Seen]):
     async def _credentials(self, obj: types.XsldCache, body: dict[str, Any]) -> dict[str, Any]:
         given = {"adminPwd": obj.spec.admin_pwd or "", "secretKey": obj.spec.secret_key or ""}
         return {**body, "data": {key: base64.b64encode(text.encode()).decode() for key, text in given.items()}}
-
-    # --- news ----------------------------------------------------------------------------------------------------
-
-    def _wake(self, namespace: str = "") -> None:
-        for obj in self.items():
-            if namespace in ("", obj.metadata.namespace):
-                self._world.enqueue(self.key(*obj.metadata.key))
-
-    async def _announce(self) -> None:
-        await self._places.wait_synced()
-        self._wake()
 
 
 # --- from live objects to what is seen of them -------------------------------------------------------------------
