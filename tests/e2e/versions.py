@@ -6,11 +6,9 @@ import contextlib
 import datetime
 import json
 import shutil
-import threading
 from collections.abc import Iterator
-from concurrent import futures
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import msgspec
 import yaml
@@ -22,12 +20,6 @@ SOURCES = tools.ROOT / "examples" / "kre" / "greeter" / "src"
 ENTRYPOINT, RUNNER = "moorage.dev/kre/entrypoint:1", "moorage.dev/kre/runner:1"
 METHOD = "greeter.Greeter/Greet"
 OF_VERSION = "kre.konstellation.io/runtime-version"
-ROUND, OVERLAP = 4.0, 1.0
-"""Seconds after which the next calls without an end begin, and for which those before them go on beside them."""
-
-MOST_ROUNDS = 16
-"""At once, with the thread that begins them: of one a call may take half a minute."""
-
 LOCKED = {
     "allowPrivilegeEscalation": False,
     "capabilities": {"drop": ["ALL"]},
@@ -161,37 +153,22 @@ class Caller:
 
         return tools.wait(f"an answer of {service}", once, within=runtimes.WITHIN)
 
-    def calls(self, service: str, *how: str, rate: int, seconds: float) -> list[Call]:
-        """So many calls a second, for so long; returns when all have ended."""
-        words = _command(service, *how, "-rate", str(rate), "-for", f"{seconds}s", "-within", "30s")
-        out = self._runtime.kubectl("exec", "caller", "--", *words)
-        return [msgspec.json.decode(line, type=Call) for line in out.splitlines()]
-
     @contextlib.contextmanager
-    def calling(self, service: str, *how: str, rate: int = 50, seconds: float = 0.0) -> Iterator[list[Call]]:
-        """So many calls a second, for so long, or, without `seconds`, until the block is left.
+    def calling(self, service: str, *how: str, rate: int = 50) -> Iterator[list[Call]]:
+        """So many calls a second, by one client, until the block is left, which waits for the answers.
 
-        They are in the list once it is left, which waits for them. Nobody can tell a client to stop, so that those
-        without an end are made in rounds, of which each begins before the one before it ends.
+        Each call is in the list as soon as it has ended. Raises Failed when the client ends before.
         """
+        words = _command(service, *how, "-rate", str(rate), "-within", "30s")
         made: list[Call] = []
-        left = threading.Event()
 
-        def rounds(pool: futures.Executor) -> list[futures.Future[list[Call]]]:
-            lasting = seconds or ROUND + OVERLAP
-            begun = [pool.submit(self.calls, service, *how, rate=rate, seconds=lasting)]
-            while not seconds and not left.wait(ROUND):
-                begun.append(pool.submit(self.calls, service, *how, rate=rate, seconds=lasting))
-            return begun
+        def collect(lines: IO[str]) -> None:
+            for line in lines:
+                made.append(msgspec.json.decode(line, type=Call))  # noqa: PERF401 - each is to be seen at once
 
-        with futures.ThreadPoolExecutor(max_workers=MOST_ROUNDS) as pool:
-            begun = pool.submit(rounds, pool)
-            try:
-                yield made
-            finally:
-                left.set()
-            for each in begun.result():
-                made += each.result()
+        where = ("-n", self._runtime.namespace, "caller", "--")
+        with self._runtime.cluster.talking("kubectl", "exec", "-i", *where, *words, hears=collect):
+            yield made
 
 
 def _command(service: str, *how: str) -> tuple[str, ...]:

@@ -141,7 +141,7 @@ system:serviceaccount:{{ include "moorage.accounts" . }}:
 {{- with .Values.systems.kre -}}
 {{- if .enabled -}}
 {{- $own := dict "accounts" $accounts "clusterRole" (include "moorage.kre.namespaceRole" $) -}}
-{{- $_ := set $systems "kre" (merge $own (omit . "enabled" "extraNamespaceRules")) -}}
+{{- $_ := set $systems "kre" (merge $own (omit . "enabled" "extraTenantRules")) -}}
 {{- end -}}
 {{- end -}}
 leaderElection:

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"sync"
@@ -32,12 +33,11 @@ type told struct {
 	Error   string          `json:"error,omitempty"`
 }
 
-// callAndTell calls a method once, or so many times a second for so long, and writes a line of JSON for each call. Whether
-// calls fail is for the reader of those lines to judge; it is an error where what is to be called is not known.
+// callAndTell calls a method once, or so many times a second until its input ends, and writes a line of JSON for each call.
+// Whether calls fail is for the reader of those lines to judge; it is an error where what is to be called is not known.
 func callAndTell(ctx context.Context, words []string) error {
 	flags := flag.NewFlagSet("call", flag.ContinueOnError)
-	rate := flags.Float64("rate", 1, "calls a second")
-	lasting := flags.Duration("for", 0, "how long; 0 is one call")
+	rate := flags.Float64("rate", 0, "calls a second, until standard input ends; 0 is one call")
 	anew := flags.Bool("anew", false, "by a connection of its own for each call")
 	within := flags.Duration("within", 30*time.Second, "how long a call may take")
 	if err := flags.Parse(words); err != nil {
@@ -77,11 +77,11 @@ func callAndTell(ctx context.Context, words []string) error {
 		}
 		call(ctx, connection, method, request, *within)
 	}
-	if *lasting == 0 {
+	if *rate == 0 {
 		one()
 		return nil
 	}
-	repeat(ctx, *rate, *lasting, one)
+	repeat(ctx, *rate, untilTold(), one)
 	return nil
 }
 
@@ -89,11 +89,20 @@ func dial(to string) (*grpc.ClientConn, error) {
 	return grpc.NewClient(to, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDisableServiceConfig())
 }
 
-// repeat begins so many a second, whether or not those before have ended, and returns when all have.
-func repeat(ctx context.Context, rate float64, lasting time.Duration, one func()) {
+// untilTold is closed when standard input ends, as it does when whoever started this closes it, or is gone.
+func untilTold() <-chan struct{} {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		io.Copy(io.Discard, os.Stdin)
+	}()
+	return ended
+}
+
+// repeat begins so many a second until `end`, whether or not those before have ended, and returns when all have.
+func repeat(ctx context.Context, rate float64, end <-chan struct{}, one func()) {
 	ticks := time.NewTicker(time.Duration(float64(time.Second) / rate))
 	defer ticks.Stop()
-	end := time.After(lasting)
 	var running sync.WaitGroup
 	defer running.Wait()
 	for {

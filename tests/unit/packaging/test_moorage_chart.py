@@ -285,7 +285,7 @@ def test_where_a_runtime_is_it_may_what_its_chart_makes(render: Any) -> None:
 
 def test_extra_namespace_rules_reach_the_role_of_runtimes_only(render: Any) -> None:
     rule = {"apiGroups": ["monitoring.coreos.com"], "resources": ["servicemonitors"], "verbs": ["get", "patch"]}
-    values = {"systems": {"kre": {"enabled": True, "extraNamespaceRules": [rule]}}}
+    values = {"systems": {"kre": {"enabled": True, "extraTenantRules": [rule]}}}
     objects = render("moorage", values, release="moorage")
     having = [role["metadata"]["name"] for role in of_kind(objects, "ClusterRole", "Role") if rule in role["rules"]]
 

@@ -106,7 +106,7 @@ def way_out(word: str, message: str) -> str:
 
 def missing(rules: str) -> str:
     """How rights for kinds that charts seldom hold are given."""
-    return f"an administrator adds {rules} to extraTenantRules of moorage's chart"
+    return f"an administrator adds {rules} to the system's extraTenantRules, in the values of moorage's chart"
 
 
 def _left(r: ReleaseSeen, action: str) -> float:

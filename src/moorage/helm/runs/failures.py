@@ -66,8 +66,8 @@ class FailureKind(decision.Reason):
         "Forbidden",
         Cure.CLUSTER,
         "Rights are missing; the message names the rule.",
-        "an administrator must add the rule that the message names to extraTenantRules of moorage's chart, or the "
-        "chart must do without that object",
+        "an administrator must add the rule that the message names to the system's extraTenantRules, in the values of "
+        "moorage's chart, or the chart must do without that object",
         WARNS,
     )
     UNAUTHORIZED = (
