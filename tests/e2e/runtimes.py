@@ -7,7 +7,7 @@ import contextlib
 import json
 import socket
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import IO, Any, ClassVar
 
 import pymongo
@@ -132,10 +132,16 @@ class Runtime(Resource):
         """One request to JetStream, by the servers' Service; asked again while nobody leads who would answer it."""
 
         def answer() -> dict[str, Any]:
-            with self.cluster.forwarded(self.namespace, "service/kre-nats", 4222) as port:
-                return _request(port, f"$JS.API.{what}", json.dumps(body).encode())
+            with self.nats() as ask:
+                return ask(f"$JS.API.{what}", json.dumps(body).encode())
 
         return tools.wait(f"an answer of JetStream to {what}", answer, within=WITHIN)
+
+    @contextlib.contextmanager
+    def nats(self) -> Iterator[Callable[[str, bytes], dict[str, Any]]]:
+        """What asks NATS, by one of its servers: a subject and what is sent there give the answer. Raises Failed."""
+        with self.cluster.forwarded(self.namespace, "service/kre-nats", 4222) as port:
+            yield lambda subject, body: _request(port, subject, body)
 
     def http(self, target: str, port: int, path: str) -> bytes:
         """What a server answers."""

@@ -1,0 +1,197 @@
+"""NATS of a Runtime loses servers and volumes, grows, and is to shrink: what it has acknowledged is there.
+
+Somebody writes all the while, and notes what was acknowledged. Each test goes on from the end of the one before.
+
+    pytest tests/e2e/test_kre_nats.py -m campaign
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import itertools
+import json
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from . import runtimes, tools
+
+pytestmark = pytest.mark.campaign
+
+ORDERS = "orders"
+MORE = 20
+"""Messages that are acknowledged after something was done, before it counts as survived."""
+
+LEAVING = ("kre-nats-3", "kre-nats-4")
+MOST_LONE = 20
+"""Streams of one copy that are made, at most, until there is one on each server that is to leave."""
+
+
+class Writer:
+    """Writes to a stream by whichever server answers, one message after another, and notes the acknowledged ones."""
+
+    def __init__(self, runtime: runtimes.Runtime, stream: str) -> None:
+        self._runtime, self._stream = runtime, stream
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self.acknowledged: list[str] = []
+
+    def __enter__(self) -> Writer:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        numbers = itertools.count()
+        while not self._stop.is_set():
+            with contextlib.suppress(tools.Failed), self._runtime.nats() as ask:  # another server next time
+                while not self._stop.is_set():
+                    text = f"message {next(numbers)}"
+                    if ask(self._stream, text.encode()).get("stream") == self._stream:
+                        self.acknowledged.append(text)
+
+    def goes_on(self) -> None:
+        """Wait until so many more are acknowledged."""
+        before = len(self.acknowledged)
+        tools.wait(
+            f"{MORE} more messages are acknowledged",
+            lambda: len(self.acknowledged) >= before + MORE,
+            within=runtimes.WITHIN,
+        )
+
+
+@pytest.fixture(scope="module")
+def runtime(kre: tools.Cluster) -> Iterator[runtimes.Runtime]:
+    """A small Runtime with three servers, and a stream that each of them keeps."""
+    one = runtimes.Runtime(kre, "kre-nats")
+    small: dict[str, Any] = runtimes.SMALL | {"nats_streaming": {"replicas": 3, "storage": {"size": "100Mi"}}}
+    one.apply(**small, reclaim="Delete")
+    try:
+        one.ready()
+        one.jetstream(f"STREAM.CREATE.{ORDERS}", name=ORDERS, subjects=[ORDERS], num_replicas=3)
+        yield one
+    finally:
+        print(kre.kubectl("get", "runtimes,pods,pvc", "-n", one.namespace, "-o", "wide", check=False))
+        one.delete()
+        kre.kubectl("delete", "namespace", one.namespace, tools.HANGS)
+
+
+@pytest.fixture
+def writer(runtime: runtimes.Runtime) -> Iterator[Writer]:
+    """Somebody who writes meanwhile."""
+    with Writer(runtime, ORDERS) as one:
+        one.goes_on()
+        yield one
+
+
+def messages(runtime: runtimes.Runtime, stream: str) -> set[str]:
+    """All that the stream has."""
+    state = runtime.jetstream(f"STREAM.INFO.{stream}")["state"]
+    found = set()
+    with runtime.nats() as ask:
+        for number in range(state["first_seq"], state["last_seq"] + 1):
+            got = ask(f"$JS.API.STREAM.MSG.GET.{stream}", json.dumps({"seq": number}).encode())
+            found.add(base64.b64decode(got["message"]["data"]).decode())
+    return found
+
+
+def killed(runtime: runtimes.Runtime, *servers: str) -> None:
+    """Take their pods away without a word, all at once, and wait until others are in their place."""
+    before = runtime.pods()
+    runtime.kubectl("delete", "pod", *servers, "--force", "--grace-period=0", "--wait=false")
+
+    def replaced() -> bool:
+        now = runtime.pods()
+        return all(now.get(name, before[name]) != before[name] for name in servers)
+
+    tools.wait(f"others are in the place of {', '.join(servers)}", replaced, within=runtimes.WITHIN)
+
+
+def copies(runtime: runtimes.Runtime, stream: str) -> list[str]:
+    """Servers that have all of the stream."""
+    cluster = runtime.jetstream(f"STREAM.INFO.{stream}")["cluster"]
+    whole = [each["name"] for each in cluster.get("replicas") or () if each["current"] and not each.get("offline")]
+    return sorted([cluster["leader"], *whole])
+
+
+def is_whole(runtime: runtimes.Runtime, writer: Writer) -> None:
+    """The Runtime is Ready, all goes on, each server has all, and nothing that was acknowledged is missing."""
+    runtime.ready()
+    writer.goes_on()
+    tools.wait("three servers have all", lambda: len(copies(runtime, ORDERS)) == 3, within=runtimes.WITHIN)
+    acknowledged = set(writer.acknowledged)
+
+    assert set() == acknowledged - messages(runtime, ORDERS)
+
+
+def test_one_of_three_servers_is_killed(runtime: runtimes.Runtime, writer: Writer) -> None:
+    """The one that leads the stream, which others go on with."""
+    killed(runtime, runtime.jetstream(f"STREAM.INFO.{ORDERS}")["cluster"]["leader"])
+
+    is_whole(runtime, writer)
+
+
+def test_all_three_servers_are_killed(runtime: runtimes.Runtime, writer: Writer) -> None:
+    """What was acknowledged is on their volumes."""
+    killed(runtime, "kre-nats-0", "kre-nats-1", "kre-nats-2")
+
+    is_whole(runtime, writer)
+
+
+def test_a_server_loses_its_volume(runtime: runtimes.Runtime, writer: Writer) -> None:
+    """It gets a new one, and all from the others; and is worth as much as they are, as one of them goes then."""
+    lost = runtime.jetstream(f"STREAM.INFO.{ORDERS}")["cluster"]["leader"]
+    claim = runtime.cluster.get("pvc", f"data-{lost}", "-n", runtime.namespace)["metadata"]["uid"]
+    runtime.kubectl("delete", "pvc", f"data-{lost}", "--wait=false")
+    killed(runtime, lost)
+    anew = runtime.cluster.get("pvc", f"data-{lost}", "-n", runtime.namespace)["metadata"]["uid"]
+
+    assert claim != anew
+    is_whole(runtime, writer)
+    other = next(name for name in copies(runtime, ORDERS) if name != lost)
+    killed(runtime, other)
+    is_whole(runtime, writer)
+
+
+def test_servers_that_would_take_streams_along_stay(runtime: runtimes.Runtime, writer: Writer) -> None:
+    """Three to five and back: streams of one copy are on the two that would leave, which is told, and nobody leaves.
+
+    Put back, all goes on.
+    """
+    runtime.edit(nats_streaming={"replicas": 5})
+    assert 5 == runtime.ready()["natsServers"]
+    is_whole(runtime, writer)
+    lone = on_their_own(runtime)
+    before = runtime.pods()
+    runtime.edit(nats_streaming={"replicas": 3})
+    said = runtime.stopped("NatsShrinks")
+
+    assert "NATS may have streams on 5 servers, and spec.nats_streaming.replicas is 3" in said
+    writer.goes_on()
+    assert before.items() <= runtime.pods().items()
+    assert [{"kept"}] * 2 == [messages(runtime, name) for name in lone.values()]
+    runtime.edit(nats_streaming={"replicas": 5})
+    is_whole(runtime, writer)
+    assert before.items() <= runtime.pods().items()
+
+
+def on_their_own(runtime: runtimes.Runtime) -> dict[str, str]:
+    """A stream of one copy on each server that is to leave, with a message, by the server."""
+    found: dict[str, str] = {}
+    for number in range(MOST_LONE):
+        name = f"lone-{number}"
+        made = runtime.jetstream(f"STREAM.CREATE.{name}", name=name, subjects=[name], num_replicas=1)
+        server = made["cluster"]["leader"]
+        if server in LEAVING and server not in found:
+            with runtime.nats() as ask:
+                assert name == ask(name, b"kept")["stream"]
+            found[server] = name
+        if len(found) == len(LEAVING):
+            return found
+    raise AssertionError(f"of {MOST_LONE} streams there is none on each of {', '.join(LEAVING)}: {found}")
