@@ -7,6 +7,7 @@ import contextlib
 import json
 import socket
 import urllib.request
+import uuid
 from collections.abc import Callable, Iterator
 from typing import IO, Any, ClassVar
 
@@ -140,8 +141,8 @@ class Runtime(Resource):
     @contextlib.contextmanager
     def nats(self) -> Iterator[Callable[[str, bytes], dict[str, Any]]]:
         """What asks NATS, by one of its servers: a subject and what is sent there give the answer. Raises Failed."""
-        with self.cluster.forwarded(self.namespace, "service/kre-nats", 4222) as port:
-            yield lambda subject, body: _request(port, subject, body)
+        with self.cluster.forwarded(self.namespace, "service/kre-nats", 4222) as port, _talking(port) as talk:
+            yield lambda subject, body: _answer(talk, subject, body)
 
     def http(self, target: str, port: int, path: str) -> bytes:
         """What a server answers."""
@@ -158,19 +159,22 @@ def _is_ready(pod: dict[str, Any]) -> bool:
     return known.get("Ready") == "True" and "deletionTimestamp" not in pod["metadata"]
 
 
-def _request(port: int, subject: str, body: bytes) -> dict[str, Any]:
-    """NATS' protocol is lines: who asks says where the answer goes to."""
+@contextlib.contextmanager
+def _talking(port: int) -> Iterator[IO[bytes]]:
+    """A connection to NATS."""
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=5) as raw, raw.makefile("rwb") as talk:
-            return _answer(talk, subject, body)
+            talk.readline()  # INFO
+            talk.write(b'CONNECT {"verbose": false}\r\n')
+            yield talk  # type: ignore[misc]  # it is one, but for what nobody needs
     except OSError as error:
         raise tools.Failed(f"NATS does not answer: {error}") from error
 
 
 def _answer(talk: IO[bytes], subject: str, body: bytes) -> dict[str, Any]:
-    talk.readline()  # INFO
-    talk.write(b'CONNECT {"verbose": false}\r\nSUB answer 1\r\n')
-    talk.write(f"PUB {subject} answer {len(body)}\r\n".encode() + body + b"\r\n")
+    """NATS' protocol is lines: who asks says where the answer goes to, which is to nobody else."""
+    to = f"answer.{uuid.uuid4().hex}"
+    talk.write(f"SUB {to} 1\r\nUNSUB 1 1\r\nPUB {subject} {to} {len(body)}\r\n".encode() + body + b"\r\n")
     talk.flush()
     while line := talk.readline():
         words = line.split()
@@ -178,10 +182,10 @@ def _answer(talk: IO[bytes], subject: str, body: bytes) -> dict[str, Any]:
             talk.write(b"PONG\r\n")
             talk.flush()
         elif words[0] == b"MSG":
-            answer: dict[str, Any] = json.loads(talk.read(int(words[-1])))
+            answer: dict[str, Any] = json.loads(talk.read(int(words[-1]) + 2))
             if "error" in answer:
                 raise tools.Failed(str(answer["error"]))
             return answer
-        else:
+        elif words[0] != b"INFO":  # who else is in the cluster is news
             raise tools.Failed(f"NATS says {line!r}")
     raise tools.Failed("NATS closed the connection")

@@ -25,9 +25,10 @@ ORDERS = "orders"
 MORE = 20
 """Messages that are acknowledged after something was done, before it counts as survived."""
 
+PACE = 0.05
+"""Seconds between two messages."""
+
 LEAVING = ("kre-nats-3", "kre-nats-4")
-MOST_LONE = 20
-"""Streams of one copy that are made, at most, until there is one on each server that is to leave."""
 
 
 class Writer:
@@ -51,7 +52,7 @@ class Writer:
         numbers = itertools.count()
         while not self._stop.is_set():
             with contextlib.suppress(tools.Failed), self._runtime.nats() as ask:  # another server next time
-                while not self._stop.is_set():
+                while not self._stop.wait(PACE):
                     text = f"message {next(numbers)}"
                     if ask(self._stream, text.encode()).get("stream") == self._stream:
                         self.acknowledged.append(text)
@@ -91,14 +92,19 @@ def writer(runtime: runtimes.Runtime) -> Iterator[Writer]:
 
 
 def messages(runtime: runtimes.Runtime, stream: str) -> set[str]:
-    """All that the stream has."""
+    """All that the stream has now. Who breaks off is asked again from there on."""
     state = runtime.jetstream(f"STREAM.INFO.{stream}")["state"]
-    found = set()
-    with runtime.nats() as ask:
-        for number in range(state["first_seq"], state["last_seq"] + 1):
-            got = ask(f"$JS.API.STREAM.MSG.GET.{stream}", json.dumps({"seq": number}).encode())
-            found.add(base64.b64decode(got["message"]["data"]).decode())
-    return found
+    found: dict[int, str] = {}
+
+    def read() -> bool:
+        with runtime.nats() as ask:
+            for number in range(state["first_seq"] + len(found), state["last_seq"] + 1):
+                got = ask(f"$JS.API.STREAM.MSG.GET.{stream}", json.dumps({"seq": number}).encode())
+                found[number] = base64.b64decode(got["message"]["data"]).decode()
+        return True
+
+    tools.wait(f"all of stream {stream} is read", read, within=runtimes.WITHIN)
+    return set(found.values())
 
 
 def killed(runtime: runtimes.Runtime, *servers: str) -> None:
@@ -182,16 +188,27 @@ def test_servers_that_would_take_streams_along_stay(runtime: runtimes.Runtime, w
 
 
 def on_their_own(runtime: runtimes.Runtime) -> dict[str, str]:
-    """A stream of one copy on each server that is to leave, with a message, by the server."""
-    found: dict[str, str] = {}
-    for number in range(MOST_LONE):
-        name = f"lone-{number}"
-        made = runtime.jetstream(f"STREAM.CREATE.{name}", name=name, subjects=[name], num_replicas=1)
-        server = made["cluster"]["leader"]
-        if server in LEAVING and server not in found:
-            with runtime.nats() as ask:
-                assert name == ask(name, b"kept")["stream"]
-            found[server] = name
-        if len(found) == len(LEAVING):
-            return found
-    raise AssertionError(f"of {MOST_LONE} streams there is none on each of {', '.join(LEAVING)}: {found}")
+    """A stream of one copy on each server that is to leave, with a message, by the server.
+
+    Made of five copies, of which the leader's stays.
+    """
+    found = {}
+    for server in LEAVING:
+        name = f"lone-{server[-1]}"
+        config = {"name": name, "subjects": [name]}
+        runtime.jetstream(f"STREAM.CREATE.{name}", **config, num_replicas=5)
+        wanted = {"placement": {"preferred": server}}
+
+        def leads(name: str = name, server: str = server, wanted: dict[str, Any] = wanted) -> bool:
+            if runtime.jetstream(f"STREAM.INFO.{name}")["cluster"].get("leader") == server:
+                return True
+            runtime.jetstream(f"STREAM.LEADER.STEPDOWN.{name}", **wanted)
+            return False
+
+        tools.wait(f"{server} leads stream {name}", leads, within=runtimes.WITHIN, every=2.0)
+        runtime.jetstream(f"STREAM.UPDATE.{name}", **config, num_replicas=1)
+        tools.wait(f"stream {name} is on {server} alone", lambda it=name: copies(runtime, it) == [f"kre-nats-{it[-1]}"])
+        with runtime.nats() as ask:
+            assert name == ask(name, b"kept")["stream"]
+        found[server] = name
+    return found
