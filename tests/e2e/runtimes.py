@@ -166,7 +166,7 @@ def _talking(port: int) -> Iterator[IO[bytes]]:
         with socket.create_connection(("127.0.0.1", port), timeout=5) as raw, raw.makefile("rwb") as talk:
             talk.readline()  # INFO
             talk.write(b'CONNECT {"verbose": false}\r\n')
-            yield talk  # type: ignore[misc]  # it is one, but for what nobody needs
+            yield talk
     except OSError as error:
         raise tools.Failed(f"NATS does not answer: {error}") from error
 

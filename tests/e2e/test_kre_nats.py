@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import functools
 import itertools
 import json
 import threading
@@ -207,8 +208,12 @@ def on_their_own(runtime: runtimes.Runtime) -> dict[str, str]:
 
         tools.wait(f"{server} leads stream {name}", leads, within=runtimes.WITHIN, every=2.0)
         runtime.jetstream(f"STREAM.UPDATE.{name}", **config, num_replicas=1)
-        tools.wait(f"stream {name} is on {server} alone", lambda it=name: copies(runtime, it) == [f"kre-nats-{it[-1]}"])
+        tools.wait(f"stream {name} is on {server} alone", functools.partial(_is_on, runtime, name, [server]))
         with runtime.nats() as ask:
             assert name == ask(name, b"kept")["stream"]
         found[server] = name
     return found
+
+
+def _is_on(runtime: runtimes.Runtime, stream: str, servers: list[str]) -> bool:
+    return copies(runtime, stream) == servers

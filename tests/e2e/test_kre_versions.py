@@ -7,6 +7,8 @@ goes on from the end of the one before.
 
 from __future__ import annotations
 
+import collections
+import functools
 import sys
 import time
 from collections.abc import Iterator
@@ -19,6 +21,9 @@ from . import runtimes, tools, versions
 
 ACTIVE = "demo-active-entrypoint"
 PUBLISHED = f"{ACTIVE}:9000"
+SECONDS = 60.0
+"""Of load, while what is published is switched there and back twice."""
+
 LATER = "--wait=false"
 """Of a deletion whose end is looked at when all others are gone too."""
 
@@ -219,6 +224,73 @@ def test_another_version_takes_over_without_a_call_lost(
     assert ["greeter-v1", "greeter-v2", "greeter-v1"] == turns(anew)
     assert first.phase("PUBLISHED")["published"]
     assert not second.phase("STARTED")["published"]
+
+
+@pytest.mark.campaign
+def test_two_switches_back_and_forth_under_load(
+    runtime: runtimes.Runtime, first: versions.Version, second: versions.Version, caller: versions.Caller
+) -> None:
+    """A minute of 50 calls a second by a connection each, and of 20 by one: none fails, each says its version.
+
+    Who connects anew gets to what was published within two seconds.
+    """
+    runtime.edit(publishedVersion="greeter-v1")
+    first.phase("PUBLISHED")
+    second.phase("STARTED")
+    took = []
+    with caller.calling(PUBLISHED, "-anew") as anew, caller.calling(PUBLISHED, rate=20) as staying:
+        begun = time.monotonic()
+        several(anew)
+        for turn, version in enumerate(["greeter-v2", "greeter-v1"] * 2, start=1):
+            runtime.edit(publishedVersion=version)
+            told, before = time.time(), len(anew)
+            answered = functools.partial(led, anew, before, version)
+            tools.wait(f"{version} answers", answered)
+            took.append(answered()[0].begun - told)
+            over = begun + turn * SECONDS / 4
+            tools.wait("this turn is over", functools.partial(_is_past, over), within=SECONDS)
+    share = collections.Counter(each.version for each in anew + staying)
+    print(f"{len(anew)} calls by a connection each, {len(staying)} by one: {share}; switched after {took} s")
+
+    assert [] == broken(anew + staying)
+    assert {"greeter-v1", "greeter-v2"} == set(share)
+    assert ["greeter-v1", "greeter-v2"] * 2 + ["greeter-v1"] == turns(anew)
+    assert max(took) < 2
+    assert len(anew) > 0.9 * 50 * SECONDS
+
+
+@pytest.mark.campaign
+def test_config_changes_under_load_where_each_node_has_two_pods(
+    second: versions.Version, caller: versions.Caller
+) -> None:
+    """No call is lost, and each is answered by the old greeting or the new one."""
+    doubled = versions.workflows()
+    for node in doubled[0]["nodes"]:
+        node["replicas"] = 2
+    second.make("good day", workflows=doubled)
+    second.ready()
+    with caller.calling(second.service, "-anew") as calls:
+        several(calls)
+        second.make("good night", workflows=doubled)
+        second.ready()
+        several(calls)
+    second.make("good day")
+    second.ready()
+
+    assert [] == broken(calls)
+    assert {f"{greeting} you! Nice to meet you." for greeting in ("good day", "good night")} == {
+        each.said for each in calls
+    }
+    print(f"{len(calls)} calls, none lost")
+
+
+def led(calls: list[versions.Call], since: int, version: str) -> list[versions.Call]:
+    """Those after the first `since` that this version answered, in the order in which they began."""
+    return sorted((each for each in calls[since:] if each.version == version), key=lambda it: it.begun)
+
+
+def _is_past(moment: float) -> bool:
+    return time.monotonic() > moment
 
 
 def several(calls: list[versions.Call], many: int = 100) -> None:

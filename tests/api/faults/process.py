@@ -8,6 +8,7 @@ Ends with 1 when it has lost its lease.
 from __future__ import annotations
 
 import asyncio
+import shutil
 import signal
 import sys
 import uuid
@@ -28,7 +29,7 @@ async def _operate(path: Path, namespace: str, kubeconfig: Path, folder: Path) -
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     access = binary.KubeAccess(kubeconfig=str(kubeconfig))
-    around = system.Environment("moorage-system", folder, Path("helm"), access, grace=0.5)
+    around = system.Environment("moorage-system", folder, Path(shutil.which("helm") or "helm"), access, grace=0.5)
     made = scenario.kinds(scenario.load(path, namespace), namespace, around)
     settings = manager.Settings(
         identity=f"process-{uuid.uuid4().hex[:8]}", namespace=namespace, timing=operate.TIMING, port=0, backoff=0.05
