@@ -119,20 +119,22 @@ class Cluster:
     def talking(self, *command: str, hears: Callable[[IO[str]], None]) -> Iterator[None]:
         """A command that goes on until its input ends, with the block; `hears` reads what it says. Raises Failed."""
         environment = os.environ | {"KUBECONFIG": str(self.kubeconfig), "PATH": f"{BIN}:{os.environ['PATH']}"}
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
-        assert process.stdin is not None
-        assert process.stdout is not None
-        hearing = threading.Thread(target=hears, args=(process.stdout,), daemon=True)
-        hearing.start()
-        try:
-            yield
-        finally:
-            process.stdin.close()
-            hearing.join(PATIENCE)
-            process.terminate()  # it has ended, unless it hangs
-            code = process.wait()
-        if code:
-            raise Failed(f"{' '.join(command)} -> {code}")
+        with subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+        ) as process:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            hearing = threading.Thread(target=hears, args=(process.stdout,), daemon=True)
+            hearing.start()
+            try:
+                yield
+            finally:
+                process.stdin.close()
+                hearing.join(PATIENCE)
+                if hearing.is_alive():  # it hangs
+                    process.terminate()
+        if process.returncode:
+            raise Failed(f"{' '.join(command)} -> {process.returncode}")
 
     def refused(self, *objects: dict[str, Any]) -> str:
         """Apply what must be refused; returns the words of the refusal."""

@@ -229,7 +229,7 @@ RUNNING: list[tuple[dict[str, Any], type[Any], str, str]] = [
         {"objects": there(there=(*owned(), parts.SurplusSeen(kinds.DEPLOYMENT, "old", "o")))},
         Act,
         Reason.NODE_LEAVING,
-        "no longer asked for: Deployment/old",
+        "removed: Deployment/old",
     ),
     (
         {"objects": there(there=(*owned(), parts.SurplusSeen(kinds.DEPLOYMENT, "old", "o", deleting=True)))},
@@ -348,6 +348,14 @@ def test_a_stream_is_widened_before_it_is_narrowed() -> None:
 
     assert [*own, f"{STREAM}.old"] == wide.actions[0].args["subjects"]
     assert own == narrow.actions[0].args["subjects"]
+
+
+def test_a_node_that_leaves_is_there_until_its_pods_are_gone() -> None:
+    """They still answer for what they took, so that only then nobody reads by its consumer any more."""
+    gone = parts.SurplusSeen(kinds.DEPLOYMENT, "old", "o")
+    found = verdict(seen(objects=there(there=(*owned(), gone))))
+
+    assert ["Foreground"] == [each.propagation for each in found.actions if isinstance(each, decision.Delete)]
 
 
 def test_the_entrance_is_applied_last() -> None:

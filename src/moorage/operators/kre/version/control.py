@@ -267,10 +267,8 @@ def surplus_leaves(seen: Seen) -> Verdict:
     found = _objects(seen)
     wanted = {desired.id for desired, _ in found.children or ()}
     surplus = [each for each in found.there if each.id not in wanted]
-    if (going := objects.surplus_goes(surplus, seen.meta.namespace, Reason.NODE_LEAVING)) is not DONE:
-        return going
-    if surplus:
-        return objects.are_gone([each.id for each in surplus], Reason.NODE_LEAVING)
+    if (leaving := stopping.leave(seen, surplus, Reason.NODE_LEAVING, "the version no longer has it")) is not DONE:
+        return leaving
     calls, what = _left_in_nats(seen)
     if not calls:
         return DONE

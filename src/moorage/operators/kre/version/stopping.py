@@ -28,6 +28,8 @@ DRAIN_WITHIN = 600.0
 AGAIN = 5.0
 """Seconds between two looks at the counts."""
 
+_STOPS = "the version stops"
+
 
 def rights_are_bound(seen: Seen) -> Verdict:
     """The account of the version's namespace is bound to its one role there, as for the Runtime."""
@@ -88,22 +90,22 @@ def what_was_made_is_noted(seen: Seen) -> Verdict:
 def entrance_is_closed(seen: Seen) -> Verdict:
     """Nothing more comes in: the Service goes, and the Deployment once its last pod has ended."""
     entrance = [each for each in _there(seen) if build.is_entrance(each.resource, each.name, seen.names)]
-    return _go(seen, entrance, Reason.CLOSING)
+    return leave(seen, entrance, Reason.CLOSING, _STOPS)
 
 
 def objects_are_gone(seen: Seen) -> Verdict:
     """Deployments, ConfigMaps and the Secret."""
-    return _go(seen, _there(seen), Reason.STOPPING)
+    return leave(seen, _there(seen), Reason.STOPPING, _STOPS)
 
 
-def _go(seen: Seen, left: Iterable[SurplusSeen], reason: Reason) -> Verdict:
-    """What is removed takes its time; a Deployment is there until its pods are gone."""
+def leave(seen: Seen, left: Iterable[SurplusSeen], reason: Reason, why: str) -> Verdict:
+    """What is removed takes its time; a Deployment is there until its pods, which answer for what they took, are."""
     staying = [each for each in left if not each.deleting]
     if not staying:
         return objects.are_gone([each.id for each in left], reason)
     deletes = tuple(
         decision.Delete(
-            why="the version stops",
+            why=why,
             resource=each.resource,
             ref=each.resource.ref(seen.meta.namespace, each.name, each.uid),
             propagation="Foreground" if each.resource == kinds.DEPLOYMENT else "Background",
