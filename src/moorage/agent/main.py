@@ -22,6 +22,8 @@ from typing import Any
 
 import msgspec
 
+from moorage.api import proof
+
 from . import document, files, health, hook, notes, outside, plan
 
 TICK = 1.0
@@ -54,6 +56,7 @@ class Settings:
     socket: Path
     tool: str  # opencga-admin.sh, as it is called in the server's container
     ping: str  # where the server says that it is well
+    token: Path = Path()  # what proves who asks, and who tells
     drain: float = 0.0  # seconds after which a pod that is not ready gets no more queries
 
 
@@ -183,7 +186,21 @@ class Agent:
             return {}
         wanted = {found.master, *found.before(me)} if told.running else {found.master}
         hosts = {each.name: each.hostname for each in found.processes if each.name in wanted}
-        return outside.others(hosts, self._settings.port, self._pool)
+        token = self.token()
+        return outside.others(hosts, self._settings.port, token, self._pool) if token else {}
+
+    def token(self) -> str:
+        """As it is now: the kubelet brings another one. Empty where there is none by which anybody is believed."""
+        try:
+            found = self._settings.token.read_text()
+        except (OSError, UnicodeDecodeError):
+            return ""
+        return found if proof.sound(found) else ""
+
+    @property
+    def me(self) -> str:
+        """Its pod."""
+        return self._settings.me
 
     # --- what is done ---------------------------------------------------------------------------------------------
 
@@ -293,6 +310,7 @@ def settings(args: list[str], env: dict[str, str]) -> Settings:
         socket=Path(env["OPENCGA_HOOK"]),
         tool=env["OPENCGA_TOOL"],
         ping=env["OPENCGA_PING"],
+        token=Path(env["OPENCGA_TOKEN_FILE"]),
         drain=float(env.get("OPENCGA_DRAIN_SECONDS") or 0.0),
     )
 
@@ -329,18 +347,29 @@ class HealthServer(http.server.ThreadingHTTPServer):
 
 
 def serve(agent: Agent, port: int) -> HealthServer:
-    """Tells the agent's health to whoever asks; there is nothing else to be had."""
+    """Tells the agent's health to who proves that it may ask; there is nothing else to be had."""
 
     class Health(http.server.BaseHTTPRequestHandler):
         timeout = ASKED_WITHIN
 
         def do_GET(self) -> None:
-            told = agent.told
-            self.send_response(200)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(told)))
+            token, told = agent.token(), agent.told
+            if not token:
+                self._send(401, "text/plain", b"there is no token in this pod yet; the kubelet brings it")
+                return
+            try:
+                nonce = proof.asked(token, agent.me, self.headers.get(proof.ASKED, ""), time.time())
+            except proof.ProofError as error:
+                self._send(401, "text/plain", str(error).encode())
+                return
+            self._send(200, "application/json", told, {proof.TOLD: proof.answer(token, agent.me, nonce, told)})
+
+        def _send(self, status: int, kind: str, text: bytes, headers: dict[str, str] | None = None) -> None:
+            self.send_response(status)
+            for name, value in {"Content-Type": kind, "Content-Length": str(len(text)), **(headers or {})}.items():
+                self.send_header(name, value)
             self.end_headers()
-            self.wfile.write(told)
+            self.wfile.write(text)
 
         def log_message(self, *_: object) -> None:
             """Nobody needs a line for each question."""

@@ -9,11 +9,12 @@ from __future__ import annotations
 import base64
 import contextlib
 import json
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from moorage.api import builtin
+from moorage.api import builtin, proof
 from moorage.kube import client as kube_client
 from moorage.kube import errors
 from moorage.operators.opencga import dialect, names
@@ -31,6 +32,8 @@ class Node(kubelet.Node):
         super().__init__(client, namespace, folder, folder, env={})
         self.catalog = ""
         """The version that it was migrated to; empty while it is not installed."""
+        self.token = ""
+        """The agents' own, as it was read last."""
         self.applied: dict[str, int] = {}
         """Pod -> the version of the configuration that its agent has applied last."""
 
@@ -43,8 +46,10 @@ class Node(kubelet.Node):
         return Pod(self, pod, address)
 
     async def document(self, name: str) -> dict[str, Any]:
-        """What its agents are to apply; nothing where it is not there."""
+        """What its agents are to apply; nothing where it is not there. Their token is read with it."""
         try:
+            held = await self._client.get(builtin.SECRET, self._namespace, names.agent_token(name))
+            self.token = base64.b64decode(held["data"][names.AGENT_TOKEN_KEY]).decode()
             held = await self._client.get(builtin.SECRET, self._namespace, names.configuration(name))
             text = base64.b64decode(held["data"][SAID.container.configuration_file])
             return dict(json.loads(text))
@@ -68,7 +73,7 @@ class Pod(in_process.Server):
     async def serving(self) -> AsyncIterator[None]:
         """The agent, and beside a REST member's its server."""
         async with contextlib.AsyncExitStack() as both:
-            await both.enter_async_context(in_process.http(self.address, SAID.ports.agent, self._health))
+            await both.enter_async_context(in_process.http(self.address, SAID.ports.agent, self._health, self._prove))
             if self.role == names.REST:
                 await both.enter_async_context(in_process.http(self.address, SAID.ports.rest, self._server))
             yield
@@ -90,6 +95,14 @@ class Pod(in_process.Server):
         if self.role == names.MASTER:
             told["catalog"] = {"installed": bool(self._node.catalog), "version": self._node.catalog}
         return told
+
+    def _prove(self, asked: Mapping[str, str], text: bytes) -> Mapping[str, str]:
+        token = self._node.token
+        try:
+            nonce = proof.asked(token, self.name, asked.get(proof.ASKED, ""), time.time())
+        except proof.ProofError as error:
+            raise PermissionError(str(error)) from error
+        return {proof.TOLD: proof.answer(token, self.name, nonce, text)}
 
     async def _server(self, path: str) -> dict[str, Any]:
         result = {"Version": self.version} if path.endswith(SAID.paths.about) else {"CatalogMongoDB": "OK"}

@@ -107,6 +107,7 @@ class World:
         for name in ("conf", "data", "health", "secrets"):
             (folder / name).mkdir()
         (folder / "secrets/password").write_text("Change-Me-2-day")
+        (folder / "secrets/token").write_text("t" * 43)
         self.settings = main.Settings(
             me=me,
             version=version,
@@ -118,6 +119,7 @@ class World:
             socket=folder / "nowhere",
             tool="/opt/opencga/bin/opencga-admin.sh",
             ping="http://nowhere/",
+            token=folder / "secrets/token",
         )
 
     def publish(self, version: int = 1, *, of: str = "5.0.0", **args: Any) -> None:

@@ -138,6 +138,23 @@ OBJECTS: dict[str, Row] = {
             "apply Service/demo-rest new if name_is_free Service demo-rest",
         ),
     ),
+    "no token": row(
+        demo().but(token=apply.Child()),
+        "token_is_there",
+        acts("MakingToken", "token.make if name_is_free Secret demo-agent-password"),
+        "Secret demo-agent-password gets a token",
+    ),
+    "a token that somebody has spoilt": row(
+        demo().but(token=apply.Child("uid-token", differs=("data.password",))),
+        "token_is_there",
+        acts("MakingToken", "token.make if name_is_free Secret demo-agent-password"),
+    ),
+    "a token that somebody deletes": row(
+        demo().but(token=apply.Child("uid-token", deleting=True)),
+        "children_stay",
+        Waits("ChildEnding", "child", 600.0),
+        "Secret/demo-agent-password is being deleted",
+    ),
     "the first document": row(
         demo().says(configuration_version=0).but(published=automation.Published(-1), document=apply.Child()),
         "configuration_is_published",
@@ -624,6 +641,7 @@ LEAVING: dict[str, Row] = {
             "patch Service/demo-rest uid-Service/demo-rest /metadata/ownerReferences=[]",
             "patch PodDisruptionBudget/demo uid-PodDisruptionBudget/demo /metadata/ownerReferences=[]",
             "patch Secret/demo-config uid-document /metadata/ownerReferences=[]",
+            "patch Secret/demo-agent-password uid-token /metadata/ownerReferences=[]",
             "patch StatefulSet/demo-client master-uid /metadata/ownerReferences=[]",
             "patch StatefulSet/demo sts-uid /metadata/ownerReferences=[]",
             "finalizer off",

@@ -272,6 +272,7 @@ STEPS: tuple[Step, ...] = (
     objects.secrets_are_given,
     objects.cluster_is_known,
     objects.children_exist,
+    objects.token_is_there,
     objects.configuration_is_published,
     objects.master_is_right,
     objects.members_are_right,

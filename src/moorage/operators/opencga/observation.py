@@ -31,6 +31,7 @@ class There(msgspec.Struct, frozen=True):
     master: parts.Objects
     published: automation.Published | None = None  # the document that is there
     document: apply.Child = apply.Child()  # its Secret, beside what is wanted of it
+    token: apply.Child = apply.Child()  # the Secret with the agents' token; not good: what it holds is none
 
     @property
     def pods(self) -> tuple[parts.PodSeen, ...]:

@@ -67,6 +67,11 @@ class Reason(decision.Reason):
         "The agents get a configuration with a new version.",
         "the kubelet brings it into the pods, which takes about a minute; then the agents apply it",
     )
+    MAKING_TOKEN = (
+        "MakingToken",
+        "The token is made by which an agent knows who asks, and by which what it tells is believed.",
+        "the API server is awaited, which takes seconds; the kubelet brings the token into pods within a minute",
+    )
     CREATING = "Creating", "A StatefulSet is made or put right.", "its controller is awaited, which makes the pods"
     RESIZING = "Resizing", "One REST member more, or one less.", "the member is awaited; then the next one follows"
     REPLACING_WORKLOAD = (
