@@ -81,7 +81,7 @@ def test_what_a_hook_is_asked(tmp_path: Path) -> None:
         {"do": "start", "args": ["tool", "server"], "stdin": "secret\n"},
         {"do": "stop"},
         {"do": "run", "id": "i", "args": ["tool", "migration", "run"], "stdin": "secret\n"},
-        {"do": "ask", "args": ["tool", "catalog", "status"], "seconds": 1.0},
+        {"do": "ask", "args": ["tool", "catalog", "status"], "seconds": 1.0, "stdin": ""},
     ] == asked
 
 

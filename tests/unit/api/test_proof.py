@@ -24,9 +24,7 @@ def test_a_question_and_its_answer() -> None:
         proof.check(TOKEN, "demo-0", "a1", b"{}", "")
 
 
-@pytest.mark.parametrize(
-    "header", ["x", "1.2", "1..2", "-1.a.b", "9" * 16 + ".a.b", "1.a b.c", "\N{SUPERSCRIPT TWO}.a.b"]
-)
+@pytest.mark.parametrize("header", ["x", "1..2", "-1.a.b", "9" * 16 + ".a.b", "1.a b.c", "\N{SUPERSCRIPT TWO}.a.b"])
 def test_what_is_no_proof(header: str) -> None:
     """Whoever has written it."""
     with pytest.raises(proof.ProofError, match="can't be read"):

@@ -33,8 +33,9 @@ Going up or down is by one member at a time, but for the first. A member that co
 the document; one that goes loses its place first, and its pod when the document without it is really there.
 
 `names` what all is called; `types` spec and status; `dialect` what the product and the agents are guessed to say;
-`wanted` spec to objects and document; `answers` and `members` who is asked; `tokens` by what agents are believed; `secrets`
-what is checked of Secrets; `observation`, `control`, `deletion`, `facts` what is decided; `kind` what is watched.
+`wanted` spec to objects and document; `answers` and `members` who is asked, `tokens` by what agents are believed;
+`secrets` what is checked of Secrets; `observation`, `control`, `deletion`, `facts` what is decided; `kind` what is
+watched.
 """
 
 from __future__ import annotations

@@ -100,7 +100,12 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """Who has a place in the document: who comes gets it after its pod, who goes loses it before."""
         live, wanted = self._live, self.spec.members
         members = wanted if live is None else live if live <= wanted else live - 1
-        return automation.Placed(members, self.rest_version, self.spec.version)
+        return automation.Placed(members, self.rest_version, self.spec.version, self.stopped)
+
+    @property
+    def stopped(self) -> bool:
+        """REST servers are stopped for a migration. Not any more once it is through, or another version is wanted."""
+        return self.status.stopped_for == self.spec.version != self.status.catalog_version
 
     @functools.cached_property
     def replicas(self) -> int:

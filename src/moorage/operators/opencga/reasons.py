@@ -154,6 +154,17 @@ class Reason(decision.Reason):
         "correct what the words say; while nothing was migrated spec.version may go back",
         WARNS,
     )
+    MIGRATION_HELD = (
+        "MigrationHeld",
+        "A migration is not run as things are: it forbids the old version to work, or a person is to run it.",
+        "do what the message says, or set spec.version back: nothing was migrated so far, and REST members serve on",
+        WARNS,
+    )
+    STOPPING = (
+        "Stopping",
+        "REST servers are stopped, as a migration forbids the old version to touch the catalog meanwhile.",
+        "the agents are awaited, which stop their servers; then the MASTER migrates, and members come back one by one",
+    )
     MIGRATED = "Migrated", "The catalog is of the version that the spec names.", _GOES_ON
     INSTALLED = "Installed", "The catalog is in the database.", "nothing"
 
