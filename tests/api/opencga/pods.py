@@ -1,7 +1,8 @@
 """A node on which the pods of an installation run within the test: agents and servers, as far as moorage asks them.
 
-The catalog is the namespace's, and outlives all pods. The MASTER of a later version migrates it, as soon as its agent
-has the configuration; REST members are in their goal with a catalog of their own version alone.
+The catalog is the namespace's, and outlives all pods. The MASTER of a later version migrates it, once its agent has the
+configuration and, as each migration but the first forbids the old version, all REST servers that have a place in that
+have been stopped by it. REST members are in their goal with a catalog of their own version alone.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from moorage.api import builtin, proof
+from moorage.api import builtin, conditions, proof
 from moorage.kube import client as kube_client
 from moorage.kube import errors
 from moorage.operators.opencga import dialect, names
@@ -32,6 +33,8 @@ class Node(kubelet.Node):
         super().__init__(client, namespace, folder, folder, env={})
         self.catalog = ""
         """The version that it was migrated to; empty while it is not installed."""
+        self.stopped: dict[str, int] = {}
+        """REST member -> the version of the configuration by which its server is stopped."""
         self.token = ""
         """The agents' own, as it was read last."""
         self.applied: dict[str, int] = {}
@@ -83,18 +86,38 @@ class Pod(in_process.Server):
         document = await self._node.document(self.of)
         place = next((it for it in document.get("processes", ()) if it["name"] == self.name), {})
         right = place.get("version") == self.version
+        plans: list[dict[str, Any]] = []
         if right and self.role == names.MASTER and self._number(self._node.catalog) < self._number(self.version):
-            self._node.catalog = self.version
-        goal = right and self._node.catalog == self.version
+            if self._may_migrate(document):
+                self._node.catalog = self.version
+            else:
+                plans = [self._at(SAID.moves.stop)]
+        self._node.stopped.pop(self.name, None)
+        if place and self.role == names.REST and document["upgrade"]["stopped"]:
+            self._node.stopped[self.name] = document["version"]
+            plans = [self._at(SAID.moves.stopped)]
+        goal = right and self._node.catalog == self.version and not plans
         if goal:
             self._node.applied[self.name] = document["version"]
         told: dict[str, Any] = {
             "statuses": {self.name: {"IsInGoalState": goal, "ExpectedToBeUp": True}},
-            "mmsStatus": {self.name: {"lastGoalVersionAchieved": self._node.applied.get(self.name, -1), "plans": []}},
+            "mmsStatus": {
+                self.name: {"lastGoalVersionAchieved": self._node.applied.get(self.name, -1), "plans": plans}
+            },
         }
         if self.role == names.MASTER:
             told["catalog"] = {"installed": bool(self._node.catalog), "version": self._node.catalog}
         return told
+
+    def _may_migrate(self, document: dict[str, Any]) -> bool:
+        rest = [it["name"] for it in document["processes"] if it["processType"] == names.REST]
+        by_this = all(self._node.stopped.get(name) == document["version"] for name in rest)
+        return not self._node.catalog or (document["upgrade"]["stopped"] and by_this)
+
+    def _at(self, step: str) -> dict[str, Any]:
+        """A plan that stands at that step of a migration."""
+        steps = [{"step": step, "started": conditions.timestamp(time.time()), "completed": None}]
+        return {"completed": None, "moves": [{"move": SAID.moves.migrate, "steps": steps}]}
 
     def _prove(self, asked: Mapping[str, str], text: bytes) -> Mapping[str, str]:
         token = self._node.token
