@@ -277,6 +277,11 @@ class Agent:
         tool = [self._settings.tool, "migration", "search"]
         code, output = self._hook.ask(tool, ASKS_WITHIN, f"{secrets.admin}\n")
         self._migrations = migrations(code, output)
+        if self._migrations is None and code == 0:
+            _, output = self._hook.ask([*tool[:-1], "summary"], ASKS_WITHIN, f"{secrets.admin}\n")
+            self._migrations = by_number(output)
+        if self._migrations is None:
+            _log("migrations are not known", exit=str(code))
         return self._migrations is not None
 
     def _server(self, seen: plan.Seen) -> list[str]:
@@ -332,6 +337,17 @@ def migrations(code: int, output: str) -> tuple[plan.Migration, ...] | None:
         waiting = [each for each in found if each.status in TO_APPLY]
         return tuple(plan.Migration(each.id, each.offline is not False, each.manual) for each in waiting)
     return None
+
+
+def by_number(output: str) -> tuple[plan.Migration, ...] | None:
+    """What `migration summary` printed, where the list of them can't be read: any may forbid the old version."""
+    try:
+        found = msgspec.json.decode(output[output.index("{") : output.rindex("}") + 1])
+        each = [found] if "migrationsToBeApplied" in found else list(found.values())
+        number = sum(int(it["migrationsToBeApplied"]) for it in each)
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return None
+    return (plan.Migration(f"{number} that migration search lists"),) if number else ()
 
 
 MOST_BEGINS = 200

@@ -353,6 +353,46 @@ def test_what_the_product_says_of_its_migrations(
     assert expected == main.migrations(code, output)
 
 
+@pytest.mark.parametrize(
+    ("output", "expected"),
+    [
+        ('log {"demo": {"migrationsToBeApplied": 0}, "opencga": {"migrationsToBeApplied": 0}}', ()),
+        (
+            '{"demo": {"migrationsToBeApplied": 2}, "opencga": {"migrationsToBeApplied": 1}}',
+            (plan.Migration("3 that migration search lists"),),
+        ),
+        ('{"migrationsToBeApplied": 1, "statusCount": {}}', (plan.Migration("1 that migration search lists"),)),
+        ("{}", ()),
+        ('{"demo": {}}', None),
+        ('{"demo": {"migrationsToBeApplied": "x"}}', None),
+        ("[1]", None),
+        ("", None),
+    ],
+)
+def test_migrations_whose_list_can_not_be_read_are_counted(
+    output: str, expected: tuple[plan.Migration, ...] | None
+) -> None:
+    """By the product's summary; nobody knows what any of them forbids."""
+    assert expected == main.by_number(output)
+
+
+def test_a_list_of_migrations_for_people_is_no_reason_to_stand_still(world: World, pool: futures.Executor) -> None:
+    """The summary is asked; with nothing to be applied the MASTER goes on."""
+    asked, honest = [], world.hook.ask
+
+    def ask(args: Any, within: float, stdin: str = "") -> tuple[int, str]:
+        asked.append(args[-1])
+        tables = {"search": "| id | status |", "summary": '{"demo": {"migrationsToBeApplied": 0}}'}
+        return (0, tables[args[-1]]) if args[-1] in tables else honest(args, within, stdin)
+
+    world.hook.ask = ask  # type: ignore[method-assign]
+    world.publish()
+    lives(world, pool)
+
+    assert ["search", "summary"] == [word for word in asked if word != "status"]
+    assert ["install", "migrate", "start catalog"] == world.hook.done
+
+
 def test_the_old_version_goes_on_and_is_not_begun_anew(world: World, pool: futures.Executor) -> None:
     """Until its pod is replaced."""
     world.publish(1)
