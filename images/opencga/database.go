@@ -20,6 +20,8 @@ type catalog struct {
 	Migrates  string   `json:"migrates"` // to this one, at the moment
 	Installs  int      `json:"installs"`
 	Migrated  []string `json:"migrated"`
+	Offline   string   `json:"offline"`   // not empty: its next migration forbids that anybody else touches it
+	Fails     string   `json:"fails"`     // not empty: its next migration ends with these words
 	Forbidden int      `json:"forbidden"` // accesses by servers that the catalog was not migrated to yet
 	Old       int      `json:"old"`       // accesses by servers that it was migrated away from, which it lets read
 	Accesses  int      `json:"accesses"`
@@ -81,6 +83,10 @@ func (c *catalog) do(path string, words map[string]string) error {
 		return nil
 	case "/access":
 		c.Accesses++
+		if c.Migrates != "" && c.Offline != "" {
+			c.Forbidden++
+			return fmt.Errorf("version %s may not touch a catalog while it is migrated to %s", words["version"], c.Migrates)
+		}
 		if !c.Installed || number(words["version"]) > number(c.Version) {
 			c.Forbidden++
 			return fmt.Errorf("version %s may not touch a catalog of %q", words["version"], c.Version)
@@ -89,19 +95,28 @@ func (c *catalog) do(path string, words map[string]string) error {
 			c.Old++
 		}
 		return nil
+	case "/set":
+		c.Offline, c.Fails = words["offline"], words["fails"]
+		return nil
 	case "/migrate/begin", "/migrate/end":
 		if !c.Installed || c.password != words["password"] {
 			return errors.New("the administrator's password is another one")
+		}
+		if c.Offline != "" && words["offline"] == "" && number(words["version"]) > number(c.Version) {
+			return errors.New("the migration is an offline one, and --offline was not given")
 		}
 		if path == "/migrate/begin" {
 			c.Migrates = words["version"]
 			return nil
 		}
+		if c.Fails != "" {
+			return errors.New(c.Fails)
+		}
 		if number(words["version"]) > number(c.Version) {
 			c.Migrated = append(c.Migrated, words["version"])
 			c.Version = words["version"]
 		}
-		c.Migrates = ""
+		c.Migrates, c.Offline = "", ""
 		return nil
 	}
 	return fmt.Errorf("%s is nothing that is kept here", path)

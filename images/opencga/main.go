@@ -3,7 +3,8 @@
 //
 //	opencga-admin.sh server rest --start      opencga-admin.sh catalog status
 //	opencga-admin.sh catalog daemon --start   opencga-admin.sh catalog install --email E
-//	database [ADDRESS]                        opencga-admin.sh migration run
+//	database [ADDRESS]                        opencga-admin.sh migration search
+//	                                          opencga-admin.sh migration run [--offline]
 package main
 
 import (
@@ -44,8 +45,10 @@ func called(name string, args []string) error {
 		return status(conf)
 	case strings.HasPrefix(words, "catalog install --email "):
 		return install(conf)
-	case words == "migration run":
-		return migrate(conf)
+	case words == "migration search":
+		return search(conf)
+	case words == "migration run", words == "migration run --offline":
+		return migrate(conf, strings.HasSuffix(words, "--offline"))
 	default:
 		return fmt.Errorf("%q is no command of this stand-in", words)
 	}
@@ -122,14 +125,37 @@ func install(conf *configuration) error {
 	return conf.ask("/install", map[string]string{"password": word}, nil)
 }
 
-func migrate(conf *configuration) error {
+// search tells the one migration to this version, if the catalog is of an earlier one.
+func search(conf *configuration) error {
+	if _, err := password(); err != nil {
+		return err
+	}
+	found, err := conf.look()
+	if err != nil {
+		return err
+	}
+	status := "DONE"
+	if number(version()) > number(found.Version) {
+		status = "PENDING"
+	}
+	fmt.Println("12:00 [main] INFO: what is to be applied")
+	return json.NewEncoder(os.Stdout).Encode([]any{map[string]any{
+		"id": "to-" + version(), "version": version(), "status": status, "manual": false, "offline": found.Offline != "",
+	}})
+}
+
+func migrate(conf *configuration, offline bool) error {
 	word, err := password()
 	if err != nil {
 		return err
 	}
-	if err := conf.ask("/migrate/begin", map[string]string{"password": word, "version": version()}, nil); err != nil {
+	words := map[string]string{"password": word, "version": version()}
+	if offline {
+		words["offline"] = "yes"
+	}
+	if err := conf.ask("/migrate/begin", words, nil); err != nil {
 		return err
 	}
 	time.Sleep(time.Second) // it takes a while, in which the catalog is half of either version
-	return conf.ask("/migrate/end", map[string]string{"password": word, "version": version()}, nil)
+	return conf.ask("/migrate/end", words, nil)
 }

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any
 
 from aiohttp import web
@@ -37,12 +38,20 @@ class Server(kubelet.Container):
             self.listens = False
 
 
+Prove = Callable[[Mapping[str, str], bytes], Mapping[str, str]]
+"""Headers of a question, and what is answered, to headers of the answer. Raises PermissionError for who may not ask."""
+
+
 @contextlib.asynccontextmanager
-async def http(address: str, port: int, answer: Answer) -> AsyncIterator[None]:
+async def http(address: str, port: int, answer: Answer, prove: Prove = lambda _, __: {}) -> AsyncIterator[None]:
     """A server for every path."""
 
     async def handle(asked: web.BaseRequest) -> web.Response:
-        return web.json_response(await answer(asked.path))
+        text = json.dumps(await answer(asked.path)).encode()
+        try:
+            return web.Response(body=text, content_type="application/json", headers=prove(asked.headers, text))
+        except PermissionError as error:
+            return web.Response(status=401, text=str(error))
 
     loop, server = asyncio.get_running_loop(), web.Server(handle)
     listening = await loop.create_server(server, address, port)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import http.client
+import itertools
 import json
 import threading
 import time
@@ -183,10 +184,14 @@ class Community:
         """What is in the database, and what was done to it."""
         return dict(json.loads(self.database("look?prefix=opencga")))
 
-    def database(self, how: str) -> bytes:
+    def set(self, **words: str) -> None:
+        """Of the next migration: `offline`, it forbids the old version; `fails`, its last words."""
+        self.database("set?prefix=opencga", json.dumps(words).encode())
+
+    def database(self, how: str, words: bytes = b"") -> bytes:
         """Ask the database, or switch it `down` and `up`."""
         with self.cluster.forwarded(PLACE, "pod/mongo", 27017) as port:
-            asked = urllib.request.Request(f"http://127.0.0.1:{port}/{how}", method="POST")
+            asked = urllib.request.Request(f"http://127.0.0.1:{port}/{how}", data=words, method="POST")
             with urllib.request.urlopen(asked, timeout=30) as answer:
                 told: bytes = answer.read()
         return told
@@ -219,19 +224,28 @@ class Queries:
         self.answered: list[str] = []
         """By which version."""
         self.failed: list[str] = []
+        self.told: list[str] = []
+        """The version that answered each, in order; empty for one that failed."""
         self._thread = threading.Thread(target=self._run)
 
     def _run(self) -> None:
         while not self._ends.is_set():
             try:
-                self.answered.append(self._community.query())
+                self.told.append(self._community.query())
+                self.answered.append(self.told[-1])
             except tools.Failed as error:
+                self.told.append("")
                 self.failed.append(str(error))
             time.sleep(0.1)  # the pace of queries
 
     def until_answered_by(self, version: str) -> None:
         """Return once a server of that version has answered."""
         tools.wait(f"an answer by {version}", lambda: version in self.answered, within=WITHIN)
+
+    def failed_outside_one_window(self) -> bool:
+        """Whether any failed but between the last answer of the old version and the first of the new one."""
+        runs = [version for version, _ in itertools.groupby(self.told)]
+        return runs not in (["5.0.0", "", "5.0.1"], ["5.0.0", "5.0.1"])
 
     def __enter__(self) -> Queries:
         self._thread.start()

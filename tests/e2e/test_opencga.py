@@ -99,14 +99,20 @@ def log(demo: communities.Community, pod: str) -> str:
     return demo.kubectl("logs", pod, "-c", "opencga-client" if "client" in pod else "opencga-rest")
 
 
-def test_an_upgrade_under_queries(demo: communities.Community) -> None:
-    """The MASTER first, then the catalog, then REST; no server ever touches a catalog that it may not."""
+def test_an_upgrade_under_queries_by_a_migration_that_forbids_the_old_version(demo: communities.Community) -> None:
+    """Held until it is allowed; then no server touches the catalog, and no query fails before or after."""
     demo.ready()
+    demo.set(offline="yes")
     with communities.Queries(demo) as queries:
         queries.until_answered_by("5.0.0")
         demo.change(version="5.0.1")
+        held = demo.until("it is held", lambda said: said["phase"] == "Failed", condition="Migrated=False")
+        assert "the old version may not touch the catalog during to-5.0.1" in held["message"]
+        assert [] == queries.failed
+        demo.change(upgrade={"migration": "Offline"})
         demo.until("all are of the new version", lambda said: said["version"] == "5.0.1")
         queries.until_answered_by("5.0.1")
+    assert not queries.failed_outside_one_window(), queries.told
     catalog = demo.catalog()
 
     assert (1, ["5.0.0", "5.0.1"], 0) == (catalog["installs"], catalog["migrated"], catalog["forbidden"])

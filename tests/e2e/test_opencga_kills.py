@@ -1,4 +1,7 @@
-"""An installation whose agents, operator and MASTER end again and again, while it is made and while it is upgraded."""
+"""An installation whose agents, operator and MASTER end again and again, while it is made and while it is upgraded.
+
+The upgrade is by a migration that forbids the old version to touch the catalog.
+"""
 
 from __future__ import annotations
 
@@ -54,8 +57,9 @@ def test_whoever_ends_the_catalog_is_installed_and_migrated_once(place: communit
     """And no server touches a catalog that it may not, in all that time."""
     place.apply()
     through(place, "5.0.0", 9)
+    place.set(offline="yes")
     with communities.Queries(place) as queries:
-        place.change(version="5.0.1")
+        place.change(version="5.0.1", upgrade={"migration": "Offline"})
         through(place, "5.0.1", 12)
     catalog = place.catalog()
 

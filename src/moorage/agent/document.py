@@ -48,6 +48,13 @@ class Deployment(msgspec.Struct, frozen=True):
     master: str
 
 
+class Upgrade(msgspec.Struct, frozen=True):
+    """What a migration may do; `stopped`: REST servers are stopped for one that forbids the old version."""
+
+    migration: str = "Auto"
+    stopped: bool = False
+
+
 class Document(msgspec.Struct, frozen=True):
     """All of it."""
 
@@ -56,6 +63,7 @@ class Document(msgspec.Struct, frozen=True):
     args: dict[str, dict[str, Any]]
     processes: tuple[Process, ...]
     deployments: tuple[Deployment, ...]
+    upgrade: Upgrade = Upgrade()
 
     def process(self, name: str) -> Process | None:
         """The place of that pod."""
@@ -65,6 +73,11 @@ class Document(msgspec.Struct, frozen=True):
     def master(self) -> str:
         """Whose agent installs the catalog."""
         return self.deployments[0].master if self.deployments else ""
+
+    @property
+    def rest(self) -> tuple[str, ...]:
+        """The REST members."""
+        return tuple(each.name for each in self.processes if each.process_type == REST)
 
     def before(self, name: str) -> tuple[str, ...]:
         """Who is restarted before that one: never two at once."""

@@ -74,8 +74,11 @@ def other(told: bytes, name: str) -> plan.Other:
     try:
         found = msgspec.json.decode(told)
         state, progress = found["statuses"][name], found["mmsStatus"][name]
+        last = progress["plans"][-1]
+        steps = [step["step"] for move in last["moves"] for step in move["steps"]]
+        stopped = int(last["automationConfigVersion"]) if steps == [plan.MIGRATED] else -1
         known = found.get("catalog") or {}
         catalog = str(known["version"]) if known.get("installed") is True else ""
-        return plan.Other(bool(state["IsInGoalState"]), int(progress["lastGoalVersionAchieved"]), catalog)
+        return plan.Other(bool(state["IsInGoalState"]), int(progress["lastGoalVersionAchieved"]), catalog, stopped)
     except (msgspec.MsgspecError, RecursionError, LookupError, TypeError, AttributeError) as error:
         raise ValueError(f"{name} tells nothing that can be read") from error

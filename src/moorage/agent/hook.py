@@ -60,9 +60,10 @@ class Client:
         """A command begins; there is one at a time. The same id again begins nothing. Raises HookError."""
         self._ask({"do": "run", "id": id_, "args": list(args), "stdin": stdin})
 
-    def ask(self, args: Sequence[str], within: float) -> tuple[int, str]:
+    def ask(self, args: Sequence[str], within: float, stdin: str = "") -> tuple[int, str]:
         """(exit, output) of a command that changes nothing. Raises HookError."""
-        found = self._ask({"do": "ask", "args": list(args), "seconds": within}, within + SHORT)
+        asked = {"do": "ask", "args": list(args), "seconds": within, "stdin": stdin}
+        found = self._ask(asked, within + SHORT)
         return int(found.get("exit") or 0), str(found.get("output", ""))
 
     def _ask(self, request: dict[str, Any], within: float = SHORT) -> dict[str, Any]:

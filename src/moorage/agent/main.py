@@ -22,6 +22,8 @@ from typing import Any
 
 import msgspec
 
+from moorage.api import proof
+
 from . import document, files, health, hook, notes, outside, plan
 
 TICK = 1.0
@@ -54,6 +56,7 @@ class Settings:
     socket: Path
     tool: str  # opencga-admin.sh, as it is called in the server's container
     ping: str  # where the server says that it is well
+    token: Path = Path()  # what proves who asks, and who tells
     drain: float = 0.0  # seconds after which a pod that is not ready gets no more queries
 
 
@@ -66,6 +69,8 @@ class Agent:
         self._made: tuple[object, dict[str, str], str] | None = None
         self._catalog: plan.Catalog | None = None
         self._asked_at = 0.0
+        self._migrations: tuple[plan.Migration, ...] | None = None
+        self._searched_at = -TRIES_EVERY
         self._up_at = 0.0
         self._stand, self._since = plan.Stand("ReadConfiguration", "WaitConfiguration"), time.time()
         self._wanted = -1
@@ -119,9 +124,10 @@ class Agent:
             present=files.digest(self._present()),
             ping=up,
             catalog=self._catalog,
+            migrations=self._migrations,
             intent=kept.intent,
             migrated=kept.migrated,
-            others=self._others(found, told, made) if found is not None else {},
+            others=self._others(found, told, made, kept) if found is not None else {},
             drained=self._drained(),
         )
         return seen, secrets, made
@@ -173,17 +179,38 @@ class Agent:
                 continue
         return found
 
-    def _others(self, found: document.Document, told: plan.Hook | None, made: dict[str, str]) -> dict[str, plan.Other]:
-        """Asked only where it counts: before a server is started, or stopped for its turn."""
+    def _others(
+        self, found: document.Document, told: plan.Hook | None, made: dict[str, str], kept: notes.Notes
+    ) -> dict[str, plan.Other]:
+        """Asked only where it counts: before a server is started or stopped, and before all are for a migration."""
         me = self._settings.me
         place = found.process(me)
-        if place is None or told is None or place.process_type != document.REST:
+        if place is None or told is None:
             return {}
-        if told.running and files.digest(self._present()) == files.digest(made):
+        if place.process_type == document.MASTER:
+            if not found.upgrade.stopped or kept.intent is not None or kept.migrated == self._settings.version:
+                return {}
+            wanted = set(found.rest)
+        elif told.running and files.digest(self._present()) == files.digest(made):
             return {}
-        wanted = {found.master, *found.before(me)} if told.running else {found.master}
+        else:
+            wanted = {found.master, *found.before(me)} if told.running else {found.master}
         hosts = {each.name: each.hostname for each in found.processes if each.name in wanted}
-        return outside.others(hosts, self._settings.port, self._pool)
+        token = self.token()
+        return outside.others(hosts, self._settings.port, token, self._pool) if token else {}
+
+    def token(self) -> str:
+        """As it is now: the kubelet brings another one. Empty where there is none by which anybody is believed."""
+        try:
+            found = self._settings.token.read_text()
+        except (OSError, UnicodeDecodeError):
+            return ""
+        return found if proof.sound(found) else ""
+
+    @property
+    def me(self) -> str:
+        """Its pod."""
+        return self._settings.me
 
     # --- what is done ---------------------------------------------------------------------------------------------
 
@@ -207,16 +234,22 @@ class Agent:
             case plan.Begun() if secrets is not None:
                 self._hook.start(self._server(seen), f"{secrets.admin}\n")
                 return False
-            case plan.Begin(move=move) if secrets is not None and seen.document is not None and seen.hook is not None:
-                intent = plan.Intent(move, uuid.uuid4().hex, seen.document.version, seen.version, seen.hook.boot)
+            case plan.Begin(move=move, offline=offline) if (
+                secrets is not None and seen.document is not None and seen.hook is not None
+            ):
+                names = (seen.document.version, seen.version, seen.hook.boot)
+                intent = plan.Intent(move, uuid.uuid4().hex, *names, offline)
                 notes.write(data, msgspec.structs.replace(kept, intent=intent))
-                self._hook.run(intent.id, self._command(move, seen.document), f"{secrets.admin}\n")
+                self._hook.run(intent.id, self._command(move, seen.document, offline=offline), f"{secrets.admin}\n")
             case plan.Forget(migrated=migrated):
                 reached = seen.version if migrated else kept.migrated
                 notes.write(data, msgspec.structs.replace(kept, intent=None, migrated=reached))
-                self._catalog = None
+                self._catalog = self._migrations = None
+                self._searched_at = -TRIES_EVERY
             case plan.Ask():
                 return self._ask_catalog()
+            case plan.AskMigrations() if secrets is not None:
+                return self._ask_migrations(secrets)
             case _:
                 return self._applied(seen, kept)
         return True
@@ -237,23 +270,41 @@ class Agent:
         self._catalog = catalog(output)
         return True
 
+    def _ask_migrations(self, secrets: files.Secrets) -> bool:
+        if time.monotonic() < self._searched_at + TRIES_EVERY:
+            return False
+        self._searched_at = time.monotonic()
+        tool = [self._settings.tool, "migration", "search"]
+        code, output = self._hook.ask(tool, ASKS_WITHIN, f"{secrets.admin}\n")
+        self._migrations = migrations(code, output)
+        if self._migrations is None and code == 0:
+            _, output = self._hook.ask([*tool[:-1], "summary"], ASKS_WITHIN, f"{secrets.admin}\n")
+            self._migrations = by_number(output)
+        if self._migrations is None:
+            _log("migrations are not known", exit=str(code))
+        return self._migrations is not None
+
     def _server(self, seen: plan.Seen) -> list[str]:
         place = seen.document.process(seen.me) if seen.document else None
         if place is not None and place.process_type == document.MASTER:
             return [self._settings.tool, "catalog", "daemon", "--start"]
         return [self._settings.tool, "server", "rest", "--start"]
 
-    def _command(self, move: str, found: document.Document) -> list[str]:
+    def _command(self, move: str, found: document.Document, *, offline: bool) -> list[str]:
         if move == plan.INSTALL:
             return [self._settings.tool, "catalog", "install", "--email", found.auth.admin.email]
-        return [self._settings.tool, "migration", "run"]
+        return [self._settings.tool, "migration", "run", *(["--offline"] if offline else [])]
 
     # --- what is told ---------------------------------------------------------------------------------------------
 
     def _tell(self, seen: plan.Seen) -> None:
         kept = notes.read(self._settings.data)
         known = self._catalog
-        told = (known.installed, kept.migrated) if known is not None and known.reachable else None
+        # while the old version may not touch it, it is of no version by which a server is started
+        stopped = seen.document is not None and seen.document.upgrade.stopped and kept.migrated != seen.version
+        offline = kept.intent is not None and kept.intent.offline
+        forbidden = stopped or offline or self._stand.step == plan.STOPPED
+        told = (known.installed, "" if forbidden else kept.migrated) if known is not None and known.reachable else None
         place = health.Place(self._stand, self._since, kept.document, self._wanted)
         self.told = health.text(self._settings.me, place, up=seen.ping, up_at=self._up_at, catalog=told)
         notes.replace(self._settings.health, self.told)
@@ -268,6 +319,46 @@ def catalog(output: str) -> plan.Catalog:
     if not isinstance(found, dict):
         return plan.Catalog(reachable=False)
     return plan.Catalog(found.get("mongodbStatus") is True, found.get("installed") is True)
+
+
+def migrations(code: int, output: str) -> tuple[plan.Migration, ...] | None:
+    """What `migration search` printed: those to be applied. None where it can't be read.
+
+    One that does not say otherwise stops all: `offline` is the product's word. One that is said to need only that
+    nothing is written stops all too, as nothing keeps servers from writing.
+    """
+    end = output.rfind("]") + 1
+    begins = [place for place, letter in enumerate(output[:end]) if letter == "["] if code == 0 else []
+    for begin in begins[:MOST_BEGINS]:  # a launcher's log has brackets too
+        try:
+            found = msgspec.json.decode(output[begin:end], type=list[_Found])
+        except msgspec.MsgspecError:
+            continue
+        waiting = [each for each in found if each.status in TO_APPLY]
+        return tuple(plan.Migration(each.id, each.offline is not False, each.manual) for each in waiting)
+    return None
+
+
+def by_number(output: str) -> tuple[plan.Migration, ...] | None:
+    """What `migration summary` printed, where the list of them can't be read: any may forbid the old version."""
+    try:
+        found = msgspec.json.decode(output[output.index("{") : output.rindex("}") + 1])
+        each = [found] if "migrationsToBeApplied" in found else list(found.values())
+        number = sum(int(it["migrationsToBeApplied"]) for it in each)
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return None
+    return (plan.Migration(f"{number} that migration search lists"),) if number else ()
+
+
+MOST_BEGINS = 200
+TO_APPLY = ("PENDING", "ERROR", "OUTDATED")
+
+
+class _Found(msgspec.Struct, frozen=True):
+    id: str
+    status: str = "PENDING"
+    offline: bool | None = None
+    manual: bool = False
 
 
 # --- the process --------------------------------------------------------------------------------------------------
@@ -293,6 +384,7 @@ def settings(args: list[str], env: dict[str, str]) -> Settings:
         socket=Path(env["OPENCGA_HOOK"]),
         tool=env["OPENCGA_TOOL"],
         ping=env["OPENCGA_PING"],
+        token=Path(env["OPENCGA_TOKEN_FILE"]),
         drain=float(env.get("OPENCGA_DRAIN_SECONDS") or 0.0),
     )
 
@@ -329,18 +421,29 @@ class HealthServer(http.server.ThreadingHTTPServer):
 
 
 def serve(agent: Agent, port: int) -> HealthServer:
-    """Tells the agent's health to whoever asks; there is nothing else to be had."""
+    """Tells the agent's health to who proves that it may ask; there is nothing else to be had."""
 
     class Health(http.server.BaseHTTPRequestHandler):
         timeout = ASKED_WITHIN
 
         def do_GET(self) -> None:
-            told = agent.told
-            self.send_response(200)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(told)))
+            token, told = agent.token(), agent.told
+            if not token:
+                self._send(401, "text/plain", b"there is no token in this pod yet; the kubelet brings it")
+                return
+            try:
+                nonce = proof.asked(token, agent.me, self.headers.get(proof.ASKED, ""), time.time())
+            except proof.ProofError as error:
+                self._send(401, "text/plain", str(error).encode())
+                return
+            self._send(200, "application/json", told, {proof.TOLD: proof.answer(token, agent.me, nonce, told)})
+
+        def _send(self, status: int, kind: str, text: bytes, headers: dict[str, str] | None = None) -> None:
+            self.send_response(status)
+            for name, value in {"Content-Type": kind, "Content-Length": str(len(text)), **(headers or {})}.items():
+                self.send_header(name, value)
             self.end_headers()
-            self.wfile.write(told)
+            self.wfile.write(text)
 
         def log_message(self, *_: object) -> None:
             """Nobody needs a line for each question."""

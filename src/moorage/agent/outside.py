@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import http.client
+import secrets
+import time
 import urllib.parse
 from collections.abc import Callable, Iterable
 from concurrent import futures
+
+from moorage.api import proof
 
 from . import health, plan
 
@@ -19,31 +23,35 @@ MOST = 64 * 1024
 def ping(url: str) -> bool:
     """Whether the server answers there, and says that it is well."""
     try:
-        status, _ = get(url)
+        status, _, _ = get(url, {})
     except (OSError, http.client.HTTPException):
         return False
     return 200 <= status < 300
 
 
-def get(url: str) -> tuple[int, bytes]:
-    """(status, answer). Raises OSError and HTTPException."""
+def get(url: str, headers: dict[str, str]) -> tuple[int, bytes, http.client.HTTPMessage]:
+    """(status, answer, its headers). Raises OSError and HTTPException."""
     parts = urllib.parse.urlsplit(url)
     line = http.client.HTTPConnection(parts.hostname or "", parts.port or 80, timeout=LIMIT)
     try:
-        line.request("GET", parts.path or "/")
+        line.request("GET", parts.path or "/", headers=headers)
         answer = line.getresponse()
-        return answer.status, answer.read(MOST)
+        return answer.status, answer.read(MOST), answer.headers
     finally:
         line.close()
 
 
-def others(hosts: dict[str, str], port: int, pool: futures.Executor) -> dict[str, plan.Other]:
-    """Those of these agents that answer, by name; all are asked at once."""
+def others(hosts: dict[str, str], port: int, token: str, pool: futures.Executor) -> dict[str, plan.Other]:
+    """Those of these agents that answer, and prove that it is they, by name; all are asked at once."""
 
     def one(name: str) -> tuple[str, plan.Other | None]:
+        nonce = secrets.token_hex(16)
+        asks = {proof.ASKED: proof.question(token, name, time.time(), nonce)}
         try:
-            return name, health.other(get(f"http://{hosts[name]}:{port}/")[1], name)
-        except (OSError, http.client.HTTPException, ValueError):
+            _, told, headers = get(f"http://{hosts[name]}:{port}/", asks)
+            proof.check(token, name, nonce, told, headers.get(proof.TOLD, ""))
+            return name, health.other(told, name)
+        except (OSError, http.client.HTTPException, ValueError, proof.ProofError):
             return name, None
 
     return {name: found for name, found in _each(pool, one, hosts) if found is not None}

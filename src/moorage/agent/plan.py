@@ -16,6 +16,9 @@ READ, RENDER, START, CHANGE = "ReadConfiguration", "RenderConfig", "Start", "Cha
 DRAIN, STOP = "Drain", "Stop"
 """Steps before the files of a REST server that runs are written: it is no longer ready, and then it is stopped."""
 
+HELD, STOPPED, MIGRATED = "Held", "WaitStopped", "WaitMigrated"
+"""The MASTER may not migrate as things are; it waits until no REST server runs; a REST server is stopped for that."""
+
 
 class Command(msgspec.Struct, frozen=True):
     """A command of the product that the hook has run, or runs: the last one."""
@@ -41,6 +44,14 @@ class Catalog(msgspec.Struct, frozen=True):
     installed: bool = False
 
 
+class Migration(msgspec.Struct, frozen=True):
+    """One that is to be applied, by the product's word."""
+
+    id: str
+    stops: bool = True  # no server of the old version may touch the catalog meanwhile
+    manual: bool = False  # only a person can run it
+
+
 class Intent(msgspec.Struct, frozen=True):
     """A command that was noted before it was begun, and is not known to have ended."""
 
@@ -49,6 +60,7 @@ class Intent(msgspec.Struct, frozen=True):
     document: int  # the version for which it was begun: another one lets it be tried again
     version: str = ""  # of the server's image that began it
     boot: str = ""  # the container's life in which it was begun
+    offline: bool = False  # no REST server runs meanwhile
 
 
 class Other(msgspec.Struct, frozen=True):
@@ -57,6 +69,7 @@ class Other(msgspec.Struct, frozen=True):
     in_goal: bool = False
     document: int = -1
     catalog: str = ""  # the version that it has migrated an installed catalog to
+    stopped: int = -1  # the version of the document by which its server is stopped for a migration
 
 
 class Seen(msgspec.Struct, frozen=True):
@@ -72,6 +85,7 @@ class Seen(msgspec.Struct, frozen=True):
     present: str = ""  # names the files that there are
     ping: bool = False
     catalog: Catalog | None = None  # None: it was not asked
+    migrations: tuple[Migration, ...] | None = None  # those to be applied; None: that was not asked
     intent: Intent | None = None
     migrated: str = ""  # the version that the catalog was migrated to by this one
     others: dict[str, Other] = {}
@@ -93,6 +107,7 @@ class Begin(msgspec.Struct, frozen=True, tag=True):
     """A command at the catalog is noted, and then begun."""
 
     move: str
+    offline: bool = False
 
 
 class Forget(msgspec.Struct, frozen=True, tag=True):
@@ -105,11 +120,15 @@ class Ask(msgspec.Struct, frozen=True, tag=True):
     """How the catalog is."""
 
 
+class AskMigrations(msgspec.Struct, frozen=True, tag=True):
+    """Which are to be applied, and what each forbids."""
+
+
 class Begun(msgspec.Struct, frozen=True, tag=True):
     """The server is started."""
 
 
-Act: TypeAlias = Stop | Render | Begin | Forget | Ask | Begun
+Act: TypeAlias = Stop | Render | Begin | Forget | Ask | AskMigrations | Begun
 
 
 class Stand(msgspec.Struct, frozen=True):
@@ -143,6 +162,8 @@ def decide(seen: Seen) -> Stand:
     place = seen.document.process(seen.me)
     if place is None or place.disabled:
         return Stand(START, "Stop", Stop(), expected=False) if seen.hook.running else Stand(expected=False)
+    if seen.document.upgrade.stopped and place.process_type == document.REST:
+        return Stand(MIGRATE, STOP, Stop()) if seen.hook.running else Stand(MIGRATE, MIGRATED)
     if place.version != seen.version:  # what runs goes on; what does not run is not begun in an old version
         return Stand(CHANGE, "WaitCanUpdate")
     if not seen.wanted:
@@ -199,8 +220,42 @@ def _catalog(seen: Seen, found: document.Document, hook: Hook) -> Stand | None:
     if not seen.catalog.installed:
         return Stand(INSTALL, "Begin", Begin(INSTALL))
     if hook.running:
-        return Stand(MIGRATE, "Stop", Stop())  # no jobs meanwhile
-    return Stand(MIGRATE, "Begin", Begin(MIGRATE))
+        return Stand(MIGRATE, STOP, Stop())  # no jobs meanwhile
+    if seen.migrations is None:
+        return Stand(MIGRATE, "AskMigrations", AskMigrations())
+    if held := _held(seen, seen.migrations, found.upgrade.migration):
+        return Stand(MIGRATE, HELD, AskMigrations(), error=held)
+    offline = any(each.stops for each in seen.migrations)
+    if offline and not (found.upgrade.stopped and all(_is_stopped(seen, name, found.version) for name in found.rest)):
+        return Stand(MIGRATE, STOPPED)
+    return Stand(MIGRATE, "Begin", Begin(MIGRATE, offline))
+
+
+def _held(seen: Seen, migrations: tuple[Migration, ...], mode: str) -> str:
+    """Why a person must decide; empty where nobody must. Whoever runs them by hand is seen at the next look."""
+    mine = [each.id for each in migrations if each.manual or mode == "Manual"]
+    if mine:
+        return (
+            f"to be run by hand: {_some(mine)}; run opencga-admin.sh migration in {seen.me}, after which it goes on "
+            f"by itself, or set spec.version back"
+        )
+    stop = [each.id for each in migrations if each.stops]
+    if stop and mode != "Offline":
+        return (
+            f"the old version may not touch the catalog during {_some(stop)}: set spec.upgrade.migration to Offline, "
+            f"by which REST servers are stopped meanwhile, or set spec.version back; nothing was migrated so far"
+        )
+    return ""
+
+
+def _some(names: list[str], most: int = 3) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(each[:60] for each in names[:most]) + more
+
+
+def _is_stopped(seen: Seen, name: str, version: int) -> bool:
+    other = seen.others.get(name)
+    return other is not None and other.stopped == version
 
 
 def _ended(seen: Seen, intent: Intent, found: document.Document, hook: Hook) -> Stand:

@@ -6,6 +6,8 @@ believed for that namespace alone, and is bounded in time and size.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import aiohttp
 
 REQUEST_LIMIT = 5.0
@@ -35,10 +37,18 @@ class Http:
 
     async def get(self, address: str, port: int, path: str) -> tuple[int, bytes]:
         """(status, answer). Raises AskError."""
+        status, text, _ = await self.exchange(address, port, path, {})
+        return status, text
+
+    async def exchange(
+        self, address: str, port: int, path: str, headers: Mapping[str, str]
+    ) -> tuple[int, bytes, Mapping[str, str]]:
+        """(status, answer, headers of the answer). Raises AskError."""
         host = f"[{address}]" if ":" in address else address
+        url = f"http://{host}:{port}{path}"
         try:
-            async with self._opened().get(f"http://{host}:{port}{path}", allow_redirects=False) as answer:
-                return answer.status, await _bounded(answer.content)
+            async with self._opened().get(url, allow_redirects=False, headers=headers) as answer:
+                return answer.status, await _bounded(answer.content), answer.headers
         except TimeoutError as error:
             raise AskError(f"no answer within {REQUEST_LIMIT:g} s") from error
         except (aiohttp.ClientError, OSError) as error:

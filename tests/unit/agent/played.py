@@ -38,6 +38,7 @@ class Hook(hook.Client):
         self.passwords: set[str] = set()
         self.installed = False
         self.reachable = True
+        self.migrations: list[dict[str, Any]] = []
         self.exits: dict[str, int] = {}
         self.takes = 2  # looks until a command has ended
         self._left = 0
@@ -86,11 +87,14 @@ class Hook(hook.Client):
         assert self.command is None or not self.command.running, "one at a time"
         self.passwords.add(stdin)
         assert "--force" not in args
-        self.done.append("install" if "install" in args else "migrate")
+        self.done.append("install" if "install" in args else " ".join(["migrate", *args[3:]]))
         self.command, self._left = plan.Command(id_, running=True), self.takes
         self._may_end("after")
 
-    def ask(self, args: Sequence[str], within: float) -> tuple[int, str]:
+    def ask(self, args: Sequence[str], within: float, stdin: str = "") -> tuple[int, str]:
+        if "search" in args:
+            self.passwords.add(stdin)
+            return 0, f"12:00 [main] INFO\n{json.dumps(self.migrations)}\n"
         told = {"mongodbStatus": self.reachable, "installed": self.installed}
         return 0, f"12:00 [main] INFO\n{json.dumps(told)}\n"
 
@@ -107,6 +111,7 @@ class World:
         for name in ("conf", "data", "health", "secrets"):
             (folder / name).mkdir()
         (folder / "secrets/password").write_text("Change-Me-2-day")
+        (folder / "secrets/token").write_text("t" * 43)
         self.settings = main.Settings(
             me=me,
             version=version,
@@ -118,6 +123,7 @@ class World:
             socket=folder / "nowhere",
             tool="/opt/opencga/bin/opencga-admin.sh",
             ping="http://nowhere/",
+            token=folder / "secrets/token",
         )
 
     def publish(self, version: int = 1, *, of: str = "5.0.0", **args: Any) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from moorage.agent import files, hook, main, outside, plan
+from moorage.agent import files, health, hook, main, outside, plan
 from moorage.operators.opencga import answers, dialect, names
 from moorage.operators.opencga.wanted import build
 from tests.unit.agent.played import Killed, World
@@ -238,6 +238,159 @@ def test_a_new_version_migrates_once_more(world: World, pool: futures.Executor) 
 
     assert ["install", "migrate", "start catalog", "migrate", "start catalog"] == world.hook.done
     assert "5.0.1" == later.told()["catalog"]["version"]
+
+
+def later_master(world: World, version: int, **upgrade: Any) -> World:
+    """The MASTER's pod of the next version, on the same volume, with a migration that forbids the old one."""
+    made = World.__new__(World)
+    made.__dict__.update(world.__dict__)
+    made.settings = main.dataclasses.replace(world.settings, version="5.0.1")
+    made.hook.migrations = [{"id": "to-5.0.1", "status": "PENDING", "offline": True}, {"id": "old", "status": "DONE"}]
+    amended(made, version, upgrade)
+    return made
+
+
+def amended(world: World, version: int, upgrade: dict[str, Any]) -> None:
+    """Another document, which says this of an upgrade."""
+    world.publish(version, of="5.0.1")
+    text = json.loads(world.settings.document.read_text())
+    world.settings.document.write_text(json.dumps({**text, "upgrade": upgrade}))
+
+
+def test_a_migration_that_forbids_the_old_version_begins_once_no_server_runs(
+    world: World, pool: futures.Executor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is held until it is allowed; from then on the catalog is told to be of no version, until it is of the new."""
+    world.publish(1)
+    lives(world, pool)
+    done = list(world.hook.done)
+    world.hook.restarts()
+    later = later_master(world, 2, migration="Auto")
+    agent = lives(later, pool, 5)
+    assert ("Held", False) == standing(later)
+    assert "the old version may not touch the catalog during to-5.0.1" in later.progress()["errorString"]
+    assert "5.0.0" == later.told()["catalog"]["version"]
+
+    amended(later, 3, {"migration": "Offline"})
+    agent.step()
+    assert ("WaitStopped", False) == standing(later)
+    assert "" == later.told()["catalog"]["version"]
+    amended(later, 4, {"migration": "Offline", "stopped": True})
+    told = {"demo-0": plan.Other(stopped=3)}
+    monkeypatch.setattr(outside, "others", lambda *_: told)
+    agent.step()
+    assert ("WaitStopped", "") == (standing(later)[0], later.told()["catalog"]["version"])
+    assert done == later.hook.done
+    told = {"demo-0": plan.Other(stopped=4)}
+    agent.step()
+    assert [*done, "migrate --offline"] == later.hook.done
+    assert "" == (later.told().get("catalog") or {"version": ""})["version"]
+    lives(later, pool)
+    assert [*done, "migrate --offline", "start catalog"] == later.hook.done
+    assert "5.0.1" == later.told()["catalog"]["version"]
+
+
+def test_an_offline_migration_that_fails_lets_no_old_server_start(
+    world: World, pool: futures.Executor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody knows of which version the catalog is; another configuration tries again."""
+    world.publish(1)
+    lives(world, pool)
+    world.hook.restarts()
+    monkeypatch.setattr(outside, "others", lambda *_: {"demo-0": plan.Other(stopped=2)})
+    later = later_master(world, 2, migration="Offline", stopped=True)
+    later.hook.exits = {"migrate --offline": 1}
+    lives(later, pool)
+    assert ("Failed", "no") == (standing(later)[0], later.progress()["errorString"])
+    assert "version" not in (later.told().get("catalog") or {}) or "" == later.told()["catalog"]["version"]
+    later.hook.exits = {}
+    monkeypatch.setattr(outside, "others", lambda *_: {"demo-0": plan.Other(stopped=3)})
+    amended(later, 3, {"migration": "Offline", "stopped": True})
+    lives(later, pool)
+    assert 2 == later.hook.done.count("migrate --offline")
+    assert "5.0.1" == later.told()["catalog"]["version"]
+
+
+def test_a_rest_server_that_is_stopped_for_a_migration_says_so_to_the_master(
+    tmp_path: Path, pool: futures.Executor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the document that it was stopped by; it is not ready, and not in its goal."""
+    world = World(tmp_path, me="demo-0")
+    monkeypatch.setattr(outside, "ping", lambda _: world.hook.running)
+    monkeypatch.setattr(outside, "others", lambda *_: {"demo-client-0": plan.Other(True, 2, "5.0.0")})
+    world.publish(1)
+    lives(world, pool)
+    amended(world, 2, {"migration": "Offline", "stopped": True})
+    agent = lives(world, pool, 3)
+
+    assert ["start server", "stop"] == world.hook.done
+    assert ("WaitMigrated", False) == standing(world)
+    assert 2 == health.other(agent.told, "demo-0").stopped
+    world.publish(3, of="5.0.1")
+    agent.step()
+    assert -1 == health.other(agent.told, "demo-0").stopped
+    assert ["start server", "stop"] == world.hook.done
+
+
+@pytest.mark.parametrize(
+    ("code", "output", "expected"),
+    [
+        (0, "[]", ()),
+        (0, 'log\n[{"id": "a"}]\n', (plan.Migration("a"),)),
+        (0, '[{"id": "a", "offline": false}]', (plan.Migration("a", stops=False),)),
+        (0, '[{"id": "a", "offline": null, "manual": true}]', (plan.Migration("a", manual=True),)),
+        (0, '[{"id": "a", "status": "ERROR"}, {"id": "b", "status": "ON_HOLD"}]', (plan.Migration("a"),)),
+        (1, "[]", None),
+        (0, "", None),
+        (0, '[{"id": 1}]', None),
+        (0, "] [", None),
+    ],
+)
+def test_what_the_product_says_of_its_migrations(
+    code: int, output: str, expected: tuple[plan.Migration, ...] | None
+) -> None:
+    """One that does not say otherwise forbids the old version; what can't be read is asked again."""
+    assert expected == main.migrations(code, output)
+
+
+@pytest.mark.parametrize(
+    ("output", "expected"),
+    [
+        ('log {"demo": {"migrationsToBeApplied": 0}, "opencga": {"migrationsToBeApplied": 0}}', ()),
+        (
+            '{"demo": {"migrationsToBeApplied": 2}, "opencga": {"migrationsToBeApplied": 1}}',
+            (plan.Migration("3 that migration search lists"),),
+        ),
+        ('{"migrationsToBeApplied": 1, "statusCount": {}}', (plan.Migration("1 that migration search lists"),)),
+        ("{}", ()),
+        ('{"demo": {}}', None),
+        ('{"demo": {"migrationsToBeApplied": "x"}}', None),
+        ("[1]", None),
+        ("", None),
+    ],
+)
+def test_migrations_whose_list_can_not_be_read_are_counted(
+    output: str, expected: tuple[plan.Migration, ...] | None
+) -> None:
+    """By the product's summary; nobody knows what any of them forbids."""
+    assert expected == main.by_number(output)
+
+
+def test_a_list_of_migrations_for_people_is_no_reason_to_stand_still(world: World, pool: futures.Executor) -> None:
+    """The summary is asked; with nothing to be applied the MASTER goes on."""
+    asked, honest = [], world.hook.ask
+
+    def ask(args: Any, within: float, stdin: str = "") -> tuple[int, str]:
+        asked.append(args[-1])
+        tables = {"search": "| id | status |", "summary": '{"demo": {"migrationsToBeApplied": 0}}'}
+        return (0, tables[args[-1]]) if args[-1] in tables else honest(args, within, stdin)
+
+    world.hook.ask = ask  # type: ignore[method-assign]
+    world.publish()
+    lives(world, pool)
+
+    assert ["search", "summary"] == [word for word in asked if word != "status"]
+    assert ["install", "migrate", "start catalog"] == world.hook.done
 
 
 def test_the_old_version_goes_on_and_is_not_begun_anew(world: World, pool: futures.Executor) -> None:

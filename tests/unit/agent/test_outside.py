@@ -6,6 +6,7 @@ import contextlib
 import json
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent import futures
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 
 from moorage.agent import health, hook, main, outside, plan
+from moorage.api import proof
 
 
 @contextlib.contextmanager
@@ -79,7 +81,7 @@ def test_what_a_hook_is_asked(tmp_path: Path) -> None:
         {"do": "start", "args": ["tool", "server"], "stdin": "secret\n"},
         {"do": "stop"},
         {"do": "run", "id": "i", "args": ["tool", "migration", "run"], "stdin": "secret\n"},
-        {"do": "ask", "args": ["tool", "catalog", "status"], "seconds": 1.0},
+        {"do": "ask", "args": ["tool", "catalog", "status"], "seconds": 1.0, "stdin": ""},
     ] == asked
 
 
@@ -105,10 +107,55 @@ def test_no_hook(tmp_path: Path) -> None:
         hook.Client(tmp_path / "nowhere").state()
 
 
+TOKEN = "t" * 43
+
+
 class _Told:
     """As much of an agent as its server needs."""
 
     told = b"{}"
+    me = "demo-client-0"
+
+    def __init__(self, token: str = TOKEN) -> None:
+        self._token = token
+
+    def token(self) -> str:
+        return self._token
+
+
+@contextlib.contextmanager
+def telling(agent: _Told) -> Iterator[int]:
+    """It serves at a port."""
+    server = main.serve(agent, 0)  # type: ignore[arg-type]
+    try:
+        yield server.server_address[1]
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.mark.parametrize(
+    ("held", "header", "words"),
+    [
+        ("", proof.question(TOKEN, "demo-client-0", time.time(), "a1"), "there is no token in this pod yet"),
+        (TOKEN, "", "a question must bear a proof"),
+        (TOKEN, "x", "the proof of the question can't be read"),
+        (TOKEN, proof.question("u" * 43, "demo-client-0", time.time(), "a1"), "is proved by another token"),
+        (TOKEN, proof.question(TOKEN, "demo-0", time.time(), "a1"), "is proved by another token"),
+        (TOKEN, proof.question(TOKEN, "demo-client-0", 1e9, "a1"), "more than 300 s"),
+    ],
+)
+def test_nobody_is_told_anything_without_the_token(
+    monkeypatch: pytest.MonkeyPatch, held: str, header: str, words: str
+) -> None:
+    """But why."""
+    monkeypatch.setattr(outside, "LIMIT", 60.0)
+    with telling(_Told(held)) as port:
+        status, text, headers = outside.get(f"http://127.0.0.1:{port}/", {proof.ASKED: header})
+
+    assert 401 == status
+    assert words in text.decode()
+    assert proof.TOLD not in headers
 
 
 def test_agents_ask_each_other_what_they_tell(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,15 +170,16 @@ def test_agents_ask_each_other_what_they_tell(monkeypatch: pytest.MonkeyPatch) -
     try:
         with futures.ThreadPoolExecutor(2) as pool:
             hosts = {"demo-client-0": "127.0.0.1", "demo-0": "127.0.0.1"}
-            found = outside.others(hosts, port, pool)
+            found = outside.others(hosts, port, TOKEN, pool)
+            assert {} == outside.others(hosts, port, "u" * 43, pool)
         assert {"demo-client-0": plan.Other(True, 7, "5.0.0")} == found
-        assert outside.ping(f"http://127.0.0.1:{port}/any")
+        assert not outside.ping(f"http://127.0.0.1:{port}/any"), "it is no server of the product"
     finally:
         server.shutdown()
         server.server_close()
     assert not outside.ping(f"http://127.0.0.1:{port}/any")
     with futures.ThreadPoolExecutor(1) as pool:
-        assert {} == outside.others(hosts, port, pool)
+        assert {} == outside.others(hosts, port, TOKEN, pool)
 
 
 def test_who_asks_and_asks_takes_nobody_elses_memory(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,7 +193,8 @@ def test_who_asks_and_asks_takes_nobody_elses_memory(monkeypatch: pytest.MonkeyP
         with socket.create_connection(address) as third:
             assert b"" == third.recv(1)
         for line in held:
-            line.sendall(b"GET / HTTP/1.0\r\n\r\n")
+            asks = proof.question(TOKEN, "demo-client-0", time.time(), "a1")
+            line.sendall(f"GET / HTTP/1.0\r\n{proof.ASKED}: {asks}\r\n\r\n".encode())
             with line, line.makefile("rb") as answer:
                 assert answer.read().endswith(b"{}")
     finally:

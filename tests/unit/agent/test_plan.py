@@ -10,6 +10,7 @@ import pytest
 from moorage.agent import document, plan
 from moorage.agent.plan import (
     Ask,
+    AskMigrations,
     Begin,
     Begun,
     Catalog,
@@ -17,6 +18,7 @@ from moorage.agent.plan import (
     Forget,
     Hook,
     Intent,
+    Migration,
     Other,
     Render,
     Seen,
@@ -59,6 +61,23 @@ def disabled(name: str) -> document.Document:
     made = found()
     processes = tuple(msgspec.structs.replace(it, disabled=it.name == name) for it in made.processes)
     return msgspec.structs.replace(made, processes=processes)
+
+
+def upgrade(migration: str = "Auto", *, stopped: bool = False) -> document.Document:
+    return found(upgrade=document.Upgrade(migration, stopped))
+
+
+def migrates(*migrations: Migration, **changes: Any) -> Seen:
+    """The MASTER before its migration."""
+    return master(**{"migrated": "4.0.0", "hook": STANDS, "migrations": migrations} | changes)
+
+
+def stopped(*names: str, version: int = 7) -> dict[str, Other]:
+    return {name: Other(stopped=version) for name in names}
+
+
+ONLINE, OFFLINE, BY_HAND = Migration("a", stops=False), Migration("b"), Migration("c", stops=False, manual=True)
+MEMBERS = ("demo-0", "demo-1", "demo-2")
 
 
 def begun(move: str, **changes: Any) -> Intent:
@@ -139,7 +158,45 @@ ROWS: dict[str, tuple[Seen, Stand]] = {
         Stand(INSTALL, "Begin", Begin(INSTALL)),
     ),
     "to be migrated, and jobs run": (master(migrated=""), Stand(MIGRATE, "Stop", Stop())),
-    "to be migrated": (master(migrated="4.0.0", hook=STANDS), Stand(MIGRATE, "Begin", Begin(MIGRATE))),
+    "which migrations there are was not asked": (
+        migrates(migrations=None),
+        Stand(MIGRATE, "AskMigrations", AskMigrations()),
+    ),
+    "to be migrated, and nothing is to be applied": (migrates(), Stand(MIGRATE, "Begin", Begin(MIGRATE))),
+    "to be migrated, and the old version works on": (migrates(ONLINE), Stand(MIGRATE, "Begin", Begin(MIGRATE))),
+    "REST servers are to be stopped, and may be": (
+        migrates(ONLINE, OFFLINE, document=upgrade("Offline")),
+        Stand(MIGRATE, "WaitStopped"),
+    ),
+    "one of them still runs": (
+        migrates(OFFLINE, document=upgrade("Offline", stopped=True), others=stopped("demo-0", "demo-2")),
+        Stand(MIGRATE, "WaitStopped"),
+    ),
+    "one of them was stopped by another document": (
+        migrates(
+            OFFLINE,
+            document=upgrade("Offline", stopped=True),
+            others=stopped("demo-0", "demo-2") | stopped("demo-1", version=6),
+        ),
+        Stand(MIGRATE, "WaitStopped"),
+    ),
+    "they are told, by a document that does not say it any more": (
+        migrates(OFFLINE, document=upgrade("Offline"), others=stopped(*MEMBERS)),
+        Stand(MIGRATE, "WaitStopped"),
+    ),
+    "all are stopped": (
+        migrates(OFFLINE, document=upgrade("Offline", stopped=True), others=stopped(*MEMBERS)),
+        Stand(MIGRATE, "Begin", Begin(MIGRATE, offline=True)),
+    ),
+    "a REST server is to stop for a migration": (
+        rest(document=upgrade("Offline", stopped=True)),
+        Stand(MIGRATE, "Stop", Stop()),
+    ),
+    "a REST server has stopped for a migration": (
+        rest(document=upgrade("Offline", stopped=True), hook=STANDS),
+        Stand(MIGRATE, "WaitMigrated"),
+    ),
+    "the MASTER goes on": (master(document=upgrade("Offline", stopped=True)), Stand()),
     "migrated, and to be started": (master(hook=STANDS), Stand("Start", "Begin", Begun())),
     # what was begun
     "a command runs": (
@@ -190,7 +247,7 @@ ROWS: dict[str, tuple[Seen, Stand]] = {
 
 WAITS = {
     *("WaitConfiguration", "WaitHook", "WaitCanUpdate", "WaitSecrets", "WaitTurn", "WaitCatalog", "WaitPing"),
-    *("WaitCommand", "WaitMongo"),
+    *("WaitCommand", "WaitMongo", "WaitStopped", "WaitMigrated"),
 }
 
 
@@ -202,6 +259,30 @@ def test_a_situation_and_what_comes_next(name: str) -> None:
     assert stand == plan.decide(seen)
     assert stand.in_goal == (stand.step == "")
     assert stand.waits == (stand.step in WAITS and stand.act is None)
+
+
+@pytest.mark.parametrize(
+    ("mode", "migrations", "words"),
+    [
+        (
+            "Auto",
+            (ONLINE, OFFLINE),
+            "the old version may not touch the catalog during b: set spec.upgrade.migration to",
+        ),
+        ("Auto", (BY_HAND,), "to be run by hand: c; run opencga-admin.sh migration in demo-client-0"),
+        ("Offline", (OFFLINE, BY_HAND), "to be run by hand: c"),
+        ("Manual", (ONLINE, OFFLINE), "to be run by hand: a, b"),
+        ("Manual", tuple(Migration(f"m{n}") for n in range(5)), "to be run by hand: m0, m1, m2 and 2 more"),
+        ("Auto", (Migration("x" * 99),), "during " + "x" * 60 + ":"),
+    ],
+)
+def test_a_migration_that_a_person_must_decide_on(mode: str, migrations: tuple[Migration, ...], words: str) -> None:
+    """Nothing is begun and nobody is stopped; it is asked again, as somebody may run it, and both ways out are told."""
+    stand = plan.decide(migrates(*migrations, document=upgrade(mode)))
+
+    assert (MIGRATE, "Held", AskMigrations()) == (stand.move, stand.step, stand.act)
+    assert words in stand.error
+    assert "set spec.version back" in stand.error
 
 
 def test_an_installation_that_may_be_half_done_is_a_persons_business() -> None:

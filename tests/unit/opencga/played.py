@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import base64
 import json
+import time
+from collections.abc import Mapping
 from typing import Any
 
+from moorage.api import proof
 from moorage.children import owners
 from moorage.operators import asking
 from moorage.operators.opencga import names
@@ -162,6 +165,23 @@ class Api(fake_api.FakeApi):
         if pod["metadata"]["labels"][names.ROLE] == names.MASTER:
             health["catalog"] = {"installed": True, "version": self.held or version}
         return 200, json.dumps(health).encode()
+
+    def token(self) -> str:
+        """The agents' own."""
+        held = self.objects.get(fake_api.Place("secrets", "ns", "demo-agent-password"))
+        return base64.b64decode(held["data"]["password"]).decode() if held else ""
+
+    async def exchange(
+        self, address: str, port: int, path: str, headers: Mapping[str, str]
+    ) -> tuple[int, bytes, Mapping[str, str]]:
+        """What an agent answers to who proves that it may ask; see `asking.Http.exchange`."""
+        status, text = await self.get(address, port, path)
+        name, token = next(name for name, it in self._addresses.items() if it == address), self.token()
+        try:
+            nonce = proof.asked(token, name, headers.get(proof.ASKED, ""), time.time())
+        except proof.ProofError as error:
+            return 401, str(error).encode(), {}
+        return status, text, {proof.TOLD: proof.answer(token, name, nonce, text)}
 
     async def close(self) -> None:
         """As a transport and as `asking.Http`: there is nothing to close."""

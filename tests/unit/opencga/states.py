@@ -66,6 +66,7 @@ class It(msgspec.Struct, frozen=True):
     told: dict[str, answers.Told]
     published: automation.Published | None = None  # None: as it is wanted
     document: apply.Child | None = None  # None: by whether it is as wanted
+    token: apply.Child = apply.Child("uid-token")
     children: dict[str, apply.Child] = {}
     surplus: tuple[parts.SurplusSeen, ...] = ()
     disruptions: int | None = None
@@ -172,7 +173,7 @@ class It(msgspec.Struct, frozen=True):
         published = self.published or automation.Published(7, digest)
         good = published.digest == digest
         document = self.document or apply.Child("uid-document", differs=() if good else ("data",))
-        there = observation.There(self._rest(), self._master(), published, document)
+        there = observation.There(self._rest(), self._master(), published, document, self.token)
         known = msgspec.structs.replace(base, objects=freshness.Fresh(there), told=freshness.Fresh(()))
         told = tuple(self._as_of(known, each) for each in self.told.values())
         known = msgspec.structs.replace(known, told=freshness.Fresh(told))
@@ -186,7 +187,7 @@ class It(msgspec.Struct, frozen=True):
         made = build.children(base.wanted)
         children = tuple((it, self.children.get(it.id, apply.Child(f"uid-{it.id}"))) for it in made)
         rest_ = msgspec.structs.replace(there.rest, workload=live, children=children)
-        return observation.There(rest_, msgspec.structs.replace(there.master, workload=master), published, document)
+        return msgspec.structs.replace(there, rest=rest_, master=msgspec.structs.replace(there.master, workload=master))
 
     def _rest(self) -> parts.Objects:
         pods = tuple(it for name, it in self.pods.items() if name != MASTER)

@@ -104,6 +104,7 @@ def test_passwords_are_files_in_memory_and_for_the_agent_alone() -> None:
     ]
     assert "Memory" == volumes["conf"]["emptyDir"]["medium"]
     assert [
+        ("demo-agent-password", [{"key": "password", "path": "agent/password"}]),
         ("demo-admin-password", [{"key": "password", "path": "admin/password"}]),
         ("db", [{"key": "u", "path": "database/u"}, {"key": "password", "path": "database/password"}]),
         ("authority", [{"key": "ca.crt", "path": "ca/ca.crt"}]),

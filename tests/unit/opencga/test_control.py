@@ -51,6 +51,23 @@ def migrated() -> states.It:
     return upgrade().says(catalog_version="5.0.1").says_(MASTER, catalog="5.0.1")
 
 
+def forbidding(step: str = "WaitStopped", mode: str = "Offline", **changes: object) -> states.It:
+    """The MASTER is about to migrate, by a migration that forbids the old version."""
+    it = upgrade().wants(upgrade={"migration": mode})
+    return it.says_(MASTER, move="Migrate", step=step, since=NOW - 60.0, in_goal=False, **changes)
+
+
+def all_stopped(it: states.It, *names: str) -> states.It:
+    """REST servers have stopped for a migration."""
+    it = it.says(stopped_for="5.0.1")
+    for name in names:
+        it = it.says_(name, move="Migrate", step="WaitMigrated", since=NOW - 30.0, in_goal=False)
+    return it
+
+
+MEMBERS = ("demo-0", "demo-1", "demo-2")
+
+
 PLACE: dict[str, Row] = {
     "all is well": row(demo(), "", SETTLED),
     "a namespace that may hold none": row(
@@ -137,6 +154,23 @@ OBJECTS: dict[str, Row] = {
             "apply Service/demo-svc new if name_is_free Service demo-svc",
             "apply Service/demo-rest new if name_is_free Service demo-rest",
         ),
+    ),
+    "no token": row(
+        demo().but(token=apply.Child()),
+        "token_is_there",
+        acts("MakingToken", "token.make if name_is_free Secret demo-agent-password"),
+        "Secret demo-agent-password gets a token",
+    ),
+    "a token that somebody has spoilt": row(
+        demo().but(token=apply.Child("uid-token", differs=("data.password",))),
+        "token_is_there",
+        acts("MakingToken", "token.make if name_is_free Secret demo-agent-password"),
+    ),
+    "a token that somebody deletes": row(
+        demo().but(token=apply.Child("uid-token", deleting=True)),
+        "children_stay",
+        Waits("ChildEnding", "child", 600.0),
+        "Secret/demo-agent-password is being deleted",
     ),
     "the first document": row(
         demo().says(configuration_version=0).but(published=automation.Published(-1), document=apply.Child()),
@@ -394,6 +428,62 @@ CATALOG: dict[str, Row] = {
         "catalog_is_migrated",
         waits("Migrating", "agents", MIGRATION),
     ),
+    "a migration that forbids the old version, and nobody has allowed that": row(
+        forbidding("Held", "Auto", error="the old version may not touch the catalog during b: set it"),
+        "catalog_is_migrated",
+        Blocks("MigrationHeld"),
+        f"{MASTER}: the old version may not touch the catalog during b: set it",
+    ),
+    "REST servers are to be stopped for a migration": row(
+        forbidding(),
+        "catalog_is_migrated",
+        acts("Stopping", "remember stoppedFor"),
+        f"REST servers are stopped while {MASTER} migrates the catalog to 5.0.1",
+    ),
+    "not without leave": row(
+        forbidding(mode="Auto"), "catalog_is_migrated", waits("Migrating", "agents", MIGRATION), "WaitStopped"
+    ),
+    "not while a member leaves": row(
+        forbidding().pod("demo-3", deleting=True),
+        "catalog_is_migrated",
+        waits("Stopping", "pod", STARTUP),
+        "demo-3",
+    ),
+    "not while one member less is wanted": row(
+        forbidding().wants(members=2).but(document=apply.Child("uid-document")).says_("demo-2").fact(),
+        "members_are_right",
+        acts("Resizing", "apply StatefulSet/demo sts-uid if member_has_left demo-2"),
+    ),
+    "some have stopped for a migration": row(
+        all_stopped(forbidding(), "demo-0").says_("demo-1", fault="no answer within 5 s"),
+        "catalog_is_migrated",
+        waits("Migrating", "agents", MIGRATION),
+        f"{MASTER} migrates the catalog to 5.0.1 once these have stopped: "
+        "demo-1 (its agent: no answer within 5 s), demo-2: Migrate, WaitStopped",
+    ),
+    "all have stopped for a migration": row(
+        all_stopped(forbidding("WaitCommand"), *MEMBERS),
+        "catalog_is_migrated",
+        waits("Migrating", "agents", MIGRATION),
+        f"{MASTER} migrates the catalog to 5.0.1, while all REST servers are stopped: Migrate, WaitCommand",
+    ),
+    "the MASTER is lost meanwhile": row(
+        all_stopped(forbidding("WaitCommand"), *MEMBERS).no_pod(MASTER),
+        "catalog_is_migrated",
+        waits("Migrating", "agents", STARTUP),
+        f"{MASTER} (it has no pod) migrates the catalog to 5.0.1, while all REST servers are stopped",
+    ),
+    "a migration fails while they are stopped": row(
+        all_stopped(forbidding("Failed", error="no memory"), *MEMBERS),
+        "catalog_is_migrated",
+        Blocks("MigrationFailed"),
+        f"{MASTER}: no memory; REST servers stay stopped, as it forbids the old version",
+    ),
+    "migrated while they are stopped": row(
+        all_stopped(upgrade().says_(MASTER, catalog="5.0.1"), *MEMBERS),
+        "catalog_is_migrated",
+        acts("Migrated", "remember catalogVersion no-stoppedFor"),
+    ),
     "back to the old version while nothing is migrated": row(demo(version="5.0.0"), "", SETTLED),
 }
 
@@ -548,6 +638,18 @@ def test_a_step_that_is_overdue_is_a_persons_business() -> None:
     assert "kubectl logs demo-1" in standing.verdict.fix
 
 
+def test_rest_servers_are_stopped_for_one_version_alone() -> None:
+    """Not once the catalog is of it, nor when somebody wants another one instead."""
+    it = all_stopped(forbidding(), *MEMBERS)
+
+    assert it.seen.placed.stopped
+    assert it.seen.document["upgrade"] == {"migration": "Offline", "stopped": True}
+    assert not it.wants(version="5.0.0").seen.placed.stopped
+    assert not it.wants(version="5.0.2").seen.placed.stopped
+    assert not it.says(catalog_version="5.0.1").seen.placed.stopped
+    assert not demo().seen.placed.stopped
+
+
 def test_rest_members_are_of_the_catalogs_version_whatever_the_spec_says() -> None:
     """So they roll when it was migrated, and not before; the MASTER is always ahead."""
     before, after = upgrade().seen, migrated().seen
@@ -624,6 +726,7 @@ LEAVING: dict[str, Row] = {
             "patch Service/demo-rest uid-Service/demo-rest /metadata/ownerReferences=[]",
             "patch PodDisruptionBudget/demo uid-PodDisruptionBudget/demo /metadata/ownerReferences=[]",
             "patch Secret/demo-config uid-document /metadata/ownerReferences=[]",
+            "patch Secret/demo-agent-password uid-token /metadata/ownerReferences=[]",
             "patch StatefulSet/demo-client master-uid /metadata/ownerReferences=[]",
             "patch StatefulSet/demo sts-uid /metadata/ownerReferences=[]",
             "finalizer off",

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import msgspec
 
-from moorage.operators.opencga import dialect, facts, names, types
-from tests.unit.opencga import states
+from moorage.operators.opencga import control, dialect, facts, names, types
+from moorage.runtime import decision
+from tests.unit.opencga import states, test_control
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = (ROOT / "docs/opencga.md").read_text()
@@ -49,6 +50,18 @@ def test_a_guess_of_the_code_is_one_of_the_page() -> None:
     }
 
     assert marked == fields
+
+
+def test_each_failure_is_told_as_the_page_has_it() -> None:
+    """By the row of the same name in the tables of the steps."""
+    told = {case: row for case, row in rows("When something fails").items() if row[0].startswith("`")}
+
+    assert len(told) > 10
+    for case, (reason, message) in told.items():
+        standing = decision.decide(test_control.ROWS[case].seen, steps=control.STEPS).standing
+        assert standing is not None, case
+        assert reason.strip("`") == str(getattr(standing.verdict, "reason", "")), case
+        assert message in getattr(standing.verdict, "message", ""), case
 
 
 def test_every_condition_stands_there() -> None:

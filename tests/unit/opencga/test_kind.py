@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import pytest
 
+from moorage.api import meta, proof
 from moorage.children import apply
 from moorage.kube import client as kube_client
 from moorage.kube.informers import informer
@@ -66,8 +69,17 @@ async def grown(**spec: Any) -> played.Api:
         kind.build.members(wanted, 3, "5.0.0"),
     ):
         await api.put(each.resource.plural, each.name, each.body)
+    await api.put("secrets", "demo-agent-password", kind.tokens._body(_named(uid), "demo-agent-password", TOKEN))
     await api.settle()
     return api
+
+
+TOKEN = base64.b64encode(b"t" * 43).decode()
+
+
+def _named(uid: str) -> types.Community:
+    spec = types.CommunitySpec("5.0.0")
+    return types.Community(meta.ObjectMeta(name="demo", namespace="ns", uid=uid), spec)
 
 
 def there(made: Made) -> observation.There:
@@ -152,6 +164,104 @@ async def test_nobody_is_asked_but_pods_that_the_installation_manages(monkeypatc
     assert "10.0.0.99" not in asked
     assert isinstance(seen.told, freshness.Fresh)
     assert {"demo-client-0", "demo-0", "demo-1", "demo-2"} == {it.pod for it in seen.told.value}
+
+
+def forging(api: played.Api, how: str) -> Callable[..., Awaitable[tuple[int, bytes, dict[str, str]]]]:
+    """A pod that answers in an agent's place, as far as it can."""
+    honest = api.exchange
+
+    async def exchange(
+        address: str, port: int, path: str, headers: dict[str, str]
+    ) -> tuple[int, bytes, dict[str, str]]:
+        status, text, told = await honest(address, port, path, headers)
+        proved = told[proof.TOLD]
+        match how:
+            case "no proof":
+                return status, text, {}
+            case "another word":
+                return status, text.replace(b"5.0.0", b"9.9.9"), {proof.TOLD: proved}
+            case "another nonce":
+                asked = {proof.ASKED: proof.question(api.token(), "demo-client-0", time.time(), "a1")}
+                _, text, told = await honest(address, port, path, asked)
+                return status, text, dict(told)
+            case _:
+                return 401, b"a\x1b[31m token that differs", {}
+
+    return exchange
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        ("no proof", "its answer has no proof of the installation's token"),
+        ("another word", "its answer is proved by another token"),
+        ("another nonce", "its answer is proved by another token"),
+        ("refused", "it refuses to tell: a [31m token that differs"),
+    ],
+)
+async def test_nobody_is_believed_without_the_token(monkeypatch: pytest.MonkeyPatch, how: str, words: str) -> None:
+    """Neither who has none, nor who changes what was told, nor who repeats it."""
+    api = await grown()
+    monkeypatch.setattr(api, "exchange", forging(api, how))
+    async with started(api, monkeypatch) as (made, obj):
+        seen = made.observe(obj, states.NOW)
+
+    assert seen.master is None
+    assert isinstance(seen.told, freshness.Fresh)
+    (master,) = (it for it in seen.told.value if it.pod == "demo-client-0")
+    assert master.fault.startswith(words)
+
+
+@pytest.mark.parametrize("spoilt", [None, {"data": {"password": "YQ=="}}])
+async def test_a_token_that_is_gone_or_spoilt_is_made_anew(
+    monkeypatch: pytest.MonkeyPatch, spoilt: dict[str, Any] | None
+) -> None:
+    """Meanwhile nobody is asked."""
+    api, name = await grown(), "demo-agent-password"
+    before = api.token()
+    if spoilt is None:
+        await api.drop("secrets", name)
+    else:
+        await api.put("secrets", name, spoilt)
+    async with started(api, monkeypatch) as (made, obj):
+        seen = made.observe(obj, states.NOW)
+        assert not seen.there.token.good
+        assert isinstance(seen.told, freshness.Fresh)
+        assert {"it is not asked before the installation has a token; moorage makes it"} == {
+            it.fault for it in seen.told.value
+        }
+        assert decision.Ok() == await made.operations["token.make"](obj, {})
+        assert made.observe(obj, states.NOW).there.token.good
+
+    assert proof.sound(api.token())
+    assert api.token() != before
+
+
+async def test_a_token_that_is_not_watched_any_more_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody took its label away: that comes back."""
+    api, name = await grown(), "demo-agent-password"
+    before, live = api.token(), api.one("secrets", name)
+    await api.drop("secrets", name)
+    labels = {key: text for key, text in live["metadata"]["labels"].items() if key != names.CONFIGURATION}
+    metadata = {"labels": labels, "ownerReferences": live["metadata"]["ownerReferences"]}
+    await api.put("secrets", name, {"metadata": metadata, "data": live["data"]})
+    async with started(api, monkeypatch) as (made, obj):
+        assert decision.Ok() == await made.operations["token.make"](obj, {})
+
+    assert live["metadata"]["labels"] == api.one("secrets", name)["metadata"]["labels"]
+    assert before == api.token()
+
+
+async def test_a_secret_of_somebody_else_is_no_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor is it written over."""
+    api = await grown()
+    await api.drop("secrets", "demo-agent-password")
+    theirs = await api.put("secrets", "demo-agent-password", {"data": {"password": TOKEN}})
+    async with started(api, monkeypatch) as (made, obj):
+        assert "" == made.observe(obj, states.NOW).there.token.uid
+        assert isinstance(await made.operations["token.make"](obj, {}), decision.Conflict)
+
+    assert theirs["data"] == api.one("secrets", "demo-agent-password")["data"]
 
 
 # --- guards --------------------------------------------------------------------------------------------------------
@@ -255,7 +365,7 @@ async def test_a_master_that_works_at_the_catalog_is_not_taken_away(
                 raise kind.asking.AskError("no answer")
             return (200, json.dumps(health).encode()) if port == 5000 else (200, b"{}")
 
-        monkeypatch.setattr(made._members, "_get", get)
+        monkeypatch.setattr(api, "get", get)
         if not ready:
             told = api.one("pods", "demo-client-0")["status"]["containerStatuses"][0]
             await api.put("pods", "demo-client-0", {"status": {"containerStatuses": [{**told, "ready": False}]}})

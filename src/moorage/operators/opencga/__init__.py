@@ -13,7 +13,7 @@ The steps of an installation (`control`), in order, with what each comes to:
 | its place: allowed, finalizer, rights, a fresh try | TakingCare, Binding, Retrying | Binding | NamespaceNotAllowed |
 | what is given: spec, database, version | | | SpecUnsound, DatabaseMissing, Downgrade |
 | what is given: Secrets | | SecretsUnknown | SecretInvalid |
-| its objects: Services, budget, the document | Applying, Publishing | ClusterUnknown | |
+| its objects: Services, budget, token, document | Applying, MakingToken, Publishing | ClusterUnknown | |
 | the MASTER's StatefulSet, then that of REST | Creating, Resizing, ReplacingWorkload | ChildEnding | |
 | pods that never came up; volumes | ReplacingDeadPod, GrowingVolumes, ClearingVolume | Creating | VolumeCannotGrow |
 | the MASTER's pod is current | ReplacingMaster | ReplacingMaster, UpdateWaits | |
@@ -33,8 +33,9 @@ Going up or down is by one member at a time, but for the first. A member that co
 the document; one that goes loses its place first, and its pod when the document without it is really there.
 
 `names` what all is called; `types` spec and status; `dialect` what the product and the agents are guessed to say;
-`wanted` spec to objects and document; `answers` and `members` who is asked; `secrets`
-what is checked of Secrets; `observation`, `control`, `deletion`, `facts` what is decided; `kind` what is watched.
+`wanted` spec to objects and document; `answers` and `members` who is asked, `tokens` by what agents are believed;
+`secrets` what is checked of Secrets; `observation`, `control`, `deletion`, `facts` what is decided; `kind` what is
+watched.
 """
 
 from __future__ import annotations

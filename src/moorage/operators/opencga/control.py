@@ -77,10 +77,44 @@ def catalog_is_migrated(seen: Seen) -> Verdict:
     if seen.status.catalog_version == wanted and (master is None or master.catalog in ("", wanted)):
         return DONE
     if master is not None and master.installed and master.catalog == wanted:
-        note = decision.Remember(why="there is no way back from it", fields={"catalogVersion": wanted})
+        fields = {"catalogVersion": wanted} | ({"stoppedFor": ""} if seen.status.stopped_for else {})
+        note = decision.Remember(why="there is no way back from it", fields=fields)
         return Act(Reason.MIGRATED, f"the catalog is of version {wanted}", (note,))
-    doing = f"migrates the catalog to {wanted}"
-    return _catalog(seen, doing, Reason.MIGRATING, {seen.wanted.said.moves.migrate: Reason.MIGRATION_FAILED})
+    moves = seen.wanted.said.moves
+    at = (master.move, master.step) if master is not None else ("", "")
+    if at == (moves.migrate, moves.stop) and not seen.stopped and seen.spec.upgrade.migration == "Offline":
+        return _servers_are_stopped(seen)
+    failed = Reason.MIGRATION_HELD if at == (moves.migrate, moves.held) else Reason.MIGRATION_FAILED
+    return _catalog(
+        seen, f"migrates the catalog to {wanted}{_meanwhile(seen)}", Reason.MIGRATING, {moves.migrate: failed}
+    )
+
+
+def _meanwhile(seen: Seen) -> str:
+    """Who serves, and whose server is still to stop."""
+    if not seen.stopped:
+        return ""
+    moves = seen.wanted.said.moves
+    pods = seen.rest_pods(seen.placed.members)
+    still = [
+        pod for pod in pods if (it := seen.agent(pod)) is None or (it.move, it.step) != (moves.migrate, moves.stopped)
+    ]
+    return f" once these have stopped: {seen.troubles(still)}" if still else ", while all REST servers are stopped"
+
+
+def _servers_are_stopped(seen: Seen) -> Verdict:
+    """Noted before agents are told, so that nobody forgets it; not while a pod leaves, which nobody would ask."""
+    live = seen.there.rest.workload
+    leaving = [pod.name for pod in seen.there.rest.pods if pod.ordinal >= seen.placed.members]
+    if leaving or (live is not None and live.replicas != seen.placed.members):
+        said = f"{seen.troubles(leaving) or 'a member'} leaves first; then REST servers are stopped for the migration"
+        return Wait(Reason.STOPPING, said, on="pod", within=types.seconds(seen.spec.timeouts.startup), again=seen.busy)
+    note = decision.Remember(
+        why="a migration forbids the old version, and spec.upgrade.migration is Offline",
+        fields={"stoppedFor": seen.spec.version},
+    )
+    said = f"REST servers are stopped while {seen.master_pod} migrates the catalog to {seen.spec.version}"
+    return Act(Reason.STOPPING, said, (note,))
 
 
 def _catalog(seen: Seen, doing: str, reason: Reason, failures: dict[str, Reason]) -> Verdict:
@@ -91,7 +125,8 @@ def _catalog(seen: Seen, doing: str, reason: Reason, failures: dict[str, Reason]
         return Wait(reason, said, on="agents", within=types.seconds(seen.spec.timeouts.startup), again=seen.busy)
     if master.error:
         failed = failures.get(master.move, Reason.MEMBER_FAILED)
-        return Blocked(failed, f"{pod}: {master.error}", decision.next_of(failed))
+        stopped = "; REST servers stay stopped, as it forbids the old version" if seen.stopped else ""
+        return Blocked(failed, f"{pod}: {master.error}{stopped}", decision.next_of(failed))
     return _at_step(seen, pod, master, reason, f"{pod} {doing}", types.seconds(seen.spec.timeouts.migration))
 
 
@@ -272,6 +307,7 @@ STEPS: tuple[Step, ...] = (
     objects.secrets_are_given,
     objects.cluster_is_known,
     objects.children_exist,
+    objects.token_is_there,
     objects.configuration_is_published,
     objects.master_is_right,
     objects.members_are_right,

@@ -100,6 +100,9 @@ class Moves(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=T
 
     install: str = "CatalogInstall"  # guess
     migrate: str = "Migrate"  # guess
+    held: str = "Held"  # guess: a step of that: a person must decide
+    stop: str = "WaitStopped"  # guess: a step of that: REST servers are to be stopped
+    stopped: str = "WaitMigrated"  # guess: a step of that of a REST server's agent: it is stopped
 
 
 class Dialect(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):

@@ -112,6 +112,9 @@ def upgrading(seen: Seen) -> Fact:
         return Fact("Upgrading", None, Reason.CLUSTER_UNKNOWN, "")
     both = (seen.there.master, seen.there.rest)
     old = [pod.name for each in both for pod in pod_replacement.outdated(each.pods, each.workload)]
+    if seen.stopped:
+        said = f"REST servers are stopped while the catalog is migrated to {seen.spec.version}"
+        return Fact("Upgrading", True, Reason.STOPPING, said)
     if old:
         return Fact("Upgrading", True, Reason.UPDATING, f"to be replaced: {', '.join(old)}")
     if seen.status.catalog_version not in ("", seen.spec.version):

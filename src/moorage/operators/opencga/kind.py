@@ -20,7 +20,7 @@ from moorage.kube import errors
 from moorage.operators import accounts, asking, tenancy
 from moorage.runtime import decision, freshness, kind, namespace_watches, source
 
-from . import config, control, facts, members, names, objects, observation, secrets, types
+from . import config, control, facts, members, names, objects, observation, secrets, tokens, types
 from .wanted import automation, basis, build
 
 Object = dict[str, Any]
@@ -63,7 +63,8 @@ class CommunityKind(kind.Kind[types.Community, observation.Seen]):
         )
         self._http = asking.Http()
         self._secrets = secrets.Secrets(world, self._within)
-        self._members = members.Members(world, self._settings, self._watches, self.find, self._http.get)
+        self._members = members.Members(world, self._settings, self._watches, self.find, self._http)
+        self.operations = {"token.make": tokens.Tokens(world, self._within).make}
         self._around = surroundings.Surroundings(world, self._within)
         self._synced = asyncio.create_task(self._places.announce())
         self.guards = {
@@ -164,6 +165,7 @@ class CommunityKind(kind.Kind[types.Community, observation.Seen]):
             self._part(view, names.MASTER, live[names.MASTER], seen, key, around),
             automation.published(held.get("data") or {}, file) if held else None,
             _bare(held),
+            tokens.seen(view.documents.get(seen.meta.namespace, names.agent_token(seen.name)), seen.meta),
         )
         if not seen.is_documented:
             return freshness.Fresh(there)

@@ -1,30 +1,44 @@
 """The pods of all installations, as they tell of themselves: watched in their namespaces, and asked by a source.
 
-Asked is who is managed by a StatefulSet that the installation manages, and nobody else. Nothing is sent to them.
+Asked is who is managed by a StatefulSet that the installation manages, and nobody else. Nothing is sent to them but a
+proof that it is the installation's operator that asks; and an agent is believed by its own proof alone.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Any
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
 
-from moorage.api import builtin
+from moorage.api import builtin, proof
 from moorage.children import owners, reading
 from moorage.children.live import views
 from moorage.kube.informers import informer
 from moorage.operators import asking
 from moorage.runtime import freshness, kind, namespace_watches, source
 
-from . import answers, config, names, types
+from . import answers, config, names, tokens, types
 
 Object = dict[str, Any]
 Place = tuple[str, str]
 """(namespace, name) of an installation."""
 
 Find = Callable[[str, str], types.Community | None]
-Get = Callable[[str, int, str], Awaitable[tuple[int, bytes]]]
-"""(address, port, path) to (status, answer); raises `asking.AskError`."""
+
+
+class Asks(Protocol):
+    """How a pod is asked; see `asking.Http`."""
+
+    async def get(self, address: str, port: int, path: str) -> tuple[int, bytes]:
+        """(status, answer). Raises AskError."""
+
+    async def exchange(
+        self, address: str, port: int, path: str, headers: Mapping[str, str]
+    ) -> tuple[int, bytes, Mapping[str, str]]:
+        """(status, answer, headers of the answer). Raises AskError."""
+
 
 POLL_LIMIT = 20.0
 """Seconds that one look at all pods of an installation may take."""
@@ -69,9 +83,9 @@ class Members:
         settings: config.Config,
         watches: namespace_watches.Watches[View],
         find: Find,
-        get: Get,
+        http: Asks,
     ) -> None:
-        self._settings, self._watches, self._find, self._get = settings, watches, find, get
+        self._settings, self._watches, self._find, self._http = settings, watches, find, http
         self._paces = source.Paces[Place](settings.poll.idle_seconds)
         self.source = source.Source[Place, tuple[answers.Told, ...]](
             "members",
@@ -107,17 +121,18 @@ class Members:
         obj, view = self._find(*place), self._watches.peek(place[0])
         if obj is None or view is None or view.unsynced:
             raise source.SourceError(freshness.NOT_YET, freshness.not_yet(self.source.name).message)
+        token = tokens.of(view.documents.get(place[0], names.agent_token(place[1])), obj.metadata)
         asked = [
-            self._one(pod, role)
+            self._one(pod, role, token)
             for role in (names.MASTER, names.REST)
             for pod in view.managed(place[1], obj.metadata.uid, workload_of(role, place[1]))
             if reading.address(pod)
         ]
         return tuple(await asyncio.gather(*asked))
 
-    async def _one(self, pod: Object, role: str) -> answers.Told:
+    async def _one(self, pod: Object, role: str, token: str) -> answers.Told:
         name, uid = pod["metadata"]["name"], pod["metadata"]["uid"]
-        agent, server = await asyncio.gather(self._agent(pod, name), self._server(pod, role))
+        agent, server = await asyncio.gather(self._agent(pod, name, token), self._server(pod, role))
         return answers.Told(
             name,
             uid,
@@ -127,14 +142,23 @@ class Members:
             server_fault=server if isinstance(server, str) else "",
         )
 
-    async def _agent(self, pod: Object, name: str) -> answers.Agent | str:
-        said = self._settings.dialect
+    async def _agent(self, pod: Object, name: str, token: str) -> answers.Agent | str:
+        """What it tells, if both prove that they have the token."""
+        if not token:
+            return "it is not asked before the installation has a token; moorage makes it"
+        said, nonce = self._settings.dialect, secrets.token_hex(16)
+        asks = {proof.ASKED: proof.question(token, name, time.time(), nonce)}
         try:
-            status, text = await self._get(reading.address(pod), said.ports.agent, said.paths.health)
+            status, text, headers = await self._http.exchange(
+                reading.address(pod), said.ports.agent, said.paths.health, asks
+            )
+            if status == 401:
+                return answers.words(f"it refuses to tell: {text[:300].decode(errors='replace')}")
             if status != 200:
                 return f"it answers with HTTP {status}"
+            proof.check(token, name, nonce, text, headers.get(proof.TOLD, ""))
             return answers.agent(text, name, said.health)
-        except (asking.AskError, answers.AnswerError) as error:
+        except (asking.AskError, answers.AnswerError, proof.ProofError) as error:
             return answers.words(str(error))
 
     async def _server(self, pod: Object, role: str) -> answers.Server | str | None:
@@ -145,8 +169,8 @@ class Members:
         where, port, paths = reading.address(pod), said.ports.rest, said.paths
         try:
             (_, about), (_, status) = await asyncio.gather(
-                self._get(where, port, paths.context + paths.about),
-                self._get(where, port, paths.context + paths.status),
+                self._http.get(where, port, paths.context + paths.about),
+                self._http.get(where, port, paths.context + paths.status),
             )
             return answers.server(about, status, said.about)
         except (asking.AskError, answers.AnswerError) as error:

@@ -20,7 +20,7 @@ ROLE = f"{GROUP}/role"
 REST, MASTER = "rest", "master"
 
 CONFIGURATION = f"{GROUP}/configuration"
-"""On the Secret with the agents' configuration alone, which is the one Secret that is watched with what it holds."""
+"""On the Secrets with the agents' configuration and token alone, which are watched with what they hold."""
 
 APP = "app"
 """Label of pods with the name of their headless Service, as the original has it."""
@@ -52,6 +52,14 @@ def endpoint(name: str) -> str:
 def configuration(name: str) -> str:
     """The Secret that the agents read."""
     return f"{name}-config"
+
+
+def agent_token(name: str) -> str:
+    """The Secret with the token by which agents know who asks, and are known: called as its parent calls it."""
+    return f"{name}-agent-password"
+
+
+AGENT_TOKEN_KEY = "password"  # noqa: S105 - its name
 
 
 def admin_password(name: str) -> str:

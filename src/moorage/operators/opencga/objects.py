@@ -105,6 +105,17 @@ def document(seen: Seen) -> Pair:
     return build.configuration(seen.wanted, seen.document, seen.version), seen.there.document
 
 
+def token_is_there(seen: Seen) -> Verdict:
+    """Before any pod: agents tell nothing without it, and nobody is believed without it. Who deletes it renews it."""
+    live, name = seen.there.token, names.agent_token(seen.name)
+    if live.good or live.deleting:
+        return DONE
+    guard = decision.Guard("name_is_free", {"kind": builtin.SECRET.kind, "name": name})
+    why = "it holds no token" if live.uid else "there is none"
+    call = decision.Call(why=why, operation="token.make", require=(guard,))
+    return Act(Reason.MAKING_TOKEN, f"Secret {name} gets a token that only this installation's agents know", (call,))
+
+
 def configuration_is_published(seen: Seen) -> Verdict:
     """The agents' document, each content in a version of its own; whoever edits it is overwritten by a later one."""
     verdict = objects.are_right((document(seen),), Reason.PUBLISHING)
@@ -117,7 +128,8 @@ def configuration_is_published(seen: Seen) -> Verdict:
 
 def children_stay(seen: Seen) -> Verdict:
     """What somebody deletes is made anew, once it is gone."""
-    return objects.have_ended((*seen.there.rest.children, document(seen)), Reason.CHILD_ENDING)
+    token = _called(builtin.SECRET, names.agent_token(seen.name)), seen.there.token
+    return objects.have_ended((*seen.there.rest.children, document(seen), token), Reason.CHILD_ENDING)
 
 
 def surplus_objects_go(seen: Seen) -> Verdict:
@@ -237,7 +249,11 @@ def in_use(seen: Seen, volume: VolumeSeen) -> bool:
 
 def kept(seen: Seen) -> tuple[Pair, ...]:
     """All that is owned beside the REST members' StatefulSet, by name: it is let go of whatever the spec says."""
-    made = [*seen.there.rest.children, (_called(builtin.SECRET, names.configuration(seen.name)), seen.there.document)]
+    made = [
+        *seen.there.rest.children,
+        (_called(builtin.SECRET, names.configuration(seen.name)), seen.there.document),
+        (_called(builtin.SECRET, names.agent_token(seen.name)), seen.there.token),
+    ]
     if master := seen.there.master.workload:
         child = msgspec.structs.replace(master.child, uid=master.uid)
         made.append((_called(builtin.STATEFUL_SET, names.master(seen.name)), child))

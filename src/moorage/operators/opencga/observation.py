@@ -31,6 +31,7 @@ class There(msgspec.Struct, frozen=True):
     master: parts.Objects
     published: automation.Published | None = None  # the document that is there
     document: apply.Child = apply.Child()  # its Secret, beside what is wanted of it
+    token: apply.Child = apply.Child()  # the Secret with the agents' token; not good: what it holds is none
 
     @property
     def pods(self) -> tuple[parts.PodSeen, ...]:
@@ -99,7 +100,12 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """Who has a place in the document: who comes gets it after its pod, who goes loses it before."""
         live, wanted = self._live, self.spec.members
         members = wanted if live is None else live if live <= wanted else live - 1
-        return automation.Placed(members, self.rest_version, self.spec.version)
+        return automation.Placed(members, self.rest_version, self.spec.version, self.stopped)
+
+    @property
+    def stopped(self) -> bool:
+        """REST servers are stopped for a migration. Not any more once it is through, or another version is wanted."""
+        return self.status.stopped_for == self.spec.version != self.status.catalog_version
 
     @functools.cached_property
     def replicas(self) -> int:

@@ -67,6 +67,11 @@ class Reason(decision.Reason):
         "The agents get a configuration with a new version.",
         "the kubelet brings it into the pods, which takes about a minute; then the agents apply it",
     )
+    MAKING_TOKEN = (
+        "MakingToken",
+        "The token is made by which an agent knows who asks, and by which what it tells is believed.",
+        "the API server is awaited, which takes seconds; the kubelet brings the token into pods within a minute",
+    )
     CREATING = "Creating", "A StatefulSet is made or put right.", "its controller is awaited, which makes the pods"
     RESIZING = "Resizing", "One REST member more, or one less.", "the member is awaited; then the next one follows"
     REPLACING_WORKLOAD = (
@@ -148,6 +153,17 @@ class Reason(decision.Reason):
         "A migration failed, so that REST members stay on the old version; the message has the product's words.",
         "correct what the words say; while nothing was migrated spec.version may go back",
         WARNS,
+    )
+    MIGRATION_HELD = (
+        "MigrationHeld",
+        "A migration is not run as things are: it forbids the old version to work, or a person is to run it.",
+        "do what the message says, or set spec.version back: nothing was migrated so far, and REST members serve on",
+        WARNS,
+    )
+    STOPPING = (
+        "Stopping",
+        "REST servers are stopped, as a migration forbids the old version to touch the catalog meanwhile.",
+        "the agents are awaited, which stop their servers; then the MASTER migrates, and members come back one by one",
     )
     MIGRATED = "Migrated", "The catalog is of the version that the spec names.", _GOES_ON
     INSTALLED = "Installed", "The catalog is in the database.", "nothing"

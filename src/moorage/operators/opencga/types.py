@@ -238,6 +238,18 @@ class Timeouts(msgspec.Struct, frozen=True):
     migration: Annotated[str, _DURATION] = "12h"
 
 
+class Upgrade(msgspec.Struct, frozen=True):
+    """Added. What a new version may do."""
+
+    migration: Annotated[
+        Literal["Auto", "Offline", "Manual"],
+        msgspec.Meta(
+            description="Auto: migrations are run that let the old version work on; Offline: for others REST servers "
+            "are stopped meanwhile; Manual: a person runs all of them."
+        ),
+    ] = "Auto"
+
+
 class DisruptionBudget(msgspec.Struct, frozen=True):
     """Added. One REST member at a time may be taken away by others."""
 
@@ -291,6 +303,7 @@ class CommunitySpec(msgspec.Struct, frozen=True, rename="camel"):
     ] = "Preferred"
     pod_disruption_budget: DisruptionBudget = DisruptionBudget()
     timeouts: Timeouts = Timeouts()
+    upgrade: Upgrade = Upgrade()
 
     __cel__ = (
         crd.Rule(
@@ -346,6 +359,13 @@ class CommunityStatus(common_status.Status, frozen=True, kw_only=True, rename="c
             max_length=11,
             pattern=r"^([0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3})?$",
             description="What the catalog was migrated to; there is no way back before it.",
+        ),
+    ] = ""
+    stopped_for: Annotated[
+        str,
+        msgspec.Meta(
+            max_length=11,
+            description="The version to which the catalog is migrated while REST servers are stopped; empty otherwise.",
         ),
     ] = ""
     volume_size: Annotated[

@@ -34,6 +34,7 @@ class Placed(msgspec.Struct, frozen=True):
     members: int
     rest: str
     master: str
+    stopped: bool = False  # REST servers, for a migration that forbids the old version
 
 
 def document(
@@ -56,6 +57,7 @@ def document(
         "auth": _auth(name, spec, said, revisions),
         "args": dict(args),
         "processes": processes,
+        "upgrade": {"migration": spec.upgrade.migration, "stopped": placed.stopped},
         "deployments": [{"_id": name, "members": members, "master": ordinals.pod(names.master(name), 0)}],
     }
     if spec.security.tls.enabled:

@@ -76,7 +76,10 @@ def _volumes(wanted: Wanted) -> list[dict[str, Any]]:
 def _credentials(wanted: Wanted) -> list[dict[str, Any]]:
     """Files, each of which an agent finds where the document says."""
     spec, admin = wanted.spec, automation.admin_secret(wanted.name, wanted.spec)
-    made = [_source("secret", admin.name, "admin", admin.key)]
+    made = [
+        _source("secret", names.agent_token(wanted.name), "agent", names.AGENT_TOKEN_KEY),
+        _source("secret", admin.name, "admin", admin.key),
+    ]
     if ref := spec.database.credentials_secret_ref:
         made.append(_source("secret", ref.name, "database", ref.user_key, ref.password_key))
     if spec.security.tls.enabled and (authority := spec.security.tls.ca_config_map_ref):
@@ -196,6 +199,7 @@ def _agent(wanted: Wanted, role: str, version: str) -> dict[str, Any]:
             {"name": "OPENCGA_DATA", "value": inside.data},
             {"name": "OPENCGA_CONFIGURATION", "value": f"{inside.configuration}/{inside.configuration_file}"},
             {"name": "OPENCGA_HOOK", "value": f"{inside.agent_scripts}/{inside.socket}"},
+            {"name": "OPENCGA_TOKEN_FILE", "value": f"{inside.credentials}/agent/{names.AGENT_TOKEN_KEY}"},
             {"name": "OPENCGA_TOOL", "value": inside.tool},
             {"name": "OPENCGA_PING", "value": _ping(role, wanted.said)},
         ],
