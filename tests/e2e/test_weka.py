@@ -5,6 +5,7 @@ Its image is the stand-in of `images/weka`, which loses data where an order of o
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,23 +14,27 @@ import pytest
 
 from . import conftest, nodes, storages, tools
 
+BLOCKED = storages.serials(nodes.SPARE[0])[0]
 BLOCKS = {f"k{it}": f"text {it}" for it in range(6)}
 
 
 @pytest.fixture(scope="module")
 def weka(moorage: tools.Cluster, registry: str) -> Iterator[tools.Cluster]:
-    """moorage with Weka switched on, and nodes with signed drives."""
+    """moorage with Weka switched on, and nodes with drives that nobody has signed."""
     nodes.spare(moorage)
-    with storages.signed(moorage), conftest.switched_on(moorage, registry, "weka", storages.section()):
+    with storages.unsigned(moorage), conftest.switched_on(moorage, registry, "weka", storages.section()):
         yield moorage
 
 
 @pytest.fixture(scope="module")
 def hello(weka: tools.Cluster) -> Iterator[storages.Storage]:
-    """The cluster, applied; the tests of this module go on from one another's end."""
+    """Drives signed, one blocked, and the cluster applied; the tests of this module go on from one another's end."""
     one = storages.Storage(weka)
-    one.apply()
     try:
+        assert "Done" == one.sign()["status"]
+        given = {"node": nodes.SPARE[0], "serialIDs": [BLOCKED]}
+        assert "Done" == one.operate("block", "block-drives", blockDrivesPayload=given)["status"]
+        one.apply()
         yield one
     finally:
         print(weka.kubectl("get", "wekaclusters,wekacontainers,pods,events", "-n", storages.NAMESPACE, "-o", "wide"))
@@ -53,6 +58,7 @@ def is_whole(hello: storages.Storage, drives: int = 5, computes: int = 1) -> Non
     assert ({"ACTIVE"}, drives) == ({it["status"] for it in listed}, len(listed))
     assert given.keys() == {it["serial_number"] for it in listed}
     assert all(serial.startswith(f"{node}-s") for serial, node in given.items())
+    assert BLOCKED not in given
 
 
 def test_it_is_formed_and_begins(hello: storages.Storage) -> None:
@@ -71,6 +77,18 @@ def test_it_is_formed_and_begins(hello: storages.Storage) -> None:
     assert {"hello-compute-0", *(f"hello-drive-{it}" for it in range(5))} == pods == containers
     assert 12 == len(hello.kubectl(*words).split())
     is_whole(hello)
+
+
+def test_drives_are_signed_by_an_operation_and_told_at_their_nodes(hello: storages.Storage) -> None:
+    """Each node's own, in a name of its own; that of another cluster is left as it is, as nobody has asked for more."""
+    for name in nodes.SPARE:
+        found = hello.cluster.get("node", name, "--show-managed-fields")["metadata"]
+        theirs = json.loads((storages.HOME / "devices" / f"{name}-theirs").read_text())
+        assert storages.serials(name) == json.loads(found["annotations"][storages.SIGNED])
+        assert "moorage-weka-drives" in {it["manager"] for it in found["managedFields"]}
+        assert ("somebody's", False) == (theirs["weka_guid"], theirs.get("is_signed", False))
+    left = [name for name in hello.pods() if not name.startswith("hello-")]
+    assert [] == left, "pods of operations go once they have told what they found"
 
 
 def test_people_see_it(hello: storages.Storage) -> None:
