@@ -82,13 +82,26 @@ def test_it_is_formed_and_begins(hello: storages.Storage) -> None:
 def test_drives_are_signed_by_an_operation_and_told_at_their_nodes(hello: storages.Storage) -> None:
     """Each node's own, in a name of its own; that of another cluster is left as it is, as nobody has asked for more."""
     for name in nodes.SPARE:
-        found = hello.cluster.get("node", name, "--show-managed-fields")["metadata"]
+        text = hello.cluster.kubectl("get", "node", name, "-o", "json", "--show-managed-fields")
+        found = json.loads(text)["metadata"]
         theirs = json.loads((storages.HOME / "devices" / f"{name}-theirs").read_text())
         assert storages.serials(name) == json.loads(found["annotations"][storages.SIGNED])
         assert "moorage-weka-drives" in {it["manager"] for it in found["managedFields"]}
         assert ("somebody's", False) == (theirs["weka_guid"], theirs.get("is_signed", False))
     left = [name for name in hello.pods() if not name.startswith("hello-")]
     assert [] == left, "pods of operations go once they have told what they found"
+
+
+def test_moorage_is_not_uninstalled_while_there_are_containers(hello: storages.Storage) -> None:
+    """Nothing is removed then, and helm shows why."""
+    before = hello.cluster.get("deployment", "moorage", "-n", tools.NAMESPACE)["metadata"]["uid"]
+    with pytest.raises(tools.Failed, match=r"6 WekaContainer objects exist: storage/hello-compute-0") as refused:
+        hello.cluster.helm("uninstall", "moorage", "-n", tools.NAMESPACE)
+
+    assert "kubectl get wekacontainers -A" in str(refused.value)
+    assert before == hello.cluster.get("deployment", "moorage", "-n", tools.NAMESPACE)["metadata"]["uid"]
+    assert "deployed" in hello.cluster.helm("status", "moorage", "-n", tools.NAMESPACE)
+    hello.cluster.kubectl("delete", "job", "moorage-before-uninstall", "-n", tools.NAMESPACE)
 
 
 def test_people_see_it(hello: storages.Storage) -> None:

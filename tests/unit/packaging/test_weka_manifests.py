@@ -99,6 +99,20 @@ def test_admission_holds_it_to_opened_namespaces_and_listed_images(render: Any, 
     assert any('request.namespace in ["storage"]' in it["expression"] for it in listed)
 
 
+def test_helm_asks_before_it_removes_anything(rendered: Objects, render: Any) -> None:
+    """A job with moorage's own image and account, whose words helm shows; without Weka there is none."""
+    job = named(rendered, "Job", "moorage-before-uninstall")
+    (container,) = job["spec"]["template"]["spec"]["containers"]
+    operator = named(rendered, "Deployment", "moorage")["spec"]["template"]["spec"]
+
+    assert "pre-delete" == job["metadata"]["annotations"]["helm.sh/hook"]
+    assert "hook-failed" == job["metadata"]["annotations"]["helm.sh/hook-output-log-policy"]
+    assert ["leftovers", "weka"] == container["args"]
+    assert operator["containers"][0]["image"] == container["image"]
+    assert operator["serviceAccountName"] == job["spec"]["template"]["spec"]["serviceAccountName"]
+    assert [] == [it for it in render("moorage") if it["kind"] == "Job"]
+
+
 def test_the_chart_takes_every_word_of_the_dialect(render: Any) -> None:
     """And no other: its schema is the table of the code."""
     whole = msgspec.to_builtins(dialect.Dialect())

@@ -35,7 +35,7 @@ lists the images that are run, and says whether specs may bring scripts; exec co
 namespaces alone.
 
 Not there yet: WekaClient, WekaPolicy; protocols; drivers, which count as present; drive sharing;
-removal of blocked drives; replacement of containers that stay unhealthy; resigning of drives at the end.
+removal of blocked drives; resigning of drives at the end.
 """
 
 from __future__ import annotations
@@ -107,4 +107,5 @@ SYSTEM = system.System(
     ),
     reasons=(cluster_reasons.ClusterReason, container_reasons.ContainerReason, operation_reasons.OperationReason),
     kinds=_kinds,
+    ends_by_moorage=(names.CONTAINER,),
 )
