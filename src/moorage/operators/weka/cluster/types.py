@@ -194,6 +194,9 @@ class WekaClusterStatus(common_status.Status, frozen=True, kw_only=True, rename=
     formed: Annotated[
         str, msgspec.Meta(description="Added. The container in which the cluster was told to form, before it was told.")
     ] = ""
+    replaced: Annotated[
+        dict[str, str], msgspec.Meta(description="Added. Containers that stayed down and were replaced, and when.")
+    ] = {}
     overrides_used: Annotated[
         dict[str, str], msgspec.Meta(description="Added. Overrides that may harm data, and when each was first heeded.")
     ] = {}
