@@ -104,7 +104,10 @@ OPENCGA = System(
 )
 WEKA = System(
     name="weka",
-    kinds=("wekaclusters.weka.weka.io", "wekacontainers.weka.weka.io", "wekamanualoperations.weka.weka.io"),
+    kinds=tuple(
+        f"{it}.weka.weka.io"
+        for it in ("wekaclusters", "wekacontainers", "wekamanualoperations", "wekaclients", "wekapolicies")
+    ),
     deletes=("wekamanualoperations.weka.weka.io",),
     holds="WekaClusters. Make them",
     may=(

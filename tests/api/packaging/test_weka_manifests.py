@@ -64,7 +64,7 @@ def definition(cluster: Cluster) -> None:
 
 @pytest.fixture
 def place(cluster: Cluster, tag: str) -> Iterator[str]:
-    yield from emptied(cluster, tag, "wekaclusters,wekacontainers,wekamanualoperations")
+    yield from emptied(cluster, tag, "wekaclusters,wekacontainers,wekamanualoperations,wekaclients,wekapolicies")
 
 
 def weka_cluster(place: str, spec: dict[str, Any], name: str = "demo") -> dict[str, Any]:
@@ -215,6 +215,64 @@ def test_operations_are_taken_or_refused_with_words(
 ) -> None:
     body = operation(place, action, payload)
     done = cluster.kubectl("create", "--dry-run=server", "--validate=strict", body=body)
+
+    assert (done.returncode == 0) == (word == ""), done.stderr
+    assert word in done.stderr
+
+
+ANNOUNCED: list[tuple[str, dict[str, Any], str]] = [
+    (
+        "WekaClient",
+        {
+            "image": IMAGE,
+            "imagePullSecret": "pull",
+            "nodeSelector": {"weka.io/supports-clients": "true"},
+            "targetCluster": {"name": "demo", "namespace": "weka"},
+            "coresNum": 1,
+            "network": {"udpMode": True},
+            "upgradePolicy": {"type": "rolling"},
+            "portRange": {"basePort": 46000},
+            "driversDistService": "https://drivers.example:60002",
+            "tolerations": ["a"],
+            "csiConfig": {"csiGroup": "g"},
+            "overrides": {"forceDrain": True},
+        },
+        "",
+    ),
+    ("WekaClient", {"image": IMAGE, "joinIpPorts": ["10.0.0.1:14000"], "wekaSecretRef": "s"}, ""),
+    ("WekaClient", {"image": IMAGE, "upgradePolicy": {"type": "at-once"}}, "spec.upgradePolicy.type"),
+    ("WekaClient", {}, "spec.image"),
+    (
+        "WekaPolicy",
+        {
+            "type": "enable-local-drivers-distribution",
+            "payload": {
+                "driverDistPayload": {"ensureImages": [IMAGE], "nodeSelectors": [{"a": "b"}]},
+                "interval": "1m",
+            },
+        },
+        "",
+    ),
+    (
+        "WekaPolicy",
+        {
+            "type": "sign-drives",
+            "image": IMAGE,
+            "payload": {"signDrivesPayload": {"type": "aws-all"}, "waitForPolicies": ["a"]},
+        },
+        "",
+    ),
+    ("WekaPolicy", {"type": "clean"}, "spec.type"),
+    ("WekaPolicy", {"type": "sign-drives", "payload": {"interval": "often"}}, "spec.payload.interval"),
+]
+
+
+@pytest.mark.parametrize(("kind", "spec", "word"), ANNOUNCED)
+def test_what_is_announced_is_taken_with_all_its_fields(
+    cluster: Cluster, place: str, kind: str, spec: dict[str, Any], word: str
+) -> None:
+    body = {"apiVersion": "weka.weka.io/v1alpha1", "kind": kind, "metadata": {"name": "a", "namespace": place}}
+    done = cluster.kubectl("create", "--dry-run=server", "--validate=strict", body={**body, "spec": spec})
 
     assert (done.returncode == 0) == (word == ""), done.stderr
     assert word in done.stderr

@@ -47,7 +47,7 @@ def test_it_is_off_by_default_and_leaves_no_trace(render: Any) -> None:
 
 def test_everywhere_it_may_read_and_take_the_first_step(rendered: Objects) -> None:
     """No pods, no exec, no Secrets; of a node annotations alone, by admission."""
-    all_ = ("wekaclusters", "wekacontainers", "wekamanualoperations")
+    all_ = ("wekaclusters", "wekacontainers", "wekamanualoperations", "wekaclients", "wekapolicies")
     kinds = {(it, verb) for it in all_ for verb in ("get", "list", "watch", "patch")}
 
     assert rights(named(rendered, "ClusterRole", "moorage-weka")) == kinds | {

@@ -34,8 +34,8 @@ in the `reasons` of each. What is taken for granted of a proprietary product is 
 lists the images that are run, and says whether specs may bring scripts; exec comes with the binding in opened
 namespaces alone.
 
-Not there yet: WekaClient, WekaPolicy; protocols; drivers, which count as present; drive sharing;
-removal of blocked drives; resigning of drives at the end.
+Not there yet: what a WekaClient or a WekaPolicy asks for (`announced/` has their fields); protocols; drivers, which
+count as present; drive sharing; removal of blocked drives; resigning of drives at the end.
 """
 
 from __future__ import annotations
@@ -47,6 +47,8 @@ from moorage.operators import system
 from moorage.runtime import kind
 
 from . import config, names, shared
+from .announced import kind as announced_kind
+from .announced import types as announced_types
 from .cluster import control as cluster_control
 from .cluster import deletion as cluster_deletion
 from .cluster import kind as cluster_kind
@@ -72,6 +74,8 @@ def _kinds(settings: config.Config, environment: system.Environment) -> Sequence
         container_kind.ContainerKind(common),
         cluster_kind.ClusterKind(common),
         operation_kind.OperationKind(common),
+        announced_kind.ClientKind(),
+        announced_kind.PolicyKind(),
     )
 
 
@@ -79,7 +83,12 @@ SYSTEM = system.System(
     name=names.SYSTEM,
     title="Weka",
     config=config.Config,
-    definitions=lambda: (cluster_types.definition(), container_types.definition(), operation_types.definition()),
+    definitions=lambda: (
+        cluster_types.definition(),
+        container_types.definition(),
+        operation_types.definition(),
+        *announced_types.definitions(),
+    ),
     described=(
         system.Described(
             names.CLUSTER,
@@ -104,8 +113,17 @@ SYSTEM = system.System(
             operation_control.DELETION_STEPS,
             operation_screen.rows,
         ),
+        *(
+            system.Described(it, announced_types.AnnouncedStatus, announced_kind.STEPS, ())
+            for it in (names.CLIENT, names.POLICY)
+        ),
     ),
-    reasons=(cluster_reasons.ClusterReason, container_reasons.ContainerReason, operation_reasons.OperationReason),
+    reasons=(
+        cluster_reasons.ClusterReason,
+        container_reasons.ContainerReason,
+        operation_reasons.OperationReason,
+        announced_kind.AnnouncedReason,
+    ),
     kinds=_kinds,
     ends_by_moorage=(names.CONTAINER,),
 )

@@ -13,6 +13,8 @@ GROUP, VERSION = "weka.weka.io", "v1alpha1"
 CLUSTER = meta.Resource(GROUP, VERSION, "WekaCluster", "wekaclusters")
 CONTAINER = meta.Resource(GROUP, VERSION, "WekaContainer", "wekacontainers")
 OPERATION = meta.Resource(GROUP, VERSION, "WekaManualOperation", "wekamanualoperations")
+CLIENT = meta.Resource(GROUP, VERSION, "WekaClient", "wekaclients")
+POLICY = meta.Resource(GROUP, VERSION, "WekaPolicy", "wekapolicies")
 
 CLUSTER_FINALIZER = f"{GROUP}/finalizer"
 CONTAINER_FINALIZER = f"{GROUP}/finalizer"

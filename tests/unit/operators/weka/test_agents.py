@@ -116,7 +116,7 @@ async def started(
     client = kube_client.Client(api)
     informers = informer.Informers(client)
     around = system.Environment("moorage-system", tmp_path, Path("helm"), binary.KubeAccess(), 3.0)
-    containers, clusters, operations = weka.SYSTEM.kinds(settings, around)
+    containers, clusters, operations, *_ = weka.SYSTEM.kinds(settings, around)
     assert isinstance(containers, container_kind.ContainerKind)
     assert isinstance(clusters, cluster_kind.ClusterKind)
     assert isinstance(operations, operation_kind.OperationKind)

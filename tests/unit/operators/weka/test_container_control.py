@@ -440,7 +440,7 @@ def test_what_it_kept_goes_with_one_that_is_deleted(changed: dict[str, Any], for
 
 
 def test_the_way_out_of_a_node_lost_with_its_power_is_told() -> None:
-    """By Kubernetes' own taint, which is for whoever knows that it is off; no pod is forced, and no step asks for it."""
+    """By Kubernetes' own taint, which is for whoever knows that it is off; no pod is forced."""
     stays = control.node_is_there(seen(objects=objects(node=DOWN_NODE)))
     going = control.pod_ends(
         seen(objects=objects(node=DOWN_NODE, pod=pod(deleting=True)), metadata={"deletion_timestamp": "x"}),
