@@ -93,15 +93,19 @@ def test_drives_are_signed_by_an_operation_and_told_at_their_nodes(hello: storag
 
 
 def test_moorage_is_not_uninstalled_while_there_are_containers(hello: storages.Storage) -> None:
-    """Nothing is removed then, and helm shows why."""
+    """Nothing is removed then, helm shows why, and by the way that is told its release is as it was."""
     before = hello.cluster.get("deployment", "moorage", "-n", tools.NAMESPACE)["metadata"]["uid"]
     with pytest.raises(tools.Failed, match=r"6 WekaContainer objects exist: storage/hello-compute-0") as refused:
         hello.cluster.helm("uninstall", "moorage", "-n", tools.NAMESPACE)
 
     assert "kubectl get wekacontainers -A" in str(refused.value)
+    assert "helm rollback RELEASE REVISION" in str(refused.value)
+    where = ("moorage", "-n", tools.NAMESPACE)
+    last = json.loads(hello.cluster.helm("history", *where, "-o", "json"))[-1]["revision"]
+    hello.cluster.helm("rollback", "moorage", str(last), "-n", tools.NAMESPACE)
     assert before == hello.cluster.get("deployment", "moorage", "-n", tools.NAMESPACE)["metadata"]["uid"]
-    assert "deployed" in hello.cluster.helm("status", "moorage", "-n", tools.NAMESPACE)
-    hello.cluster.kubectl("delete", "job", "moorage-before-uninstall", "-n", tools.NAMESPACE)
+    assert "deployed" == json.loads(hello.cluster.helm("status", *where, "-o", "json"))["info"]["status"]
+    hello.cluster.kubectl("delete", "job", "moorage-before-uninstall", "-n", tools.NAMESPACE, "--ignore-not-found")
 
 
 def test_people_see_it(hello: storages.Storage) -> None:

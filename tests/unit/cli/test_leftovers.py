@@ -49,6 +49,7 @@ def test_what_there_is_is_named_with_a_way_out(api: Any) -> None:
     assert "12 WekaContainer objects exist: ns/a-00, ns/a-01, " in done.output
     assert " and 2 more. " in done.output
     assert "kubectl get wekacontainers -A" in done.output
+    assert "helm rollback RELEASE REVISION" in done.output
     assert "--no-hooks" in done.output
 
 
