@@ -45,8 +45,8 @@ def said(kind: meta.Resource, names: Sequence[str]) -> str:
     return (
         f"moorage is not uninstalled, as {len(names)} {kind.kind} objects exist: {', '.join(names[:NAMED])}{more}. "
         "Nobody else tells their pods that they may stop, so these would run on, and could not be deleted. Delete what "
-        f"has made them, and wait until they are gone: kubectl get {kind.plural} -A. Nothing was removed; helm counts the "
-        "release as uninstalling, until helm rollback RELEASE REVISION, with the last revision of helm history. To "
+        f"has made them, and wait until they are gone: kubectl get {kind.plural} -A. Nothing was removed; helm counts "
+        "the release as uninstalling, until helm rollback RELEASE REVISION, with the last revision of helm history. To "
         "uninstall all the same, and to let go of them by hand, run helm uninstall with --no-hooks."
     )
 
