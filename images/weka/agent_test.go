@@ -261,6 +261,21 @@ func TestOnlyMarkedDevices(t *testing.T) {
 	if runSign([]string{"sign", bait}, &out, &errs, folder) != 0 {
 		t.Fatal(errs.String())
 	}
+	ok(t, (device{Serial: "used", Path: bait, Signed: true, GUID: "g"}).write())
+	if runSign([]string{"--", bait}, &out, &errs, folder) == 0 {
+		t.Fatal("a device that was signed for a cluster was signed anew")
+	}
+	if runSign([]string{"--allow-erase-weka-partitions", "--", bait}, &out, &errs, folder) != 0 {
+		t.Fatal(errs.String())
+	}
+	if d, err := readDevice(bait); err != nil || d.GUID != "" || !d.Signed {
+		t.Fatal(d, err)
+	}
+	ok(t, (device{Serial: "theirs", Path: bait, Node: "other"}).write())
+	if found, err := listDevices(folder); err != nil || len(found) != 0 {
+		t.Fatal("the device of another node is listed", found, err)
+	}
+	ok(t, (device{Serial: "bait", Path: bait}).write())
 	elsewhere := t.TempDir()
 	if runSign([]string{"sign", bait}, &out, &errs, elsewhere) == 0 {
 		t.Fatal("a device of another folder was signed")

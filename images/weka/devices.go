@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 )
@@ -21,6 +22,7 @@ type device struct {
 	Signed  bool   `json:"is_signed"`
 	GUID    string `json:"weka_guid"`
 	Mounted bool   `json:"mounted"`
+	Node    string `json:"node,omitempty"` // the one node that has it, where nodes share a folder
 }
 
 func checkMarked(folder string) error {
@@ -44,7 +46,7 @@ func listDevices(folder string) ([]device, error) {
 		if entry.IsDir() || strings.HasPrefix(entry.Name(), ".") {
 			continue
 		}
-		if d, err := readDevice(filepath.Join(folder, entry.Name())); err == nil {
+		if d, err := readDevice(filepath.Join(folder, entry.Name())); err == nil && d.isHere() {
 			found = append(found, d)
 		}
 	}
@@ -88,6 +90,9 @@ func (d device) write() error {
 	return os.Rename(made, d.Path)
 }
 
+// isHere is whether this node has it.
+func (d device) isHere() bool { return d.Node == "" || d.Node == os.Getenv("NODE_NAME") }
+
 func (d device) blocks() string { return d.Path + ".blocks" }
 
 // runSign is the tool /weka-sign-drive.
@@ -111,7 +116,7 @@ func runSign(args []string, out, errs io.Writer, folder string) int {
 		return printed(out, d)
 	}
 	if len(args) == 0 {
-		return fail(errors.New("usage: weka-sign-drive list -j | show --json PATH | [sign] PATH"))
+		return fail(errors.New("usage: weka-sign-drive list -j | show --json PATH | [FLAGS --] PATH"))
 	}
 	d, err := readDevice(args[len(args)-1])
 	if err != nil {
@@ -120,8 +125,15 @@ func runSign(args []string, out, errs io.Writer, folder string) int {
 	if filepath.Dir(d.Path) != filepath.Clean(folder) {
 		return fail(fmt.Errorf("%s is not in %s", d.Path, folder))
 	}
-	if d.Mounted || d.GUID != "" {
+	erase := slices.Contains(args, "--allow-erase-weka-partitions")
+	if d.Mounted || (d.GUID != "" && !erase) {
 		return fail(fmt.Errorf("%s may hold somebody's data", d.Path))
+	}
+	if erase {
+		d.GUID = ""
+		if err := os.RemoveAll(d.blocks()); err != nil {
+			return fail(err)
+		}
 	}
 	d.Signed = true
 	if err := d.write(); err != nil {

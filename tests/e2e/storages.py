@@ -1,7 +1,6 @@
 """A user's hands on one WekaCluster with running pods, and a look into it by the product's own command line.
 
-Its drives are files in a folder of the testbed, which is one for all of its nodes; each node's annotation names those
-that are its own.
+Its drives are files in a folder of the testbed, which is one for all of its nodes; each file says which node has it.
 """
 
 from __future__ import annotations
@@ -23,10 +22,10 @@ VALUES = tools.ROOT / "examples" / "weka" / "testbed.yaml"
 """Of moorage's chart: Weka is on, with the image of `images/weka`."""
 
 IMAGE, NEWER = "moorage.dev/weka-standin:4.4.1", "moorage.dev/weka-standin:4.4.2"
-DRIVES = 6
-"""Signed drives of each node: as many as there are drive containers, wherever the scheduler puts them."""
+DRIVES = 7
+"""Of each node: one to be blocked, and as many as there are drive containers, wherever the scheduler puts them."""
 
-SIGNED = "weka.io/weka-drives"
+SIGNED, BLOCKED = "weka.io/weka-drives", "weka.io/blocked-drives"
 HOME = tools.STATE.resolve() / "weka"
 LEFT = "wekacontainers,pods,configmaps,secrets,rolebindings"
 
@@ -43,22 +42,27 @@ def plain(text: str) -> str:
     return base64.b64decode(text).decode()
 
 
+def serials(node: str) -> list[str]:
+    """Of the drives of that node."""
+    return [f"{node}-s{it}" for it in range(DRIVES)]
+
+
 @contextlib.contextmanager
-def signed(cluster: tools.Cluster) -> Iterator[None]:
-    """Each spare node has new drives, whose annotation is theirs; what is kept on nodes goes with them in the end."""
+def unsigned(cluster: tools.Cluster) -> Iterator[None]:
+    """Each spare node has new drives, and one of another cluster; what is kept on nodes goes with them in the end."""
     devices = HOME / "devices"
     shutil.rmtree(HOME, ignore_errors=True)
     devices.mkdir(parents=True)
     (devices / ".moorage-devices").touch()
     for node in nodes.SPARE:
-        serials = [f"{node}-s{it}" for it in range(DRIVES)]
-        for serial in serials:
-            (devices / serial).write_text(json.dumps({"serial_id": serial, "is_signed": True}) + "\n")
-        cluster.kubectl("annotate", "node", node, f"{SIGNED}={json.dumps(serials)}", "--overwrite")
+        for serial in serials(node):
+            (devices / serial).write_text(json.dumps({"serial_id": serial, "node": node}) + "\n")
+        theirs = {"serial_id": f"{node}-theirs", "node": node, "weka_guid": "somebody's"}
+        (devices / f"{node}-theirs").write_text(json.dumps(theirs) + "\n")
     try:
         yield
     finally:
-        cluster.kubectl("annotate", "node", *nodes.SPARE, f"{SIGNED}-")
+        cluster.kubectl("annotate", "node", *nodes.SPARE, f"{SIGNED}-", f"{BLOCKED}-", "weka.io/sign-drives-hash-")
         shutil.rmtree(HOME)
 
 
@@ -85,6 +89,24 @@ class Storage:
         metadata = {"name": "hello", "namespace": NAMESPACE}
         kind = {"apiVersion": "weka.weka.io/v1alpha1", "kind": "WekaCluster"}
         self.cluster.apply({**kind, "metadata": metadata, "spec": self.spec})
+
+    def operate(self, name: str, action: str, **payload: Any) -> dict[str, Any]:
+        """Have that done on drives, once; returns its status when it is over."""
+        spec = {"action": action, "image": IMAGE, "tolerations": nodes.PLACE["tolerations"], "payload": payload}
+        kind = {"apiVersion": "weka.weka.io/v1alpha1", "kind": "WekaManualOperation"}
+        self.cluster.apply({**kind, "metadata": {"name": name, "namespace": NAMESPACE}, "spec": spec})
+
+        def status() -> dict[str, Any]:
+            found: dict[str, Any] = self.cluster.get("wekamanualoperation", name, "-n", NAMESPACE).get("status") or {}
+            return found
+
+        tools.wait(f"{name} is over", lambda: status().get("status") in ("Done", "Failed"), within=WITHIN)
+        return status()
+
+    def sign(self) -> dict[str, Any]:
+        """Sign the drives of the nodes that others leave alone."""
+        chosen = {"type": "all-not-root", "nodeSelector": nodes.PLACE["nodeSelector"]}
+        return self.operate("sign", "sign-drives", signDrivesPayload=chosen)
 
     def edit(self, **spec: Any) -> None:
         """Merge into its spec."""
@@ -122,6 +144,7 @@ class Storage:
     def delete(self) -> None:
         """Delete it, and wait until it is gone."""
         self.kubectl("delete", "wekacluster/hello", "--ignore-not-found", tools.HANGS)
+        self.kubectl("delete", "wekamanualoperations", "--all", tools.HANGS)
 
     # --- the product's own word ----------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ Its image is the stand-in of `images/weka`, which loses data where an order of o
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,23 +14,27 @@ import pytest
 
 from . import conftest, nodes, storages, tools
 
+BLOCKED = storages.serials(nodes.SPARE[0])[0]
 BLOCKS = {f"k{it}": f"text {it}" for it in range(6)}
 
 
 @pytest.fixture(scope="module")
 def weka(moorage: tools.Cluster, registry: str) -> Iterator[tools.Cluster]:
-    """moorage with Weka switched on, and nodes with signed drives."""
+    """moorage with Weka switched on, and nodes with drives that nobody has signed."""
     nodes.spare(moorage)
-    with storages.signed(moorage), conftest.switched_on(moorage, registry, "weka", storages.section()):
+    with storages.unsigned(moorage), conftest.switched_on(moorage, registry, "weka", storages.section()):
         yield moorage
 
 
 @pytest.fixture(scope="module")
 def hello(weka: tools.Cluster) -> Iterator[storages.Storage]:
-    """The cluster, applied; the tests of this module go on from one another's end."""
+    """Drives signed, one blocked, and the cluster applied; the tests of this module go on from one another's end."""
     one = storages.Storage(weka)
-    one.apply()
     try:
+        assert "Done" == one.sign()["status"]
+        given = {"node": nodes.SPARE[0], "serialIDs": [BLOCKED]}
+        assert "Done" == one.operate("block", "block-drives", blockDrivesPayload=given)["status"]
+        one.apply()
         yield one
     finally:
         print(weka.kubectl("get", "wekaclusters,wekacontainers,pods,events", "-n", storages.NAMESPACE, "-o", "wide"))
@@ -53,6 +58,7 @@ def is_whole(hello: storages.Storage, drives: int = 5, computes: int = 1) -> Non
     assert ({"ACTIVE"}, drives) == ({it["status"] for it in listed}, len(listed))
     assert given.keys() == {it["serial_number"] for it in listed}
     assert all(serial.startswith(f"{node}-s") for serial, node in given.items())
+    assert BLOCKED not in given
 
 
 def test_it_is_formed_and_begins(hello: storages.Storage) -> None:
@@ -71,6 +77,47 @@ def test_it_is_formed_and_begins(hello: storages.Storage) -> None:
     assert {"hello-compute-0", *(f"hello-drive-{it}" for it in range(5))} == pods == containers
     assert 12 == len(hello.kubectl(*words).split())
     is_whole(hello)
+
+
+def test_drives_are_signed_by_an_operation_and_told_at_their_nodes(hello: storages.Storage) -> None:
+    """Each node's own, in a name of its own; that of another cluster is left as it is, as nobody has asked for more."""
+    for name in nodes.SPARE:
+        text = hello.cluster.kubectl("get", "node", name, "-o", "json", "--show-managed-fields")
+        found = json.loads(text)["metadata"]
+        theirs = json.loads((storages.HOME / "devices" / f"{name}-theirs").read_text())
+        assert storages.serials(name) == json.loads(found["annotations"][storages.SIGNED])
+        assert "moorage-weka-drives" in {it["manager"] for it in found["managedFields"]}
+        assert ("somebody's", False) == (theirs["weka_guid"], theirs.get("is_signed", False))
+    left = [name for name in hello.pods() if not name.startswith("hello-")]
+    assert [] == left, "pods of operations go once they have told what they found"
+
+
+def test_moorage_is_not_uninstalled_while_there_are_containers(hello: storages.Storage) -> None:
+    """Nothing is removed then, helm shows why, and by the way that is told its release is as it was."""
+    before = hello.cluster.get("deployment", "moorage", "-n", tools.NAMESPACE)["metadata"]["uid"]
+    with pytest.raises(tools.Failed, match=r"6 WekaContainer objects exist: storage/hello-compute-0") as refused:
+        hello.cluster.helm("uninstall", "moorage", "-n", tools.NAMESPACE)
+
+    assert "kubectl get wekacontainers -A" in str(refused.value)
+    assert "helm rollback RELEASE REVISION" in str(refused.value)
+    where = ("moorage", "-n", tools.NAMESPACE)
+    last = json.loads(hello.cluster.helm("history", *where, "-o", "json"))[-1]["revision"]
+    hello.cluster.helm("rollback", "moorage", str(last), "-n", tools.NAMESPACE)
+    assert before == hello.cluster.get("deployment", "moorage", "-n", tools.NAMESPACE)["metadata"]["uid"]
+    assert "deployed" == json.loads(hello.cluster.helm("status", *where, "-o", "json"))["info"]["status"]
+    hello.cluster.kubectl("delete", "job", "moorage-before-uninstall", "-n", tools.NAMESPACE, "--ignore-not-found")
+
+
+def test_a_policy_is_told_that_it_is_not_run(hello: storages.Storage) -> None:
+    """It is the original's manifest, and nobody waits for what does not come; nothing keeps it from being deleted."""
+    kind = {"apiVersion": "weka.weka.io/v1alpha1", "kind": "WekaPolicy"}
+    spec = {"type": "discover-drives", "payload": {"interval": "1m"}}
+    hello.cluster.apply({**kind, "metadata": {"name": "often", "namespace": storages.NAMESPACE}, "spec": spec})
+    hello.kubectl("wait", "--for=condition=Stalled", "wekapolicy/often", "--timeout=60s")
+
+    (warning,) = [it for it in hello.cluster.items("events", "-n", storages.NAMESPACE) if it["reason"] == "NotRun"]
+    assert ("Warning", "often") == (warning["type"], warning["involvedObject"]["name"])
+    hello.kubectl("delete", "wekapolicy/often", tools.HANGS)
 
 
 def test_people_see_it(hello: storages.Storage) -> None:

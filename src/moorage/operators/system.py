@@ -57,3 +57,5 @@ class System:
     described: Sequence[Described]
     reasons: Sequence[type[decision.Reason]]
     kinds: Callable[[Any, Environment], Sequence[kind.Kind[Any, Any]]]
+    ends_by_moorage: Sequence[meta.Resource] = ()
+    """Kinds of objects that nobody else can end, so that none may be left when moorage is uninstalled."""

@@ -35,6 +35,8 @@ class System:
     may: tuple[Row, ...]  # moorage itself
     account_may: tuple[Row, ...]
     nobody_may: tuple[Row, ...]
+    deletes: tuple[str, ...] = ()  # those of its kinds that moorage itself deletes
+    writes_nodes: tuple[str, ...] = ()  # verbs by which it writes nodes, held by admission
     labels: dict[str, str] = dataclasses.field(default_factory=dict)  # of a namespace that may hold it
     values: dict[str, Any] = dataclasses.field(default_factory=dict)  # of its section in the chart
 
@@ -102,9 +104,17 @@ OPENCGA = System(
 )
 WEKA = System(
     name="weka",
-    kinds=("wekaclusters.weka.weka.io", "wekacontainers.weka.weka.io"),
+    kinds=tuple(
+        f"{it}.weka.weka.io"
+        for it in ("wekaclusters", "wekacontainers", "wekamanualoperations", "wekaclients", "wekapolicies")
+    ),
+    deletes=("wekamanualoperations.weka.weka.io",),
     holds="WekaClusters. Make them",
-    may=((READ, "nodes", EVERYWHERE, ""),),
+    may=(
+        ((*READ, "patch"), "nodes", EVERYWHERE, ""),
+        (("delete",), "wekamanualoperations.weka.weka.io", EVERYWHERE, ""),
+    ),
+    writes_nodes=("patch",),
     account_may=(
         (("create", "delete"), "wekacontainers.weka.weka.io", PLACE, ""),
         ((*READ, "create", "delete"), "pods", PLACE, ""),
@@ -147,7 +157,7 @@ def nobody_may(system: System) -> list[Row]:
         *(((*READ, *WRITE), "secrets", place, "") for place in (OTHER, HERE, "kube-system")),
         *((("get", "create"), "pods/exec", place, "") for place in (OTHER, HERE, "kube-system")),
         *(((*READ, *WRITE), kind, OTHER, "") for kind in ("pods", "statefulsets.apps", "persistentvolumeclaims")),
-        (WRITE, "nodes", EVERYWHERE, ""),
+        (tuple(it for it in WRITE if it not in system.writes_nodes), "nodes", EVERYWHERE, ""),
         (WRITE, "namespaces", EVERYWHERE, ""),
         ((*READ, *WRITE), "serviceaccounts", PLACE, ""),
         (("create",), "serviceaccounts/token", PLACE, ""),
@@ -158,7 +168,8 @@ def nobody_may(system: System) -> list[Row]:
         (("bind", "escalate"), f"clusterroles.{RBAC}", EVERYWHERE, "cluster-admin"),
         (("escalate",), f"clusterroles.{RBAC}", EVERYWHERE, ROLE),
         (("get", "list", "update", "patch", "delete"), f"rolebindings.{RBAC}", OTHER, "another"),
-        *((("create", "update", "delete"), kind, EVERYWHERE, "") for kind in system.kinds),
+        *((("create", "update"), kind, EVERYWHERE, "") for kind in system.kinds),
+        *((("delete",), kind, EVERYWHERE, "") for kind in system.kinds if kind not in system.deletes),
         ((*READ, *WRITE), "xsldcaches.xsld.ibm.com", EVERYWHERE, ""),
         ((*READ, *WRITE), "collectors.example.com", EVERYWHERE, ""),
         *system.nobody_may,

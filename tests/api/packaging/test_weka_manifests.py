@@ -64,7 +64,7 @@ def definition(cluster: Cluster) -> None:
 
 @pytest.fixture
 def place(cluster: Cluster, tag: str) -> Iterator[str]:
-    yield from emptied(cluster, tag, "wekaclusters,wekacontainers")
+    yield from emptied(cluster, tag, "wekaclusters,wekacontainers,wekamanualoperations,wekaclients,wekapolicies")
 
 
 def weka_cluster(place: str, spec: dict[str, Any], name: str = "demo") -> dict[str, Any]:
@@ -146,6 +146,148 @@ def test_a_container_that_is_refused_is_told_why(cluster: Cluster, place: str, s
 
     assert done.returncode != 0
     assert word in done.stderr
+
+
+def operation(place: str, action: str, payload: Any, name: str = "sign") -> dict[str, Any]:
+    spec = {"action": action, "image": IMAGE, **({} if payload is None else {"payload": payload})}
+    kind = {"apiVersion": "weka.weka.io/v1alpha1", "kind": "WekaManualOperation"}
+    return {**kind, "metadata": {"name": name, "namespace": place}, "spec": spec}
+
+
+OPERATIONS: list[tuple[str, Any, str]] = [
+    # action, payload, and what is said; nothing for what is accepted
+    ("sign-drives", {"signDrivesPayload": {"type": "aws-all", "nodeSelector": {"a": "b"}, "shared": False}}, ""),
+    ("sign-drives", {"signDrivesPayload": {"type": "device-paths", "devicePaths": ["/dev/nvme1n1"]}}, ""),
+    (
+        "sign-drives",
+        {
+            "signDrivesPayload": {
+                "type": "device-identifiers",
+                "pciDevices": {"vendorId": "0x1d0f", "deviceId": "0xcd01"},
+                "options": {"allowEraseWekaPartitions": True, "skipTrimFormat": True},
+            }
+        },
+        "",
+    ),
+    ("discover-drives", None, ""),
+    ("discover-drives", {"discoverDrivesPayload": {"nodeSelector": {"a": "b"}}}, ""),
+    ("force-resign-drives", {"forceResignDrivesPayload": {"nodeName": "n", "deviceSerials": ["S1"]}}, ""),
+    ("block-drives", {"blockDrivesPayload": {"node": "n", "serialIDs": ["S1"], "physicalUUIDs": ["u-1"]}}, ""),
+    ("ensure-nics", {"ensureNICsPayload": {"type": "aws", "dataNICsNumber": 2}}, ""),
+    ("remote-traces-session", {"remoteTracesSessionPayload": {"cluster": {"name": "a"}, "duration": "168h"}}, ""),
+    ("format-drives", {}, "spec.action"),
+    ("sign-drives", None, "action sign-drives needs payload.signDrivesPayload"),
+    ("sign-drives", {"signDrivesPayload": {"type": "all"}}, "signDrivesPayload.type"),
+    ("sign-drives", {"signDrivesPayload": {"type": "device-paths"}}, "type device-paths needs devicePaths"),
+    ("sign-drives", {"signDrivesPayload": {"type": "device-paths", "devicePaths": ["/dev/a b"]}}, "devicePaths[0]"),
+    (
+        "sign-drives",
+        {"signDrivesPayload": {"type": "device-paths", "devicePaths": ["/dev/../etc/passwd"]}},
+        "name the device itself",
+    ),
+    ("sign-drives", {"signDrivesPayload": {"type": "device-identifiers"}}, "device-identifiers needs pciDevices"),
+    (
+        "sign-drives",
+        {"signDrivesPayload": {"type": "device-identifiers", "pciDevices": {"vendorId": "x", "deviceId": "1"}}},
+        "vendorId",
+    ),
+    ("force-resign-drives", {}, "needs payload.forceResignDrivesPayload"),
+    (
+        "force-resign-drives",
+        {"forceResignDrivesPayload": {"nodeName": "n"}},
+        "either by deviceSerials or by devicePaths",
+    ),
+    (
+        "force-resign-drives",
+        {"forceResignDrivesPayload": {"nodeName": "n", "deviceSerials": ["a"], "devicePaths": ["/dev/a"]}},
+        "either by deviceSerials or by devicePaths",
+    ),
+    ("block-drives", {"blockDrivesPayload": {"node": "n"}}, "name the drives"),
+    ("block-drives", {"blockDrivesPayload": {"node": "", "serialIDs": ["a"]}}, "blockDrivesPayload.node"),
+    ("unblock-drives", {"blockDrivesPayload": {"node": "n", "serialIDs": ["a;b"]}}, "serialIDs[0]"),
+    ("unblock-drives", {}, "needs payload.blockDrivesPayload"),
+]
+
+
+@pytest.mark.parametrize(("action", "payload", "word"), OPERATIONS)
+def test_operations_are_taken_or_refused_with_words(
+    cluster: Cluster, place: str, action: str, payload: Any, word: str
+) -> None:
+    body = operation(place, action, payload)
+    done = cluster.kubectl("create", "--dry-run=server", "--validate=strict", body=body)
+
+    assert (done.returncode == 0) == (word == ""), done.stderr
+    assert word in done.stderr
+
+
+ANNOUNCED: list[tuple[str, dict[str, Any], str]] = [
+    (
+        "WekaClient",
+        {
+            "image": IMAGE,
+            "imagePullSecret": "pull",
+            "nodeSelector": {"weka.io/supports-clients": "true"},
+            "targetCluster": {"name": "demo", "namespace": "weka"},
+            "coresNum": 1,
+            "network": {"udpMode": True},
+            "upgradePolicy": {"type": "rolling"},
+            "portRange": {"basePort": 46000},
+            "driversDistService": "https://drivers.example:60002",
+            "tolerations": ["a"],
+            "csiConfig": {"csiGroup": "g"},
+            "overrides": {"forceDrain": True},
+        },
+        "",
+    ),
+    ("WekaClient", {"image": IMAGE, "joinIpPorts": ["10.0.0.1:14000"], "wekaSecretRef": "s"}, ""),
+    ("WekaClient", {"image": IMAGE, "upgradePolicy": {"type": "at-once"}}, "spec.upgradePolicy.type"),
+    ("WekaClient", {}, "spec.image"),
+    (
+        "WekaPolicy",
+        {
+            "type": "enable-local-drivers-distribution",
+            "payload": {
+                "driverDistPayload": {"ensureImages": [IMAGE], "nodeSelectors": [{"a": "b"}]},
+                "interval": "1m",
+            },
+        },
+        "",
+    ),
+    (
+        "WekaPolicy",
+        {
+            "type": "sign-drives",
+            "image": IMAGE,
+            "payload": {"signDrivesPayload": {"type": "aws-all"}, "waitForPolicies": ["a"]},
+        },
+        "",
+    ),
+    ("WekaPolicy", {"type": "clean"}, "spec.type"),
+    ("WekaPolicy", {"type": "sign-drives", "payload": {"interval": "often"}}, "spec.payload.interval"),
+]
+
+
+@pytest.mark.parametrize(("kind", "spec", "word"), ANNOUNCED)
+def test_what_is_announced_is_taken_with_all_its_fields(
+    cluster: Cluster, place: str, kind: str, spec: dict[str, Any], word: str
+) -> None:
+    body = {"apiVersion": "weka.weka.io/v1alpha1", "kind": kind, "metadata": {"name": "a", "namespace": place}}
+    done = cluster.kubectl("create", "--dry-run=server", "--validate=strict", body={**body, "spec": spec})
+
+    assert (done.returncode == 0) == (word == ""), done.stderr
+    assert word in done.stderr
+
+
+def test_an_operation_is_done_once(cluster: Cluster, place: str) -> None:
+    cluster.must(cluster.kubectl("create", body=operation(place, *OPERATIONS[0][:2])))
+
+    def changed(spec: dict[str, Any]) -> str:
+        words = ("-n", place, "patch", "wekamanualoperation", "sign", "--type=merge", "-p", json.dumps({"spec": spec}))
+        return cluster.kubectl(*words).stderr
+
+    assert "action can't be changed: an operation is done once" in changed({"action": "discover-drives"})
+    assert "payload can't be changed" in changed({"payload": {"signDrivesPayload": {"type": "gcp-all"}}})
+    assert "" == changed({"deletionDelay": "1h"})
 
 
 def test_names_that_pods_could_not_bear_are_refused(cluster: Cluster, place: str) -> None:

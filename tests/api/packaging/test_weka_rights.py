@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -118,6 +119,63 @@ def test_pods_are_those_of_containers_with_listed_images(operator: Operator, bou
     assert "no pod here but that of a WekaContainer" in operator.refused(renamed, account)
     orphan = {**mine, "metadata": {"name": "demo-drive-0", "namespace": bound}}
     assert "no pod here but that of a WekaContainer" in operator.refused(orphan, account)
+
+
+def test_pods_of_operations_are_named_after_them(operator: Operator, bound: str) -> None:
+    account = operator.account(bound, "weka")
+    owner = {"apiVersion": f"{GROUP}/v1alpha1", "kind": "WekaManualOperation", "name": "sign", "uid": "u"}
+    metadata = {"name": "sign-0a1b", "namespace": bound, "ownerReferences": [{**owner, "controller": True}]}
+    mine = {**pod(bound), "metadata": metadata}
+
+    operator.cluster.must(operator.create(mine, "--dry-run=server", user=account))
+    renamed = {**mine, "metadata": {**metadata, "name": "demo-drive-0"}}
+    assert "or of a WekaManualOperation" in operator.refused(renamed, account)
+
+
+@pytest.fixture
+def node(cluster: Cluster, tag: str) -> Iterator[str]:
+    """A node that somebody has described."""
+    name = f"node-{tag}"
+    metadata = {"name": name, "labels": {"a": "b"}, "annotations": {"weka.io/weka-drives": "[]", "other": "1"}}
+    cluster.must(cluster.kubectl("create", body={"apiVersion": "v1", "kind": "Node", "metadata": metadata}))
+    yield name
+    cluster.kubectl("delete", "node", name)
+
+
+NODE_CHANGES: list[tuple[dict[str, Any], bool]] = [
+    ({"metadata": {"annotations": {"weka.io/weka-drives": '["s1"]', "weka.io/sign-drives-hash": "x"}}}, True),
+    ({"metadata": {"annotations": {"weka.io/weka-drives": None, "weka.io/blocked-drives": '["s1"]'}}}, True),
+    ({"metadata": {"annotations": {"weka.io/blocked-drives-physical-uuids": '["u"]'}}}, True),
+    ({"metadata": {"annotations": {"weka.io/drivers-loaded": "x"}}}, False),
+    ({"metadata": {"annotations": {"other": "2"}}}, False),
+    ({"metadata": {"annotations": {"other": None}}}, False),
+    ({"metadata": {"annotations": {"new": "1"}}}, False),
+    ({"metadata": {"labels": {"a": "c"}}}, False),
+    ({"metadata": {"labels": None}}, False),
+    ({"metadata": {"finalizers": ["a/b"]}}, False),
+    ({"spec": {"unschedulable": True}}, False),
+    ({"spec": {"taints": [{"key": "a", "effect": "NoExecute"}]}}, False),
+]
+
+
+@pytest.mark.parametrize(("change", "may"), NODE_CHANGES)
+def test_of_a_node_it_writes_what_tells_of_drives_alone(
+    operator: Operator, node: str, change: dict[str, Any], may: bool
+) -> None:
+    words = ("patch", "node", node, "--type=merge", "-p", json.dumps(change))
+    done = operator.cluster.kubectl(*words, user=operator.user)
+
+    assert (done.returncode == 0) == may, done.stderr
+    assert may or "may change nothing of a node but the annotations" in done.stderr
+
+
+@pytest.mark.usefixtures("almighty")
+def test_nodes_are_held_even_with_all_rights(operator: Operator, node: str) -> None:
+    user, admin = operator.user, operator.cluster
+    more = ("patch", "node", node, "--subresource=status", "--type=merge", "-p", '{"status":{"capacity":{"a/b":"1"}}}')
+
+    assert "may change nothing of a node" in admin.kubectl(*more, user=user).stderr
+    assert "may change nothing of a node" in admin.kubectl("delete", "node", node, user=user).stderr
 
 
 @pytest.mark.usefixtures("almighty")

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 import yaml
 
+from moorage.operators import weka
 from moorage.operators.weka import config as settings
 from moorage.operators.weka import dialect, names, place
 from moorage.operators.weka.cluster import types
@@ -21,9 +22,9 @@ OTHERS_OFF = {"collector": {"enabled": False}, "xsld": {"enabled": False}}
 Objects = list[dict[str, Any]]
 
 
-def only(**weka: Any) -> dict[str, Any]:
+def only(**section: Any) -> dict[str, Any]:
     """Weka alone is on."""
-    return {"systems": {**OTHERS_OFF, "weka": {"enabled": True, **weka}}}
+    return {"systems": {**OTHERS_OFF, "weka": {"enabled": True, **section}}}
 
 
 @pytest.fixture
@@ -45,11 +46,14 @@ def test_it_is_off_by_default_and_leaves_no_trace(render: Any) -> None:
 
 
 def test_everywhere_it_may_read_and_take_the_first_step(rendered: Objects) -> None:
-    """No pods, no exec, no Secrets, and nothing of a node is written."""
-    kinds = {(it, verb) for it in ("wekaclusters", "wekacontainers") for verb in ("get", "list", "watch", "patch")}
+    """No pods, no exec, no Secrets; of a node annotations alone, by admission."""
+    all_ = ("wekaclusters", "wekacontainers", "wekamanualoperations", "wekaclients", "wekapolicies")
+    kinds = {(it, verb) for it in all_ for verb in ("get", "list", "watch", "patch")}
 
     assert rights(named(rendered, "ClusterRole", "moorage-weka")) == kinds | {
-        *((f"{it}/status", verb) for it in ("wekaclusters", "wekacontainers") for verb in ("get", "patch")),
+        *((f"{it}/status", verb) for it in all_ for verb in ("get", "patch")),
+        ("wekamanualoperations", "delete"),
+        ("nodes", "patch"),
         *((it, verb) for it in ("namespaces", "nodes") for verb in ("get", "list", "watch")),
         *(("rolebindings", verb) for verb in ("get", "list", "watch", "create", "patch", "delete")),
         ("clusterroles", "bind"),
@@ -95,6 +99,20 @@ def test_admission_holds_it_to_opened_namespaces_and_listed_images(render: Any, 
     assert any('request.namespace in ["storage"]' in it["expression"] for it in listed)
 
 
+def test_helm_asks_before_it_removes_anything(rendered: Objects, render: Any) -> None:
+    """A job with moorage's own image and account, whose words helm shows; without Weka there is none."""
+    job = named(rendered, "Job", "moorage-before-uninstall")
+    (container,) = job["spec"]["template"]["spec"]["containers"]
+    operator = named(rendered, "Deployment", "moorage")["spec"]["template"]["spec"]
+
+    assert "pre-delete" == job["metadata"]["annotations"]["helm.sh/hook"]
+    assert "hook-failed" == job["metadata"]["annotations"]["helm.sh/hook-output-log-policy"]
+    assert ["leftovers", "weka"] == container["args"]
+    assert operator["containers"][0]["image"] == container["image"]
+    assert operator["serviceAccountName"] == job["spec"]["template"]["spec"]["serviceAccountName"]
+    assert [] == [it for it in render("moorage") if it["kind"] == "Job"]
+
+
 def test_the_chart_takes_every_word_of_the_dialect(render: Any) -> None:
     """And no other: its schema is the table of the code."""
     whole = msgspec.to_builtins(dialect.Dialect())
@@ -111,13 +129,15 @@ def test_the_chart_takes_every_word_of_the_dialect(render: Any) -> None:
 def test_examples_are_what_the_operator_reads(path: Path) -> None:
     """No field of them is unknown, and none is one that nothing follows from."""
     (obj,) = yaml.safe_load_all(path.read_text())
-    spec = msgspec.convert(obj["spec"], types.WekaClusterSpec)
-    known = types.definition()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]  # type: ignore[index]
+    definitions: Any = {it["spec"]["names"]["kind"]: it for it in weka.SYSTEM.definitions()}  # type: ignore[index]
+    known = definitions[obj["kind"]]["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
 
     assert f"{names.GROUP}/{names.VERSION}" == obj["apiVersion"]
     assert [] == list(unknown(obj["spec"], known))
-    assert () == types.unheeded(spec)
-    assert types.template(spec).containers["drive"] >= types.weakest_stripe(spec)
+    if obj["kind"] == names.CLUSTER.kind:
+        spec = msgspec.convert(obj["spec"], types.WekaClusterSpec)
+        assert () == types.unheeded(spec)
+        assert types.template(spec).containers["drive"] >= types.weakest_stripe(spec)
 
 
 def unknown(value: Any, schema: dict[str, Any], path: str = "spec") -> Any:

@@ -21,8 +21,11 @@ in which all is kept and paused, a way back, and the end.
 (`answers.Local`), the cluster of its members and drives (`answers.Cluster`). After each order of ours the last answer
 is outdated (law 6). Orders look first whether they are carried out already, so that they can be repeated.
 
-**A pod is never forced.** It is deleted with its own grace of a year, told by a file that it may stop, and waited for.
-The file alone ends nothing, nor does the deletion alone.
+**An operation** (`operation/`) is done once, on drives of nodes: a pod on each signs them, or looks which there are,
+and what it leaves as its last word is written into the node's annotations. These are all that is written of a node.
+
+**A pod of a container is never forced.** It is deleted with its own grace of a year, told by a file that it may stop,
+and waited for. The file alone ends nothing, nor does the deletion alone.
 
 **Verdicts and reasons**: each step's in `control`, `deletion`, `rolling`; what each reason means and what comes next,
 in the `reasons` of each. What is taken for granted of a proprietary product is one table, `dialect`.
@@ -31,8 +34,8 @@ in the `reasons` of each. What is taken for granted of a proprietary product is 
 lists the images that are run, and says whether specs may bring scripts; exec comes with the binding in opened
 namespaces alone.
 
-Not there yet: WekaClient, WekaManualOperation, WekaPolicy; protocols; drivers, which count as present; drive sharing;
-removal of blocked drives; replacement of containers that stay unhealthy; resigning of drives at the end.
+Not there yet: what a WekaClient or a WekaPolicy asks for (`announced/` has their fields); protocols; drivers, which
+count as present; drive sharing; removal of blocked drives; resigning of drives at the end.
 """
 
 from __future__ import annotations
@@ -44,6 +47,8 @@ from moorage.operators import system
 from moorage.runtime import kind
 
 from . import config, names, shared
+from .announced import kind as announced_kind
+from .announced import types as announced_types
 from .cluster import control as cluster_control
 from .cluster import deletion as cluster_deletion
 from .cluster import kind as cluster_kind
@@ -56,18 +61,34 @@ from .container import kind as container_kind
 from .container import reasons as container_reasons
 from .container import screen as container_screen
 from .container import types as container_types
+from .operation import control as operation_control
+from .operation import kind as operation_kind
+from .operation import reasons as operation_reasons
+from .operation import screen as operation_screen
+from .operation import types as operation_types
 
 
 def _kinds(settings: config.Config, environment: system.Environment) -> Sequence[kind.Kind[Any, Any]]:
     common = shared.Shared(settings, environment)
-    return container_kind.ContainerKind(common), cluster_kind.ClusterKind(common)
+    return (
+        container_kind.ContainerKind(common),
+        cluster_kind.ClusterKind(common),
+        operation_kind.OperationKind(common),
+        announced_kind.ClientKind(),
+        announced_kind.PolicyKind(),
+    )
 
 
 SYSTEM = system.System(
     name=names.SYSTEM,
     title="Weka",
     config=config.Config,
-    definitions=lambda: (cluster_types.definition(), container_types.definition()),
+    definitions=lambda: (
+        cluster_types.definition(),
+        container_types.definition(),
+        operation_types.definition(),
+        *announced_types.definitions(),
+    ),
     described=(
         system.Described(
             names.CLUSTER,
@@ -85,7 +106,24 @@ SYSTEM = system.System(
             container_screen.rows,
             container_screen.pod,
         ),
+        system.Described(
+            names.OPERATION,
+            operation_types.WekaManualOperationStatus,
+            operation_control.STEPS,
+            operation_control.DELETION_STEPS,
+            operation_screen.rows,
+        ),
+        *(
+            system.Described(it, announced_types.AnnouncedStatus, announced_kind.STEPS, ())
+            for it in (names.CLIENT, names.POLICY)
+        ),
     ),
-    reasons=(cluster_reasons.ClusterReason, container_reasons.ContainerReason),
+    reasons=(
+        cluster_reasons.ClusterReason,
+        container_reasons.ContainerReason,
+        operation_reasons.OperationReason,
+        announced_kind.AnnouncedReason,
+    ),
     kinds=_kinds,
+    ends_by_moorage=(names.CONTAINER,),
 )

@@ -49,6 +49,7 @@ class View(namespace_watches.View):
     def __init__(self, world: kind.World, namespace: str, user: str) -> None:
         super().__init__(world, namespace, user)
         self.pods = self.open(builtin.POD, dict, labels=names.CONTAINER_NAME)
+        self.operation_pods = self.open(builtin.POD, dict, labels=names.OPERATION_NAME)
         self.scripts = self.open(builtin.CONFIG_MAP, dict, name=names.SCRIPTS)
         self.secrets = self.open(builtin.SECRET, dict, labels="app=weka", metadata_only=True)
 

@@ -14,6 +14,13 @@ class Poll(msgspec.Struct, frozen=True, rename="camel"):
     idle_seconds: float = 60.0
 
 
+class Replace(msgspec.Struct, frozen=True, rename="camel"):
+    """When a container that stays down is replaced by another one."""
+
+    after_seconds: float = 1800.0  # that it is not Ready and its cluster lists it as down; 0: never
+    per_day: int = 2  # of one cluster
+
+
 class Config(msgspec.Struct, frozen=True, rename="camel"):
     """`systems.weka`."""
 
@@ -24,4 +31,5 @@ class Config(msgspec.Struct, frozen=True, rename="camel"):
     scripts: bool = False  # whether a spec may bring scripts of its own, which run as root too
     dialect: dialect.Dialect = dialect.Dialect()
     poll: Poll = Poll()
+    replace: Replace = Replace()
     resync_seconds: float = 600.0

@@ -74,6 +74,12 @@ class Commands(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_field
     weka: str = "weka"
     agent: str = ""  # guess: what starts the agent; empty: it runs already
     sign: str = "/weka-sign-drive"
+    erase_weka_flag: str = "--allow-erase-weka-partitions"  # guess: of the tool that signs, as are the next three
+    erase_others_flag: str = "--allow-erase-non-weka-partitions"  # guess
+    not_empty_flag: str = "--allow-non-empty-device"  # guess
+    skip_trim_flag: str = "--skip-trim-format"  # guess
+    aws_drives: str = "0x1d0f:0xcd01"  # guess: VENDOR:DEVICE of a cloud's own drives, with spaces between several
+    gcp_drives: str = "0x1ae0:0x001f"  # guess
     identity: str = "local run wapi container-get-identity --container-name {name} --json"  # guess, in part
     setup: str = _SETUP  # guess, in part
     groups: str = "fs group --json"  # guess

@@ -12,9 +12,13 @@ SYSTEM = "weka"
 GROUP, VERSION = "weka.weka.io", "v1alpha1"
 CLUSTER = meta.Resource(GROUP, VERSION, "WekaCluster", "wekaclusters")
 CONTAINER = meta.Resource(GROUP, VERSION, "WekaContainer", "wekacontainers")
+OPERATION = meta.Resource(GROUP, VERSION, "WekaManualOperation", "wekamanualoperations")
+CLIENT = meta.Resource(GROUP, VERSION, "WekaClient", "wekaclients")
+POLICY = meta.Resource(GROUP, VERSION, "WekaPolicy", "wekapolicies")
 
 CLUSTER_FINALIZER = f"{GROUP}/finalizer"
 CONTAINER_FINALIZER = f"{GROUP}/finalizer"
+OPERATION_FINALIZER = f"{GROUP}/finalizer"
 
 CLUSTER_ID = "weka.io/cluster-id"
 """Label of a WekaContainer and of its pod: the uid of the WekaCluster."""
@@ -34,6 +38,18 @@ DRIVES = "weka.io/weka-drives"
 
 BLOCKED_DRIVES = "weka.io/blocked-drives"
 """Annotation of a node: serials that are not to be used, as a JSON list."""
+
+BLOCKED_UUIDS = "weka.io/blocked-drives-physical-uuids"
+"""Annotation of a node: physical uuids of shared drives that are not to be used, as a JSON list."""
+
+SIGN_HASH = "weka.io/sign-drives-hash"
+"""Annotation of a node: the start of the node at which its drives were signed last, as a digest of its boot id."""
+
+NODE_MANAGER = "moorage-weka-drives"
+"""In whose name these annotations are written, so that managedFields tell who did."""
+
+OPERATION_NAME = "weka.io/operation-name"
+"""Added: label of a pod, with the name of its WekaManualOperation."""
 
 CONFIRM = "weka.io/confirm"
 """Added annotation of a WekaCluster or WekaContainer: the override that may harm data, which is meant to be used."""
@@ -74,6 +90,11 @@ def within(role: str, uid: str, number_: int) -> str:
     """How the cluster itself calls that container: unique to the WekaCluster, and without a dash."""
     tail = hashlib.sha256(uid.encode()).hexdigest()[:8]
     return f"{role}x{tail}x{number_}"
+
+
+def operation_pod(operation: str, node: str) -> str:
+    """The pod of an operation on one node; node names may be longer than names of pods."""
+    return f"{operation}-{hashlib.sha256(node.encode()).hexdigest()[:10]}"
 
 
 def operator_secret(uid: str) -> str:

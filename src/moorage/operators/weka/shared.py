@@ -21,6 +21,7 @@ from . import agents, allocation, config, names
 from .cluster import types as cluster_types
 from .container import observation
 from .container import types as container_types
+from .operation import types as operation_types
 
 
 class NodeSpec(msgspec.Struct, frozen=True):
@@ -36,10 +37,17 @@ class NodeCondition(msgspec.Struct, frozen=True):
     status: str = "Unknown"
 
 
-class NodeStatus(msgspec.Struct, frozen=True):
+class NodeInfo(msgspec.Struct, frozen=True):
+    """What a node says of its machine."""
+
+    boot_id: str = msgspec.field(name="bootID", default="")
+
+
+class NodeStatus(msgspec.Struct, frozen=True, rename="camel"):
     """status of a node, as far as it is read."""
 
     conditions: tuple[NodeCondition, ...] = ()
+    node_info: NodeInfo = NodeInfo()
 
 
 class Node(msgspec.Struct, frozen=True):
@@ -72,10 +80,11 @@ def node_seen(node: Node, domain: tuple[str, ...] = ()) -> observation.NodeSeen:
 
 
 class Shared:
-    """One for both kinds. `containers` and `clusters` are set by the kinds themselves, before anything starts."""
+    """One for all kinds. `containers`, `clusters` and `operations` set themselves, before anything starts."""
 
     containers: kind.Kind[container_types.WekaContainer, Any]
     clusters: kind.Kind[cluster_types.WekaCluster, Any]
+    operations: kind.Kind[operation_types.WekaManualOperation, Any]
     world: kind.World
     inside: agents.Agents
     places: tenancy.Places
@@ -115,13 +124,22 @@ class Shared:
 
     def unsynced(self, view: agents.View) -> freshness.Failed | None:
         """What is not watched yet."""
-        caches: list[informer.Informer[Any]] = [self._nodes, *self.containers.informers, *self.clusters.informers]
+        caches: list[informer.Informer[Any]] = [
+            self._nodes,
+            *self.containers.informers,
+            *self.clusters.informers,
+            *self.operations.informers,
+        ]
         late = [*view.unsynced, *(it for it in caches if not it.synced)]
         return freshness.unsynced(late[0].error, "objects") if late else None
 
     def node(self, name: str) -> Node | None:
         """The node of that name."""
         return self._nodes.get("", name)
+
+    def nodes(self) -> Iterable[Node]:
+        """All nodes."""
+        return self._nodes.items()
 
     # --- whose is whose ------------------------------------------------------------------------------------------
 
@@ -152,7 +170,29 @@ class Shared:
                 continue
             found.append(_taken(uid, got.drives, got.weka_port, got.agent_port, self.settings))
         found += [it for uid, (where, it) in self._given.items() if where == node and uid != but]
+        found += self._held(node)
         return tuple(sorted(found, key=lambda it: it.owner))
+
+    def _held(self, node: str) -> Iterator[allocation.Taken]:
+        """Drives of a node that are just being signed anew, which nobody gets meanwhile."""
+        for it in self.operations.items():
+            entry = it.status.nodes.get(node)
+            live = self.node(node)
+            if live is None or entry is None or entry.status != "Running" or not operation_types.destroys(it.spec):
+                continue
+            yield allocation.Taken(it.metadata.uid, frozenset(node_seen(live).drives))
+
+    def whose(self, node: str) -> dict[str, str]:
+        """Serials of drives of a node that containers have, and whose each is."""
+        found: dict[str, str] = {}
+        for it in self.containers.items():
+            got = it.status.allocations
+            if got is not None and (it.status.node_affinity or it.spec.node_affinity) == node:
+                found |= dict.fromkeys(got.drives, f"WekaContainer {it.metadata.namespace}/{it.metadata.name}")
+        for uid, (where, given) in self._given.items():
+            if where == node:
+                found = dict.fromkeys(given.drives, f"a WekaContainer (uid {uid})") | found
+        return found
 
     async def allocation_is_free(self, obj: container_types.WekaContainer, args: dict[str, Any]) -> str:
         """The guard of what is about to be written: nobody else has it, and from now on nobody else gets it."""
@@ -192,7 +232,7 @@ class Shared:
     # --- news ----------------------------------------------------------------------------------------------------
 
     def _all(self) -> Iterable[Any]:
-        return [*self.containers.items(), *self.clusters.items()]
+        return [*self.containers.items(), *self.clusters.items(), *self.operations.items()]
 
     def _on_node(self, change: informer.Change[Node]) -> None:
         old, new = change.old, change.new
@@ -203,6 +243,19 @@ class Shared:
         for it in self.containers.items():
             if found is not None and found.metadata.name in (it.status.node_affinity, it.spec.node_affinity):
                 self.world.enqueue(self.containers.key(*it.metadata.key), backlog=change.initial)
+        for op in self.operations.items():
+            if found is not None and op.status.status in ("", "Running"):
+                if not op.status.nodes or found.metadata.name in op.status.nodes:
+                    self.world.enqueue(self.operations.key(*op.metadata.key), backlog=change.initial)
+
+    def on_operation(self, change: informer.Change[operation_types.WekaManualOperation]) -> None:
+        """News of an operation: drives that it has held may be free for containers of its nodes."""
+        old = change.old
+        if old is None or not operation_types.destroys(old.spec) or old.status.status != "Running":
+            return
+        for it in self.containers.items():
+            if it.status.node_affinity in old.status.nodes:
+                self.world.enqueue(self.containers.key(*it.metadata.key))
 
     def on_container(self, change: informer.Change[container_types.WekaContainer]) -> None:
         """News of a container: its cluster may go on, and what was given to it may be written."""
@@ -229,7 +282,8 @@ class Shared:
                 self.world.enqueue(self.containers.key(*it.metadata.key), backlog=change.initial)
 
     def _wake(self, namespace: str = "") -> None:
-        for of in (self.containers, self.clusters):
+        kinds: tuple[kind.Kind[Any, Any], ...] = (self.containers, self.clusters, self.operations)
+        for of in kinds:
             tenancy.wake(self.world, of, namespace)
 
     async def _announce(self) -> None:

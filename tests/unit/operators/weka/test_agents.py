@@ -19,11 +19,13 @@ from moorage.kube import errors
 from moorage.kube.http import exec_protocol
 from moorage.kube.informers import informer
 from moorage.operators import accounts, system, weka
-from moorage.operators.weka import agents, answers, config, names, shared
+from moorage.operators.weka import agents, allocation, answers, config, names, shared
 from moorage.operators.weka.cluster import kind as cluster_kind
 from moorage.operators.weka.cluster import types as cluster_types
 from moorage.operators.weka.container import kind as container_kind
 from moorage.operators.weka.container import types as container_types
+from moorage.operators.weka.operation import kind as operation_kind
+from moorage.operators.weka.operation import types as operation_types
 from moorage.runtime import decision, freshness, gate, kind
 from tests.unit.runtime import fake_api
 
@@ -34,7 +36,7 @@ IMAGE = "registry.example/weka:4.4.1"
 
 
 class Fixed:
-    """Both kinds, started on a server with one cluster and two of its containers."""
+    """All kinds, started on a server with one cluster and two of its containers."""
 
     def __init__(self, api: fake_api.FakeApi) -> None:
         self.api = api
@@ -42,6 +44,7 @@ class Fixed:
         self.asked: list[tuple[str, str, dict[str, Any]]] = []
         self.containers: container_kind.ContainerKind
         self.clusters: cluster_kind.ClusterKind
+        self.operations: operation_kind.OperationKind
         self.common: shared.Shared
 
     def container(self, name: str) -> container_types.WekaContainer:
@@ -113,12 +116,14 @@ async def started(
     client = kube_client.Client(api)
     informers = informer.Informers(client)
     around = system.Environment("moorage-system", tmp_path, Path("helm"), binary.KubeAccess(), 3.0)
-    containers, clusters = weka.SYSTEM.kinds(settings, around)
+    containers, clusters, operations, *_ = weka.SYSTEM.kinds(settings, around)
     assert isinstance(containers, container_kind.ContainerKind)
     assert isinstance(clusters, cluster_kind.ClusterKind)
+    assert isinstance(operations, operation_kind.OperationKind)
+    it.operations = operations
     it.containers, it.clusters, it.common = containers, clusters, containers._common
     world = kind.World(client, informers, gate.Gate(), lambda *_, **__: None)
-    for each in (containers, clusters):
+    for each in (containers, clusters, operations):
         each.informers = [informers.watch(each.resource, each.model)]
         await each.start(world)
     try:
@@ -127,9 +132,66 @@ async def started(
         await fake_api.until(lambda: isinstance(seen(), freshness.Fresh))
         yield it
     finally:
-        for each in (containers, clusters):
+        for each in (containers, clusters, operations):
             await each.stop()
         await informers.stop()
+
+
+async def put_operation(it: Fixed, **status: Any) -> operation_types.WekaManualOperation:
+    payload = {"forceResignDrivesPayload": {"nodeName": "n1", "deviceSerials": ["s2"]}}
+    spec = {"action": "force-resign-drives", "image": IMAGE, "payload": payload}
+    await it.api.put("wekamanualoperations", "again", {"spec": spec, "status": status})
+
+    def found() -> operation_types.WekaManualOperation | None:
+        live = it.operations.find("ns", "again")
+        return live if live is not None and live.status.status == status["status"] else None
+
+    await fake_api.until(lambda: found() is not None)
+    live = found()
+    assert live is not None
+    return live
+
+
+async def test_drives_that_are_signed_anew_are_given_to_nobody_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with started(tmp_path, monkeypatch) as it:
+        await put_operation(it, status="Running", nodes={"n1": {"status": "Running"}})
+        assert {"s1", "s2"} == {serial for each in it.common.taken("n1", "") for serial in each.drives}
+        assert () == it.common.taken("n2", "")
+
+        await put_operation(it, status="Done", nodes={"n1": {"status": "Done"}})
+        assert () == it.common.taken("n1", "")
+
+
+async def test_an_operation_is_told_whose_drives_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also of what was given and is not written yet; one that came in between has the pod wait for another look."""
+    args = {"node": "n1", "drives": ["s1"], "wekaPort": 35_000, "agentPort": 35_300}
+    async with started(tmp_path, monkeypatch) as it:
+        op = await put_operation(it, status="Running", nodes={"n1": {"status": "Running"}})
+        guard = it.operations.guards["drives_are_nobodys"]
+        assert "" == await guard(op, {"node": "n1", "taken": []})
+        await it.common.allocation_is_free(it.container("demo-drive-1"), {**args, "drives": []})
+        it.common._given["u-x"] = ("n1", allocation.Taken("u-x", frozenset({"s1"})))
+
+        assert {"s1"} == it.common.whose("n1").keys()
+        assert "a container has got drive s1 meanwhile" == await guard(op, {"node": "n1", "taken": []})
+        assert "" == await guard(op, {"node": "n1", "taken": ["s1"]})
+
+
+async def test_a_node_is_told_only_if_it_is_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with started(tmp_path, monkeypatch) as it:
+        op = await put_operation(it, status="Running", nodes={"n1": {"status": "Running"}})
+        annotate = it.operations.operations["node.annotate"]
+        said = {"node": "n1", "wanted": {names.DRIVES: '["s3"]', names.SIGN_HASH: "h"}}
+        with pytest.raises(errors.Conflict):
+            await annotate(op, {**said, "before": {names.DRIVES: "[]", names.SIGN_HASH: None}})
+        assert '["s1","s2"]' == it.api.one("nodes", "n1", "")["metadata"]["annotations"][names.DRIVES]
+
+        await annotate(op, {**said, "before": {names.DRIVES: '["s1","s2"]', names.SIGN_HASH: None}})
+        assert {names.DRIVES: '["s3"]', names.SIGN_HASH: "h"} == it.api.one("nodes", "n1", "")["metadata"][
+            "annotations"
+        ]
 
 
 async def test_two_that_decide_at_once_get_different_things(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

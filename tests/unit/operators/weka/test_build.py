@@ -215,7 +215,7 @@ def test_the_scripts_come_with_the_table() -> None:
     body = build.scripts("ns", SPOKEN).body
     settings = json.loads(body["data"][build.SETTINGS])
 
-    assert {build.RUNTIME, build.TOOL, build.SETTINGS} == body["data"].keys()
+    assert {build.RUNTIME, build.TOOL, build.DRIVES, build.SETTINGS} == body["data"].keys()
     assert "ownerReferences" not in body["metadata"], "it outlives each container of the namespace"
     assert ("weka", "/tmp/.allow-stop") == (settings["commands"]["weka"], settings["files"]["allow_stop"])
     assert body == build.scripts("ns", SPOKEN).body

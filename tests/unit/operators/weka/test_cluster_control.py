@@ -10,7 +10,7 @@ import pytest
 
 from moorage.api import conditions
 from moorage.children import apply
-from moorage.operators.weka import allocation, names
+from moorage.operators.weka import allocation, common_types, names
 from moorage.operators.weka.cluster import build, control, deletion, facts, observation, types
 from moorage.operators.weka.cluster.observation import LoginSeen
 from moorage.operators.weka.cluster.reasons import ClusterReason as Reason
@@ -468,8 +468,8 @@ def test_each_step_of_its_end(changed: dict[str, Any], kind: type[Any], reason: 
 
 
 def test_every_reason_is_come_to() -> None:
-    """None is left that nothing leads to; three are of facts, and one of orders."""
-    told = {reason for _, _, reason, _ in (*STEPS, *ENDS)}
+    """None is left that nothing leads to; three are of facts, one of orders, two have a table of their own."""
+    told = {reason for _, _, reason, _ in (*STEPS, *ENDS)} | {Reason.REPLACING, Reason.REPLACE_GATED}
 
     assert {*Reason} - {Reason.WELL, Reason.HEEDED, Reason.UNHEEDED, Reason.ORDER_REFUSED} == told
 
@@ -616,7 +616,7 @@ def test_what_was_not_asked_yet_stands_as_it_stood() -> None:
     ("text", "seconds"), [("0", 0.0), ("24h", 86_400.0), ("1h30m", 5400.0), ("1.5s", 1.5), ("250ms", 0.25)]
 )
 def test_durations(text: str, seconds: float) -> None:
-    assert seconds == pytest.approx(types.seconds(text))
+    assert seconds == pytest.approx(common_types.seconds(text))
 
 
 def test_a_restart_is_for_what_is_listed_and_nothing_else() -> None:

@@ -437,3 +437,20 @@ def test_what_it_kept_goes_with_one_that_is_deleted(changed: dict[str, Any], for
     assert forgets is gone.actions[0].args.get("forget", False)
     assert "forget" not in paused.actions[0].args
     assert gone.actions[0].args["force"] is paused.actions[0].args["force"] is True
+
+
+def test_the_way_out_of_a_node_lost_with_its_power_is_told() -> None:
+    """By Kubernetes' own taint, which is for whoever knows that it is off; no pod is forced."""
+    stays = control.node_is_there(seen(objects=objects(node=DOWN_NODE)))
+    going = control.pod_ends(
+        seen(objects=objects(node=DOWN_NODE, pod=pod(deleting=True)), metadata={"deletion_timestamp": "x"}),
+        Reason.ENDING_POD,
+        "it is deleted",
+        force=True,
+    )
+
+    assert isinstance(stays, Wait)
+    assert "kubectl taint node n1 node.kubernetes.io/out-of-service=nodeshutdown:NoExecute" in stays.fix
+    assert "after that kubectl delete wekacontainer demo-drive-0 -n ns" in stays.fix
+    assert isinstance(going, Wait)
+    assert "the deletion goes on" in going.fix

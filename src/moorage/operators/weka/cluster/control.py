@@ -16,7 +16,7 @@ from moorage.operators.weka import allocation, answers, names, place
 from moorage.runtime import decision, freshness
 from moorage.runtime.decision import DONE, Act, Blocked, Verdict, Wait
 
-from . import build, rolling, types
+from . import build, replacing, rolling, types
 from .observation import ContainerSeen, Seen
 from .reasons import ClusterReason as Reason
 
@@ -402,6 +402,7 @@ STEPS: tuple[Callable[[Seen], Verdict], ...] = (
     rolling.phase_is_begun,
     rolling.next_is_rolled,
     rolling.upgrade_is_noted,
+    replacing.down_are_replaced,
     rolling.surplus_leaves,
     all_are_up,
     rolling.who_leaves_is_gone,

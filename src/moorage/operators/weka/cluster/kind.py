@@ -76,6 +76,7 @@ class ClusterKind(common_kind.CommonKind[types.WekaCluster, observation.Seen]):
             **msgspec.structs.asdict(self._placed(obj, now)),
             spec=obj.spec,
             status=obj.status,
+            replace=self._settings.replace,
             objects=freshness.not_yet("objects"),
             cluster=freshness.not_yet("cluster"),
         )
@@ -191,7 +192,8 @@ def container(
     """One container of the cluster, beside what is wanted of it."""
     role = it.spec.mode
     desired = bodies.get(it.metadata.name)
-    since = it.status.progress.since
+    since, ready = it.status.progress.since, conditions.find(it.status.conditions, "Ready")
+    down = ready is not None and ready.status == "False"
     return observation.ContainerSeen(
         name=it.metadata.name,
         uid=it.metadata.uid,
@@ -200,6 +202,7 @@ def container(
         spec=it.spec,
         status=it.status,
         deleting=it.metadata.deleting,
+        down_since=conditions.epoch(ready.last_transition_time) if ready is not None and down else 0.0,
         since=conditions.epoch(since) if since else 0.0,
         child=apply.Child(it.metadata.uid, it.metadata.deleting, differs(it, desired)),
         revision=container_build.revision(it.spec),

@@ -7,7 +7,7 @@ import functools
 import msgspec
 
 from moorage.children import apply, parts
-from moorage.operators.weka import allocation, answers, place
+from moorage.operators.weka import allocation, answers, config, place
 from moorage.operators.weka.container import types as container_types
 from moorage.runtime import freshness
 
@@ -24,6 +24,7 @@ class ContainerSeen(msgspec.Struct, frozen=True):
     spec: container_types.WekaContainerSpec
     status: container_types.WekaContainerStatus
     deleting: bool = False
+    down_since: float = 0.0  # epoch seconds, since when it is not Ready; 0: it is, or nobody has said
     since: float = 0.0  # epoch seconds, since when its steps stand where they do; 0: they don't
     child: apply.Child = apply.Child()  # beside what is wanted of it without a restart
     revision: str = ""  # of its spec
@@ -62,6 +63,7 @@ class Seen(place.Placed, frozen=True, kw_only=True, dict=True):
 
     spec: types.WekaClusterSpec
     status: types.WekaClusterStatus
+    replace: config.Replace = config.Replace()
     objects: freshness.Observed[Objects]
     cluster: freshness.Observed[answers.Cluster]
 

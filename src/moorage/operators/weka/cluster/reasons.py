@@ -108,6 +108,19 @@ class ClusterReason(decision.Reason):
         "raise spec.dynamicTemplate.driveContainers",
         WARNS,
     )
+    REPLACING = (
+        "Replacing",
+        "A container stayed down for too long, and is deleted; another one takes its place before it goes.",
+        "the container's own deletion is awaited, which goes on once the others have its data",
+        WARNS,
+    )
+    REPLACE_GATED = (
+        "ReplaceGated",
+        "A container has stayed down for too long, and is not replaced by itself: too much else is down, or too many "
+        "were replaced already.",
+        "look at the containers that the message names; delete one yourself where you know better",
+        WARNS,
+    )
     NOT_ALL_UP = (
         "NotAllUp",
         "The cluster serves, and some of its containers or drives are not up.",

@@ -194,6 +194,9 @@ class WekaClusterStatus(common_status.Status, frozen=True, kw_only=True, rename=
     formed: Annotated[
         str, msgspec.Meta(description="Added. The container in which the cluster was told to form, before it was told.")
     ] = ""
+    replaced: Annotated[
+        dict[str, str], msgspec.Meta(description="Added. Containers that stayed down and were replaced, and when.")
+    ] = {}
     overrides_used: Annotated[
         dict[str, str], msgspec.Meta(description="Added. Overrides that may harm data, and when each was first heeded.")
     ] = {}
@@ -304,21 +307,6 @@ def unheeded(spec: WekaClusterSpec) -> tuple[str, ...]:
 def redundancy(spec: WekaClusterSpec) -> int:
     """Parts of a stripe that may be lost."""
     return spec.redundancy_level or 2
-
-
-_UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
-
-
-def seconds(text: str) -> float:
-    """A duration of the spec, such as 24h or 1h30m, in seconds."""
-    total, number, rest = 0.0, "", text
-    while rest:
-        if rest[0].isdigit() or rest[0] == ".":
-            number, rest = number + rest[0], rest[1:]
-            continue
-        unit = next(each for each in ("ns", "us", "ms", "s", "m", "h") if rest.startswith(each))
-        total, number, rest = total + float(number or 0) * _UNITS[unit], "", rest[len(unit) :]
-    return total
 
 
 def weakest_stripe(spec: WekaClusterSpec) -> int:

@@ -27,7 +27,7 @@ REVISION = f"{names.GROUP}/revision"
 FOLDER = "/opt"
 """Of the scripts in the pod, as the original has them."""
 
-RUNTIME, TOOL, SETTINGS = "weka_runtime.py", "weka_tool.py", "settings.json"
+RUNTIME, TOOL, DRIVES, SETTINGS = "weka_runtime.py", "weka_tool.py", "weka_drives.py", "settings.json"
 
 _TOLERATED = (
     ("weka.io/shutdown-node", ("NoExecute",)),
@@ -39,6 +39,10 @@ _TOLERATED = (
     ("node.kubernetes.io/memory-pressure", ("NoExecute", "NoSchedule")),
     ("node.kubernetes.io/pid-pressure", ("NoExecute", "NoSchedule")),
 )
+TOLERATED = tuple(
+    {"key": key, "operator": "Exists", "effect": effect} for key, effects in _TOLERATED for effect in effects
+)
+"""Taints that no pod of Weka is kept away by."""
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
@@ -150,8 +154,7 @@ def _affinity(wanted: Wanted) -> dict[str, Any]:
 
 
 def _tolerations(spec: types.WekaContainerSpec) -> list[dict[str, Any]]:
-    own = [{"key": key, "operator": "Exists", "effect": effect} for key, effects in _TOLERATED for effect in effects]
-    return [*own, *(dict(it) for it in spec.tolerations if it not in own)]
+    return [*TOLERATED, *(dict(it) for it in spec.tolerations if it not in TOLERATED)]
 
 
 def _container(wanted: Wanted) -> dict[str, Any]:
@@ -165,7 +168,7 @@ def _container(wanted: Wanted) -> dict[str, Any]:
         for name in (RUNTIME, TOOL, SETTINGS)
     ]
     mounts += [
-        {"name": "devices", "mountPath": _devices(files)},
+        {"name": "devices", "mountPath": devices(files)},
         {"name": "run", "mountPath": "/host/run"},
         {"name": "sys", "mountPath": "/sys"},
         {"name": "data", "mountPath": files.data},
@@ -210,7 +213,7 @@ def _env(wanted: Wanted) -> list[dict[str, Any]]:
         "BIND_MANAGEMENT_ALL": str(bool(network.bind_management_all)).lower(),
         "IS_IPV6": str(spec.ipv6).lower(),
         "JOIN_IPS": ",".join(spec.join_ip_ports),
-        "DEVICES": _devices(wanted.dialect.files),
+        "DEVICES": devices(wanted.dialect.files),
         "IMAGE_NAME": spec.image,
         "WEKA_CONTAINER_ID": wanted.uid,
         "WEKA_OPERATOR_DEBUG_SLEEP": str((spec.overrides.debug_sleep_on_terminate if spec.overrides else None) or 0),
@@ -229,7 +232,7 @@ def _env(wanted: Wanted) -> list[dict[str, Any]]:
     return told
 
 
-def _devices(files: dialect.Files) -> str:
+def devices(files: dialect.Files) -> str:
     """Where devices are in the pod: a folder that stands in for them must not hide those that every process needs."""
     return "/dev" if files.devices == "/dev" else "/devices"
 
@@ -263,7 +266,7 @@ def _volumes(wanted: Wanted) -> list[dict[str, Any]]:
 def texts() -> dict[str, str]:
     """The scripts by name."""
     folder = package.files("moorage.operators.weka") / "scripts"
-    return {name: (folder / name).read_text() for name in (RUNTIME, TOOL)}
+    return {name: (folder / name).read_text() for name in (RUNTIME, TOOL, DRIVES)}
 
 
 def scripts(namespace: str, spoken: dialect.Dialect) -> parts.Desired:

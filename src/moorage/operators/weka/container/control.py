@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from moorage.api import builtin
-from moorage.children import objects, parts
+from moorage.children import objects, parts, pod_trouble
 from moorage.operators import steps
 from moorage.operators.weka import allocation, answers, names, place
 from moorage.runtime import decision, freshness
@@ -118,8 +118,18 @@ def node_is_there(seen: Seen) -> Verdict:
     node = seen.there.node
     if node is not None and not node.ready:
         said = f"node {node.name} does not report; {seen.name} is left as it is"
-        return Wait(Reason.NODE_NOT_READY, said, on="node", within=NODE_BACK_WITHIN)
+        return Wait(Reason.NODE_NOT_READY, said, on="node", within=NODE_BACK_WITHIN, fix=way_out(seen, node))
     return DONE
+
+
+def way_out(seen: Seen, node: NodeSeen) -> str:
+    """What a person can do about a node that is lost with its power. Whether it is off nobody here can know."""
+    off = f"kubectl taint node {node.name} {pod_trouble.OUT_OF_SERVICE}"
+    gone = f"kubectl delete wekacontainer {seen.name} -n {seen.meta.namespace}"
+    said = f"bring node {node.name} back; or, once it is certain that it is off for good, say so: {off}"
+    if seen.meta.deleting:
+        return f"{said}. Kubernetes then lets go of its pods, and the deletion goes on"
+    return f"{said}. Kubernetes then lets go of its pods; after that {gone}: it goes once the others have its data"
 
 
 def pod_that_ends_is_let_go(seen: Seen) -> Verdict:
@@ -149,7 +159,7 @@ def pod_ends(seen: Seen, reason: Reason, why: str, *, force: bool, forget: bool 
     node = seen.there.node
     if node is not None and not node.ready:
         said = f"{seen.name} is to stop, and node {node.name} does not report"
-        return Wait(Reason.NODE_NOT_READY, said, on="node", within=NODE_BACK_WITHIN)
+        return Wait(Reason.NODE_NOT_READY, said, on="node", within=NODE_BACK_WITHIN, fix=way_out(seen, node))
     told = seen.told
     if not pod.seen.running and told is None:  # a container that never ran, or has ended, waits for nobody
         return Wait(reason, f"{seen.name} is ending{_because(pod.seen)}", on="pod", within=STOPS_WITHIN)

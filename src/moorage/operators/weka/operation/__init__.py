@@ -1,0 +1,1 @@
+"""WekaManualOperation: what is done once to drives of nodes."""
