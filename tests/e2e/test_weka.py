@@ -108,18 +108,6 @@ def test_moorage_is_not_uninstalled_while_there_are_containers(hello: storages.S
     hello.cluster.kubectl("delete", "job", "moorage-before-uninstall", "-n", tools.NAMESPACE, "--ignore-not-found")
 
 
-def test_a_policy_is_told_that_it_is_not_run(hello: storages.Storage) -> None:
-    """It is the original's manifest, and nobody waits for what does not come; nothing keeps it from being deleted."""
-    kind = {"apiVersion": "weka.weka.io/v1alpha1", "kind": "WekaPolicy"}
-    spec = {"type": "discover-drives", "payload": {"interval": "1m"}}
-    hello.cluster.apply({**kind, "metadata": {"name": "often", "namespace": storages.NAMESPACE}, "spec": spec})
-    hello.kubectl("wait", "--for=condition=Stalled", "wekapolicy/often", "--timeout=60s")
-
-    (warning,) = [it for it in hello.cluster.items("events", "-n", storages.NAMESPACE) if it["reason"] == "NotRun"]
-    assert ("Warning", "often") == (warning["type"], warning["involvedObject"]["name"])
-    hello.kubectl("delete", "wekapolicy/often", tools.HANGS)
-
-
 def test_people_see_it(hello: storages.Storage) -> None:
     hello.ready()
     command = (sys.executable, "-m", "moorage", "status", "wekacluster/hello", "-n", storages.NAMESPACE)

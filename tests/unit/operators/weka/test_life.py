@@ -305,3 +305,20 @@ async def test_an_operator_that_is_killed_after_each_order_goes_on_where_it_was(
     assert 1 == len(lived.orders("cluster.form"))
     assert ["admin", "weka-cluster-hello"] == lived.weka.users
     assert 2 == len(lived.weka.of("secrets"))
+
+
+async def test_a_policy_is_told_that_it_is_not_run(lived: Lived, tmp_path: Path) -> None:
+    """Nobody waits for what does not come, and nothing keeps it from being deleted."""
+    spec = {"type": "discover-drives", "payload": {"interval": "1m"}}
+    await lived.api.put("wekapolicies", "often", {"spec": spec})
+
+    def told() -> dict[str, Any]:
+        found = lived.weka.of("wekapolicies")["often"]
+        return {it["type"]: it for it in (found.get("status") or {}).get("conditions", ())}
+
+    async with lived.operating(tmp_path):
+        await fake_api.until(lambda: "Stalled" in told() and told()["Stalled"]["status"] == "True", within=30)
+    found = lived.weka.of("wekapolicies")["often"]
+
+    assert ("NotRun", "NotRun") == (found["status"]["status"], told()["Ready"]["reason"])
+    assert [] == found["metadata"].get("finalizers", [])
