@@ -21,8 +21,8 @@ from . import runtimes, tools, versions
 
 ACTIVE = "demo-active-entrypoint"
 PUBLISHED = f"{ACTIVE}:9000"
-SECONDS = 60.0
-"""Of load, while what is published is switched there and back twice."""
+LOAD = 50 * 60
+"""Calls, 50 a second, while what is published is switched there and back twice."""
 
 LATER = "--wait=false"
 """Of a deletion whose end is looked at when all others are gone too."""
@@ -52,6 +52,8 @@ def runtime(kre: tools.Cluster) -> Iterator[runtimes.Runtime]:
     finally:
         print(kre.kubectl("get", "runtimes,runtimeversions,deploy,pods,svc,ingress", "-n", one.namespace, "-o", "wide"))
         print(kre.kubectl("get", "events", "-n", one.namespace, "--sort-by=.lastTimestamp", check=False))
+        unpublished = ("--type=merge", "-p", '{"spec": {"publishedVersion": ""}}')  # what is published would stay
+        kre.kubectl("patch", "runtime", "demo", "-n", one.namespace, *unpublished, check=False)
         kre.kubectl("delete", "runtimeversions", "--all", "-n", one.namespace, tools.HANGS, check=False)
         one.delete()
         kre.kubectl("delete", "namespace", one.namespace, tools.HANGS)
@@ -230,7 +232,7 @@ def test_another_version_takes_over_without_a_call_lost(
 def test_two_switches_back_and_forth_under_load(
     runtime: runtimes.Runtime, first: versions.Version, second: versions.Version, caller: versions.Caller
 ) -> None:
-    """A minute of 50 calls a second by a connection each, and of 20 by one: none fails, each says its version.
+    """A minute and more of 50 calls a second by a connection each, and of 20 by one: none fails, each says its version.
 
     Who connects anew gets to what was published within two seconds.
     """
@@ -239,16 +241,14 @@ def test_two_switches_back_and_forth_under_load(
     second.phase("STARTED")
     took = []
     with caller.calling(PUBLISHED, "-anew") as anew, caller.calling(PUBLISHED, rate=20) as staying:
-        begun = time.monotonic()
         several(anew)
-        for turn, version in enumerate(["greeter-v2", "greeter-v1"] * 2, start=1):
+        for version in ["greeter-v2", "greeter-v1"] * 2:
             runtime.edit(publishedVersion=version)
             told, before = time.time(), len(anew)
             answered = functools.partial(led, anew, before, version)
             tools.wait(f"{version} answers", answered)
             took.append(answered()[0].begun - told)
-            over = begun + turn * SECONDS / 4
-            tools.wait("this turn is over", functools.partial(_is_past, over), within=SECONDS)
+            several(anew, LOAD // 4)
     share = collections.Counter(each.version for each in anew + staying)
     print(f"{len(anew)} calls by a connection each, {len(staying)} by one: {share}; switched after {took} s")
 
@@ -256,7 +256,6 @@ def test_two_switches_back_and_forth_under_load(
     assert {"greeter-v1", "greeter-v2"} == set(share)
     assert ["greeter-v1", "greeter-v2"] * 2 + ["greeter-v1"] == turns(anew)
     assert max(took) < 2
-    assert len(anew) > 0.9 * 50 * SECONDS
 
 
 @pytest.mark.campaign
@@ -287,10 +286,6 @@ def test_config_changes_under_load_where_each_node_has_two_pods(
 def led(calls: list[versions.Call], since: int, version: str) -> list[versions.Call]:
     """Those after the first `since` that this version answered, in the order in which they began."""
     return sorted((each for each in calls[since:] if each.version == version), key=lambda it: it.begun)
-
-
-def _is_past(moment: float) -> bool:
-    return time.monotonic() > moment
 
 
 def several(calls: list[versions.Call], many: int = 100) -> None:
