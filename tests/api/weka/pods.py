@@ -148,9 +148,9 @@ class Node:
         """The ConfigMap and the login, as the pod's volumes have them; each path below the pod's own folder."""
         scripts = self.of("configmaps")[names.SCRIPTS]["data"]
         mounted = {it["subPath"]: it["mountPath"] for it in container["volumeMounts"] if it["name"] == "scripts"}
-        assert mounted == {name: f"{build.FOLDER}/{name}" for name in scripts}
-        for name, text in scripts.items():
-            (folder / name).write_text(text)
+        assert mounted == {name: f"{build.FOLDER}/{name}" for name in (build.RUNTIME, build.TOOL, build.SETTINGS)}
+        for name in mounted:
+            (folder / name).write_text(scripts[name])
         settings = json.loads(scripts[build.SETTINGS])
         files = {name: f"{folder}{path}" for name, path in settings["files"].items()}
         files["data"], files["runtime"] = str(kept), str(kept / "runtime")
