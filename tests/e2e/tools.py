@@ -68,10 +68,14 @@ class Cluster:
     kubeconfig: Path
     reader: reading.Reader
 
+    @property
+    def _environment(self) -> dict[str, str]:
+        """In which commands find it, and the testbed's own tools."""
+        return os.environ | {"KUBECONFIG": str(self.kubeconfig), "PATH": f"{BIN}:{os.environ['PATH']}"}
+
     def run(self, *command: str, stdin: str = "", check: bool = True) -> str:
         """Run kubectl, helm or moorage against it; returns stdout. Raises Failed."""
-        environment = os.environ | {"KUBECONFIG": str(self.kubeconfig), "PATH": f"{BIN}:{os.environ['PATH']}"}
-        done = subprocess.run(command, input=stdin, capture_output=True, text=True, env=environment, check=False)
+        done = subprocess.run(command, input=stdin, capture_output=True, text=True, env=self._environment, check=False)
         if check and done.returncode:
             raise Failed(f"{' '.join(command)} -> {done.returncode}\n{done.stdout}{done.stderr}")
         return done.stdout if not done.returncode else done.stdout + done.stderr
@@ -100,10 +104,9 @@ class Cluster:
     @contextlib.contextmanager
     def forwarded(self, namespace: str, target: str, port: int) -> Iterator[int]:
         """A port of a pod or Service, as one of this host. Raises Failed."""
-        environment = os.environ | {"KUBECONFIG": str(self.kubeconfig)}
         command = [str(BIN / "kubectl"), "-n", namespace, "port-forward", target, f":{port}"]
         process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=self._environment
         )
         try:
             assert process.stdout is not None
@@ -118,9 +121,8 @@ class Cluster:
     @contextlib.contextmanager
     def talking(self, *command: str, hears: Callable[[IO[str]], None]) -> Iterator[None]:
         """A command that goes on until its input ends, with the block; `hears` reads what it says. Raises Failed."""
-        environment = os.environ | {"KUBECONFIG": str(self.kubeconfig), "PATH": f"{BIN}:{os.environ['PATH']}"}
         with subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=self._environment
         ) as process:
             assert process.stdin is not None
             assert process.stdout is not None

@@ -11,6 +11,7 @@ from moorage import operators
 from moorage.api import meta
 from moorage.kube import client as kube_client
 from moorage.kube import errors
+from moorage.operators import steps
 
 from . import connection, suggestions
 
@@ -41,9 +42,8 @@ def said(kind: meta.Resource, names: Sequence[str]) -> str:
     """What stands against an uninstallation; empty: nothing."""
     if not names:
         return ""
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     return (
-        f"moorage is not uninstalled, as {len(names)} {kind.kind} objects exist: {', '.join(names[:NAMED])}{more}. "
+        f"moorage is not uninstalled, as {len(names)} {kind.kind} objects exist: {steps.some(names, NAMED)}. "
         "Nobody else tells their pods that they may stop, so these would run on, and could not be deleted. Delete what "
         f"has made them, and wait until they are gone: kubectl get {kind.plural} -A. Nothing was removed; helm counts "
         "the release as uninstalling, until helm rollback RELEASE REVISION, with the last revision of helm history. To "

@@ -1,4 +1,4 @@
-"""What WekaClusters and WekaContainers are alike as kinds: they stand on what is shared, and are one process's."""
+"""What the kinds that are looked after are alike: they stand on what is shared, and are one process's."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from . import agents, names, place, shared
 
 
 class CommonKind(kind.Kind[kind.O, kind.S]):
-    """Whichever of the two starts first opens what they share."""
+    """Whichever of them starts first opens what they share."""
 
     def __init__(self, common: shared.Shared) -> None:
         self._common, self._settings = common, common.settings

@@ -1,4 +1,4 @@
-"""What both kinds decide alike: where they may be, which image is run there, and how the last one leaves. Pure.
+"""What the kinds decide alike: where they may be, which image is run there, and how the last one leaves. Pure.
 
 Each speaks under reasons of its own, as these are about different objects to whoever reads them.
 """
@@ -18,7 +18,7 @@ from . import dialect, names
 
 
 class Placed(msgspec.Struct, frozen=True, kw_only=True):
-    """What an observation of either kind has of the object and of its place."""
+    """What an observation has, of whichever kind, of the object and of its place."""
 
     meta: meta.ObjectMeta
     now: float

@@ -57,20 +57,29 @@ class Node(msgspec.Struct, frozen=True):
     spec: NodeSpec = NodeSpec()
     status: NodeStatus = NodeStatus()
 
+    @property
+    def ready(self) -> bool:
+        """Whether its kubelet says so."""
+        return any(it.type == "Ready" and it.status == "True" for it in self.status.conditions)
+
+    def told(self, *called: str) -> tuple[dict[str, tuple[str, ...]], str]:
+        """The serials in each of these annotations that can be read, and what can't be."""
+        found: dict[str, tuple[str, ...]] = {}
+        fault = ""
+        for name in called:
+            try:
+                found[name] = allocation.serials(self.metadata.annotations.get(name, ""))
+            except ValueError as error:
+                fault = f"the annotation {name} can't be read: {error}"
+        return found, fault
+
 
 def node_seen(node: Node, domain: tuple[str, ...] = ()) -> observation.NodeSeen:
     """What is seen of a node; `domain` are the labels that its failure domain is made of."""
-    annotations, fault = node.metadata.annotations, ""
-    found: dict[str, tuple[str, ...]] = {}
-    for name in (names.DRIVES, names.BLOCKED_DRIVES):
-        try:
-            found[name] = allocation.serials(annotations.get(name, ""))
-        except ValueError as error:
-            fault = f"the annotation {name} can't be read: {error}"
-    ready = next((it.status for it in node.status.conditions if it.type == "Ready"), "Unknown")
+    found, fault = node.told(names.DRIVES, names.BLOCKED_DRIVES)
     return observation.NodeSeen(
         name=node.metadata.name,
-        ready=ready == "True",
+        ready=node.ready,
         cordoned=node.spec.unschedulable,
         drives=() if fault else found[names.DRIVES],
         blocked=frozenset(found.get(names.BLOCKED_DRIVES, ())),

@@ -30,6 +30,9 @@ MOST_NODES = 256
 AT_ONCE = 16
 """Pods that run at the same time."""
 
+NAMED = 8
+"""Nodes, or pods, that are named; of the others their number."""
+
 DRIVES_ARE_NOBODYS = "drives_are_nobodys"
 RUNNING, FINISHED, FAILED = "Running", "Done", "Failed"
 
@@ -85,7 +88,7 @@ def it_is_not_over(seen: Seen) -> Verdict:
     """One that is Done is deleted after a while; one that has Failed stays until somebody has seen it."""
     if seen.status.status == FAILED:
         failed = [f"{name}: {it.message}" for name, it in sorted(seen.status.nodes.items()) if it.status == FAILED]
-        return Blocked(Reason.FAILED, _few(failed), decision.next_of(Reason.FAILED))
+        return Blocked(Reason.FAILED, steps.some(failed, NAMED), decision.next_of(Reason.FAILED))
     if seen.status.status != FINISHED:
         return DONE
     left = common_types.seconds(seen.spec.deletion_delay) - conditions.age(seen.status.completed_at, seen.now)
@@ -116,7 +119,7 @@ def nodes_are_chosen(seen: Seen) -> Verdict:
     note = decision.Remember(
         why="they are written down before anything is done", fields=fields | ({"overridesUsed": used} if used else {})
     )
-    return Act(Reason.BEGINNING, f"{seen.spec.action} on {_few(found)}", (note,))
+    return Act(Reason.BEGINNING, f"{seen.spec.action} on {steps.some(found, NAMED)}", (note,))
 
 
 def _taken(seen: Seen) -> Verdict | None:
@@ -205,15 +208,15 @@ def pods_look(seen: Seen) -> Verdict:
     new = new[: max(0, AT_ONCE - len(there))]
     if new:
         makes = tuple(_create(seen, node) for node in new)
-        return Act(Reason.LOOKING, f"pods look at {_few([it.name for it in new])}", makes)
+        return Act(Reason.LOOKING, f"pods look at {steps.some([it.name for it in new], NAMED)}", makes)
     late = [name for name in left if not seen.there.nodes[name].ready]
     if late and not [name for name in there if name not in late]:
-        said = f"{_few(late)} does not report"
+        said = f"{steps.some(late, NAMED)} does not report"
         fix = decision.next_of(Reason.NODE_NOT_READY)
         return Wait(Reason.NODE_NOT_READY, said, on="node", within=10 * MINUTE, fix=fix)
     pods = [pod.seen for name in there if (pod := _pod(seen, name)) is not None]
     trouble = next((it for it in pods if it.trouble), None)
-    said = f"looking at {_few(there)}" + (f": {trouble.trouble}" if trouble else "")
+    said = f"looking at {steps.some(there, NAMED)}" + (f": {trouble.trouble}" if trouble else "")
     cause, fix = (trouble.cause, trouble.fix) if trouble else ("", "")
     return Wait(Reason.LOOKING, said, on="pod", within=15 * MINUTE, cause=cause, fix=fix)
 
@@ -256,11 +259,6 @@ def _summary(seen: Seen) -> str:
     nodes = seen.status.nodes.values()
     signed = sum(len(it.signed) for it in nodes)
     return f"done on {len(seen.status.nodes)} nodes" + (f": {signed} drives were signed" if signed else "")
-
-
-def _few(these: list[str], most: int = 8) -> str:
-    more = f" and {len(these) - most} more" if len(these) > most else ""
-    return ", ".join(these[:most]) + more
 
 
 def _labels(by: dict[str, str]) -> str:
@@ -309,7 +307,9 @@ def pods_are_gone(seen: Seen) -> Verdict:
         )
         return Act(Reason.LEAVING, f"{len(staying)} pods are deleted", gone)
     if left:
-        return Wait(Reason.LEAVING, f"ending: {_few([it.name for it in left])}", on="pod", within=5 * MINUTE)
+        return Wait(
+            Reason.LEAVING, f"ending: {steps.some([it.name for it in left], NAMED)}", on="pod", within=5 * MINUTE
+        )
     return DONE
 
 

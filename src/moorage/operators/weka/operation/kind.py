@@ -13,7 +13,7 @@ import msgspec
 from moorage.api import builtin
 from moorage.children import apply, objects, owners, reading
 from moorage.children.live import guards
-from moorage.operators.weka import agents, allocation, common_kind, names, shared
+from moorage.operators.weka import agents, common_kind, names, shared
 from moorage.operators.weka.container import build as container_build
 from moorage.runtime import decision, freshness, kind
 
@@ -137,17 +137,11 @@ def _is_for(obj: types.WekaManualOperation, node: shared.Node) -> bool:
 
 def node_seen(node: shared.Node, taken: dict[str, str]) -> observation.NodeSeen:
     """What is seen of a node."""
-    annotations, fault = node.metadata.annotations, ""
-    found: dict[str, tuple[str, ...]] = {}
-    for name in (names.DRIVES, names.BLOCKED_DRIVES, names.BLOCKED_UUIDS):
-        try:
-            found[name] = allocation.serials(annotations.get(name, ""))
-        except ValueError as error:
-            fault = f"the annotation {name} can't be read: {error}"
-    ready = next((it.status for it in node.status.conditions if it.type == "Ready"), "Unknown")
+    annotations = node.metadata.annotations
+    found, fault = node.told(names.DRIVES, names.BLOCKED_DRIVES, names.BLOCKED_UUIDS)
     return observation.NodeSeen(
         name=node.metadata.name,
-        ready=ready == "True",
+        ready=node.ready,
         boot=node.status.node_info.boot_id[:253],
         drives=found.get(names.DRIVES, ()),
         blocked=found.get(names.BLOCKED_DRIVES, ()),
