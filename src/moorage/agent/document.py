@@ -75,9 +75,13 @@ class Document(msgspec.Struct, frozen=True):
         return self.deployments[0].master if self.deployments else ""
 
     @property
-    def rest(self) -> tuple[str, ...]:
+    def rest(self) -> tuple[Process, ...]:
         """The REST members."""
-        return tuple(each.name for each in self.processes if each.process_type == REST)
+        return tuple(each for each in self.processes if each.process_type == REST)
+
+    def is_last(self, name: str) -> bool:
+        """Whether that one is the last of the REST members that serve."""
+        return [each.name for each in self.rest if not each.disabled][-1:] == [name]
 
     def before(self, name: str) -> tuple[str, ...]:
         """Who is restarted before that one: never two at once."""

@@ -190,7 +190,9 @@ class Agent:
         if place.process_type == document.MASTER:
             if not found.upgrade.stopped or kept.intent is not None or kept.migrated == self._settings.version:
                 return {}
-            wanted = set(found.rest)
+            wanted = {each.name for each in found.rest}
+        elif told.running and found.upgrade.stopped:
+            wanted = {each.name for each in found.rest} - {me} if found.is_last(me) else set()
         elif told.running and files.digest(self._present()) == files.digest(made):
             return {}
         else:

@@ -5,6 +5,7 @@ An observation in, one stand out: an act, or what is waited for, or an error tha
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TypeAlias
 
 import msgspec
@@ -13,8 +14,8 @@ from . import document
 
 INSTALL, MIGRATE = "CatalogInstall", "Migrate"
 READ, RENDER, START, CHANGE = "ReadConfiguration", "RenderConfig", "Start", "ChangeVersion"
-DRAIN, STOP = "Drain", "Stop"
-"""Steps before the files of a REST server that runs are written: it is no longer ready, and then it is stopped."""
+TURN, DRAIN, STOP = "WaitTurn", "Drain", "Stop"
+"""Steps until a REST server is stopped: others go first, then it is no longer ready, and then it is stopped."""
 
 HELD, STOPPED, MIGRATED = "Held", "WaitStopped", "WaitMigrated"
 """The MASTER may not migrate as things are; it waits until no REST server runs; a REST server is stopped for that."""
@@ -163,7 +164,7 @@ def decide(seen: Seen) -> Stand:
     if place is None or place.disabled:
         return Stand(START, "Stop", Stop(), expected=False) if seen.hook.running else Stand(expected=False)
     if seen.document.upgrade.stopped and place.process_type == document.REST:
-        return Stand(MIGRATE, STOP, Stop()) if seen.hook.running else Stand(MIGRATE, MIGRATED)
+        return _stops(seen, seen.document) if seen.hook.running else Stand(MIGRATE, MIGRATED)
     if place.version != seen.version:  # what runs goes on; what does not run is not begun in an old version
         return Stand(CHANGE, "WaitCanUpdate")
     if not seen.wanted:
@@ -187,10 +188,28 @@ def _rendered(seen: Seen, found: document.Document, hook: Hook) -> Stand:
     if not hook.running:
         return Stand(RENDER, "Render", Render())
     if any(not _has_applied(seen, name, found.version) for name in found.before(seen.me)):
-        return Stand(RENDER, "WaitTurn")
+        return Stand(RENDER, TURN)
     if found.master != seen.me and not seen.drained:
         return Stand(RENDER, DRAIN)
     return Stand(RENDER, STOP, Stop())
+
+
+def _stops(seen: Seen, found: document.Document) -> Stand:
+    """For a migration. The last one serves until the others have stopped, so that no query fails before it must."""
+    if found.is_last(seen.me):
+        others = [each for each in found.rest if each.name != seen.me]
+        return Stand(MIGRATE, STOP, Stop()) if _are_stopped(seen, others, found.version) else Stand(MIGRATE, TURN)
+    return Stand(MIGRATE, STOP, Stop()) if seen.drained else Stand(MIGRATE, DRAIN)
+
+
+def _are_stopped(seen: Seen, members: Iterable[document.Process], version: int) -> bool:
+    """By the word of each that it is so by this document; who is switched off has stopped once it has applied it."""
+
+    def is_stopped(each: document.Process) -> bool:
+        other = seen.others.get(each.name)
+        return other is not None and other.stopped == version
+
+    return all(is_stopped(each) or (each.disabled and _has_applied(seen, each.name, version)) for each in members)
 
 
 def _has_applied(seen: Seen, name: str, version: int) -> bool:
@@ -226,7 +245,7 @@ def _catalog(seen: Seen, found: document.Document, hook: Hook) -> Stand | None:
     if held := _held(seen, seen.migrations, found.upgrade.migration):
         return Stand(MIGRATE, HELD, AskMigrations(), error=held)
     offline = any(each.stops for each in seen.migrations)
-    if offline and not (found.upgrade.stopped and all(_is_stopped(seen, name, found.version) for name in found.rest)):
+    if offline and not (found.upgrade.stopped and _are_stopped(seen, found.rest, found.version)):
         return Stand(MIGRATE, STOPPED)
     return Stand(MIGRATE, "Begin", Begin(MIGRATE, offline))
 
@@ -251,11 +270,6 @@ def _held(seen: Seen, migrations: tuple[Migration, ...], mode: str) -> str:
 def _some(names: list[str], most: int = 3) -> str:
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(each[:60] for each in names[:most]) + more
-
-
-def _is_stopped(seen: Seen, name: str, version: int) -> bool:
-    other = seen.others.get(name)
-    return other is not None and other.stopped == version
 
 
 def _ended(seen: Seen, intent: Intent, found: document.Document, hook: Hook) -> Stand:

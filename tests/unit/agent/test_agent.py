@@ -85,8 +85,9 @@ def test_another_content_restarts_the_server_once_and_another_version_alone_does
     assert 3 == world.progress()["lastGoalVersionAchieved"]
 
 
+@pytest.mark.parametrize("why", ["files", "migration"])
 def test_a_rest_server_is_stopped_once_nobody_asks_it_any_more(
-    tmp_path: Path, pool: futures.Executor, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, pool: futures.Executor, monkeypatch: pytest.MonkeyPatch, why: str
 ) -> None:
     """Its pod is not ready from the first moment on, and the server serves on for as long as that takes to be known."""
     world, now = World(tmp_path, me="demo-0"), [1.8e9]
@@ -98,7 +99,10 @@ def test_a_rest_server_is_stopped_once_nobody_asks_it_any_more(
     world.publish(1)
     agent = lives(world, pool)
     assert ["start server"] == world.hook.done
-    world.publish(2, logLevel="debug")
+    if why == "files":
+        world.publish(2, logLevel="debug")
+    else:
+        amended(world, 2, {"migration": "Offline", "stopped": True}, "demo-1")
     for later in (0.0, 10.0, 9.9):
         now[0] += later
         agent.step()
@@ -108,8 +112,8 @@ def test_a_rest_server_is_stopped_once_nobody_asks_it_any_more(
     for _ in range(9):
         agent.step()
 
-    assert ["start server", "stop", "start server"] == world.hook.done
-    assert 2 == world.progress()["lastGoalVersionAchieved"]
+    again = ["start server"] if why == "files" else []
+    assert ["start server", "stop", *again] == world.hook.done
 
 
 def standing(world: World) -> tuple[str, bool]:
@@ -250,11 +254,13 @@ def later_master(world: World, version: int, **upgrade: Any) -> World:
     return made
 
 
-def amended(world: World, version: int, upgrade: dict[str, Any]) -> None:
-    """Another document, which says this of an upgrade."""
+def amended(world: World, version: int, upgrade: dict[str, Any], *further: str) -> None:
+    """Another document, which says this of an upgrade, and has these REST members too."""
     world.publish(version, of="5.0.1")
     text = json.loads(world.settings.document.read_text())
-    world.settings.document.write_text(json.dumps({**text, "upgrade": upgrade}))
+    more = [{**text["processes"][-1], "name": name, "hostname": f"{name}.demo-svc"} for name in further]
+    made = {**text, "upgrade": upgrade, "processes": [*text["processes"], *more]}
+    world.settings.document.write_text(json.dumps(made))
 
 
 def test_a_migration_that_forbids_the_old_version_begins_once_no_server_runs(
@@ -309,6 +315,31 @@ def test_an_offline_migration_that_fails_lets_no_old_server_start(
     lives(later, pool)
     assert 2 == later.hook.done.count("migrate --offline")
     assert "5.0.1" == later.told()["catalog"]["version"]
+
+
+def test_the_last_rest_server_serves_until_the_others_have_stopped(
+    tmp_path: Path, pool: futures.Executor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It asks them, and nobody else; meanwhile it holds nobody back, and is ready."""
+    world, asked = World(tmp_path, me="demo-1"), dict[str, plan.Other]()
+    monkeypatch.setattr(outside, "ping", lambda _: world.hook.running)
+    told = {"demo-client-0": plan.Other(True, 2, "5.0.0"), "demo-0": plan.Other(True, 1)}
+    monkeypatch.setattr(outside, "others", lambda hosts, *_: asked.update(hosts) or {it: told[it] for it in hosts})
+    amended(world, 1, {}, "demo-1")
+    world.settings = main.dataclasses.replace(world.settings, version="5.0.1")
+    told["demo-client-0"] = plan.Other(True, 2, "5.0.1")
+    lives(world, pool)
+    asked.clear()
+    amended(world, 2, {"migration": "Offline", "stopped": True}, "demo-1")
+    agent = lives(world, pool, 3)
+    assert ("WaitTurn", True) == standing(world)
+    assert ({"demo-0"}, ["start server"]) == (set(asked), world.hook.done)
+    told["demo-0"] = plan.Other(stopped=2)
+    agent.step()
+    agent.step()
+
+    assert ["start server", "stop"] == world.hook.done
+    assert 2 == health.other(agent.told, "demo-1").stopped
 
 
 def test_a_rest_server_that_is_stopped_for_a_migration_says_so_to_the_master(

@@ -57,14 +57,14 @@ def master(**changes: Any) -> Seen:
     return rest(**{"me": MASTER, "catalog": DONE, "migrated": "5.0.0", "others": {}} | changes)
 
 
-def disabled(name: str) -> document.Document:
-    made = found()
+def disabled(name: str, made: document.Document | None = None) -> document.Document:
+    made = made or found()
     processes = tuple(msgspec.structs.replace(it, disabled=it.name == name) for it in made.processes)
     return msgspec.structs.replace(made, processes=processes)
 
 
-def upgrade(migration: str = "Auto", *, stopped: bool = False) -> document.Document:
-    return found(upgrade=document.Upgrade(migration, stopped))
+def upgrade(migration: str = "Auto", *, stopped: bool = False, without: str = "") -> document.Document:
+    return disabled(without, found(upgrade=document.Upgrade(migration, stopped)))
 
 
 def migrates(*migrations: Migration, **changes: Any) -> Seen:
@@ -78,6 +78,7 @@ def stopped(*names: str, version: int = 7) -> dict[str, Other]:
 
 ONLINE, OFFLINE, BY_HAND = Migration("a", stops=False), Migration("b"), Migration("c", stops=False, manual=True)
 MEMBERS = ("demo-0", "demo-1", "demo-2")
+OFF = {"demo-2": Other(True, 7)}
 
 
 def begun(move: str, **changes: Any) -> Intent:
@@ -188,9 +189,37 @@ ROWS: dict[str, tuple[Seen, Stand]] = {
         migrates(OFFLINE, document=upgrade("Offline", stopped=True), others=stopped(*MEMBERS)),
         Stand(MIGRATE, "Begin", Begin(MIGRATE, offline=True)),
     ),
-    "a REST server is to stop for a migration": (
+    "all are stopped, of which one was switched off before": (
+        migrates(
+            OFFLINE,
+            document=upgrade("Offline", stopped=True, without="demo-2"),
+            others=stopped("demo-0", "demo-1") | OFF,
+        ),
+        Stand(MIGRATE, "Begin", Begin(MIGRATE, offline=True)),
+    ),
+    "a REST server is to stop for a migration, and is still asked": (
         rest(document=upgrade("Offline", stopped=True)),
+        Stand(MIGRATE, "Drain"),
+    ),
+    "a REST server is to stop for a migration, and nobody asks it any more": (
+        rest(document=upgrade("Offline", stopped=True), drained=True),
         Stand(MIGRATE, "Stop", Stop()),
+    ),
+    "the last REST server is to stop for a migration, and others serve": (
+        rest(me="demo-2", document=upgrade("Offline", stopped=True), others=stopped("demo-0"), drained=True),
+        Stand(MIGRATE, "WaitTurn"),
+    ),
+    "the last REST server is to stop for a migration, and others have": (
+        rest(me="demo-2", document=upgrade("Offline", stopped=True), others=stopped("demo-0", REST)),
+        Stand(MIGRATE, "Stop", Stop()),
+    ),
+    "the last REST server but for one that is switched off is to stop for a migration, and others have": (
+        rest(document=upgrade("Offline", stopped=True, without="demo-2"), others=stopped("demo-0") | OFF),
+        Stand(MIGRATE, "Stop", Stop()),
+    ),
+    "it is not known whether the server that is switched off stands": (
+        rest(document=upgrade("Offline", stopped=True, without="demo-2"), others=stopped("demo-0")),
+        Stand(MIGRATE, "WaitTurn"),
     ),
     "a REST server has stopped for a migration": (
         rest(document=upgrade("Offline", stopped=True), hook=STANDS),

@@ -66,6 +66,7 @@ def all_stopped(it: states.It, *names: str) -> states.It:
 
 
 MEMBERS = ("demo-0", "demo-1", "demo-2")
+DISABLED = {"processes": [{"name": "demo-1", "disabled": True}]}
 
 
 PLACE: dict[str, Row] = {
@@ -461,6 +462,14 @@ CATALOG: dict[str, Row] = {
         f"{MASTER} migrates the catalog to 5.0.1 once these have stopped: "
         "demo-1 (its agent: no answer within 5 s), demo-2: Migrate, WaitStopped",
     ),
+    "who is switched off has stopped for a migration too": row(
+        all_stopped(forbidding("WaitCommand").wants(automationConfig=DISABLED), "demo-0", "demo-2").says_(
+            "demo-1", in_goal=True, server=None
+        ),
+        "catalog_is_migrated",
+        waits("Migrating", "agents", MIGRATION),
+        f"{MASTER} migrates the catalog to 5.0.1, while all REST servers are stopped: Migrate, WaitCommand",
+    ),
     "all have stopped for a migration": row(
         all_stopped(forbidding("WaitCommand"), *MEMBERS),
         "catalog_is_migrated",
@@ -586,7 +595,7 @@ GOAL: dict[str, Row] = {
         "the server of demo-1 (connection refused) does not answer",
     ),
     "a server that is switched off need not": row(
-        demo(automationConfig={"processes": [{"name": "demo-1", "disabled": True}]}).says_("demo-1", server=None),
+        demo(automationConfig=DISABLED).says_("demo-1", server=None),
         "",
         SETTLED,
     ),

@@ -96,9 +96,13 @@ def _meanwhile(seen: Seen) -> str:
         return ""
     moves = seen.wanted.said.moves
     pods = seen.rest_pods(seen.placed.members)
-    still = [
-        pod for pod in pods if (it := seen.agent(pod)) is None or (it.move, it.step) != (moves.migrate, moves.stopped)
-    ]
+
+    def has_stopped(pod: str) -> bool:
+        agent = seen.agent(pod)
+        stopped = agent is not None and (agent.move, agent.step) == (moves.migrate, moves.stopped)
+        return stopped or (seen.disabled(pod) and seen.has_applied(pod))
+
+    still = [pod for pod in pods if not has_stopped(pod)]
     return f" once these have stopped: {seen.troubles(still)}" if still else ", while all REST servers are stopped"
 
 
