@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from moorage.api import builtin, conditions
+from moorage.api import builtin, conditions, quantities
 from moorage.children import apply, ordinals, owners, parts, reading, volumes
 from moorage.children.live import guards, surroundings
 from moorage.kube import client as kube_client
@@ -311,7 +311,7 @@ class CommunityKind(kind.Kind[types.Community, observation.Seen]):
         moves = self._settings.dialect.moves
         if not objects.is_at_work(agent, moves.install, moves.migrate):
             return ""
-        late = time.time() - agent.since > types.seconds(obj.spec.timeouts.migration)
+        late = time.time() - agent.since > quantities.seconds(obj.spec.timeouts.migration)
         return "" if late else f"{pod} is at {agent.move}"
 
     async def _pod_is_expendable(self, obj: types.Community, args: dict[str, Any]) -> str:

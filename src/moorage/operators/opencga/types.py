@@ -435,11 +435,6 @@ def definition() -> dict[str, object]:
     )
 
 
-def seconds(text: str) -> float:
-    """A duration of the spec, such as 15m, in seconds."""
-    return int(text[:-1]) * {"s": 1.0, "m": 60.0, "h": 3600.0}[text[-1]]
-
-
 def number(version: str) -> tuple[int, ...]:
     """A version in an order; of one that is none, the least."""
     parts = version.split(".")

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from moorage.api import quantities
 from moorage.children import bodies, volumes
 from moorage.operators.opencga import dialect as dialects
 from moorage.operators.opencga import names, types
@@ -132,7 +133,7 @@ def _server(wanted: Wanted, role: str, version: str, resources: types.Resources)
     """The hook is its first process. It knows whether the server should run: a database that is gone kills nobody."""
     inside, ports = wanted.said.container, wanted.said.ports
     hook = f"{inside.hooks}/{inside.hook_name}"
-    startup = max(3, int(types.seconds(wanted.spec.timeouts.startup) // START_PERIOD))
+    startup = max(3, int(quantities.seconds(wanted.spec.timeouts.startup) // START_PERIOD))
     port = _container_port("rest", ports.rest) if role == names.REST else _container_port("monitor", ports.monitor)
     return {
         "name": container_of(role, wanted.said),
