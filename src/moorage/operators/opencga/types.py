@@ -304,6 +304,13 @@ class CommunitySpec(msgspec.Struct, frozen=True, rename="camel"):
     pod_disruption_budget: DisruptionBudget = DisruptionBudget()
     timeouts: Timeouts = Timeouts()
     upgrade: Upgrade = Upgrade()
+    hibernate: Annotated[
+        bool,
+        msgspec.Meta(
+            description="Added. True: REST servers and the MASTER are stopped, and all data is kept; False: they are "
+            "back as they were."
+        ),
+    ] = False
 
     __cel__ = (
         crd.Rule(
@@ -341,7 +348,9 @@ class CommunityStatus(common_status.Status, frozen=True, kw_only=True, rename="c
     """The observed state."""
 
     opencgarest_uri: str = ""
-    phase: Annotated[str, msgspec.Meta(description="Running, Pending or Failed.")] = ""
+    phase: Annotated[
+        str, msgspec.Meta(description="Running, Pending or Failed; Hibernated where spec.hibernate has it so.")
+    ] = ""
     version: Annotated[str, msgspec.Meta(max_length=11, description="What all members ran when all was well last.")] = (
         ""
     )

@@ -105,13 +105,13 @@ def _further(wanted: Wanted, made: Desired, override: types.StatefulSetOverride)
     return Desired(made.resource, body)
 
 
-def master(wanted: Wanted, version: str) -> Desired:
-    """The StatefulSet of the MASTER, which is one."""
+def master(wanted: Wanted, version: str, replicas: int = 1) -> Desired:
+    """The StatefulSet of the MASTER, which is one, or none while all is stopped."""
     resources = wanted.spec.client.resources
     template = pods.template(wanted, names.MASTER, version, resources)
     return bodies.statefulset(
         wanted.ref,
-        1,
+        replicas,
         pods.ours(template, template, wanted, names.MASTER, resources),
         selector=wanted.role(names.MASTER),
         labels=wanted.labels,
