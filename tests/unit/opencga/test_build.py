@@ -62,6 +62,34 @@ def test_pods_are_what_restricted_pod_security_takes(spec: dict[str, Any], role:
     assert kinds <= {"emptyDir", "secret", "projected", "persistentVolumeClaim"}
 
 
+def ingress(**fields: Any) -> dict[str, Any]:
+    made = {it.resource.kind: it.body for it in build.children(wanted(ingress={"host": "opencga.example", **fields}))}
+    return made["Ingress"]
+
+
+def test_an_ingress_leads_to_members_that_are_ready() -> None:
+    """Through the Service that clients use, below the product's own path, and owned as that Service is."""
+    made = ingress()
+
+    service = {"name": "demo-rest", "port": {"name": "rest"}}
+    path = {"path": "/opencga", "pathType": "Prefix", "backend": {"service": service}}
+    assert {"rules": [{"host": "opencga.example", "http": {"paths": [path]}}]} == made["spec"]
+    assert "u-1" == made["metadata"]["ownerReferences"][0]["uid"]
+    assert "demo" == made["metadata"]["labels"][names.LABEL]
+    assert "Ingress" not in {it.resource.kind for it in build.children(wanted())}
+
+
+def test_an_ingress_has_what_its_controller_needs() -> None:
+    """Class, path, annotations, and the Secret by its name alone: what is in it is read by nobody here."""
+    given = {"className": "nginx", "path": "/", "tlsSecretRef": {"name": "certificate"}, "annotations": {"a/b": "c"}}
+    made = ingress(**given)
+
+    assert "nginx" == made["spec"]["ingressClassName"]
+    assert [{"hosts": ["opencga.example"], "secretName": "certificate"}] == made["spec"]["tls"]
+    assert "/" == made["spec"]["rules"][0]["http"]["paths"][0]["path"]
+    assert {"a/b": "c", apply.STAMP: made["metadata"]["annotations"][apply.STAMP]} == made["metadata"]["annotations"]
+
+
 @pytest.mark.parametrize("role", [names.REST, names.MASTER])
 def test_one_init_container_and_two_containers(role: str) -> None:
     """As the seed has it; the hook is copied, and is the server's first process."""

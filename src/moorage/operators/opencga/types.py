@@ -14,7 +14,11 @@ from .wanted import overrides
 Int32 = {"format": "int32"}
 _VERSION = msgspec.Meta(max_length=11, pattern=r"^[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}$", description="X.Y.Z")
 _SIZE = msgspec.Meta(max_length=32, pattern=overrides.QUANTITY)
-_NAME = msgspec.Meta(min_length=1, max_length=253)
+_NAME = msgspec.Meta(
+    min_length=1,
+    max_length=253,
+    pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$",
+)
 _KEY = msgspec.Meta(min_length=1, max_length=253)
 _HOST = msgspec.Meta(min_length=1, max_length=259, pattern=r"^[a-zA-Z0-9]([-a-zA-Z0-9._]*[a-zA-Z0-9])?(:[0-9]{1,5})?$")
 _HOSTS = msgspec.Meta(max_length=16)
@@ -41,7 +45,7 @@ def password_fault(text: str) -> str:
 
 
 class NamedRef(msgspec.Struct, frozen=True):
-    """An object of the same namespace."""
+    """An object of the same namespace; one of another can't be named."""
 
     name: Annotated[str, _NAME]
 
@@ -250,6 +254,55 @@ class Upgrade(msgspec.Struct, frozen=True):
     ] = "Auto"
 
 
+class Ingress(msgspec.Struct, frozen=True, rename="camel"):
+    """Added. How REST servers are reached from outside the cluster."""
+
+    host: Annotated[
+        str,
+        msgspec.Meta(max_length=253, pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"),
+    ]
+    class_name: Annotated[
+        str, msgspec.Meta(max_length=253, description="Of the controller; empty: the cluster's own choice.")
+    ] = ""
+    path: Annotated[
+        str,
+        msgspec.Meta(
+            max_length=253,
+            pattern=r"^(/[-a-zA-Z0-9._~]+)*/?$",
+            description="What is led to the servers; empty: what their paths begin with. They see it as it was asked.",
+        ),
+    ] = ""
+    tls_secret_ref: Annotated[
+        NamedRef | None,
+        msgspec.Meta(
+            description="A Secret of type kubernetes.io/tls, which the controller reads: a renewed one restarts nobody."
+        ),
+    ] = None
+    annotations: Annotated[
+        dict[str, Annotated[str, msgspec.Meta(max_length=1024)]],
+        msgspec.Meta(max_length=32, description="For the controller, or for who makes certificates."),
+    ] = {}
+
+    __cel__ = (
+        crd.Rule(
+            "!has(self.annotations) || self.annotations.all(key, !key.startsWith('moorage.dev/'))",
+            "annotations that begin with moorage.dev/ are moorage's own",
+            field_path=".annotations",
+        ),
+        crd.Rule(
+            "!has(self.annotations) || self.annotations.all(key, !key.endsWith('-snippet'))",
+            "annotations can't hold a snippet, which would be configuration of a controller that others use too",
+            field_path=".annotations",
+        ),
+        crd.Rule(
+            "!has(self.annotations) || "
+            "self.annotations.all(key, !key.endsWith('-secret') || !self.annotations[key].contains('/'))",
+            "annotations can name Secrets of this namespace alone: a name without a /",
+            field_path=".annotations",
+        ),
+    )
+
+
 class DisruptionBudget(msgspec.Struct, frozen=True):
     """Added. One REST member at a time may be taken away by others."""
 
@@ -304,6 +357,7 @@ class CommunitySpec(msgspec.Struct, frozen=True, rename="camel"):
     pod_disruption_budget: DisruptionBudget = DisruptionBudget()
     timeouts: Timeouts = Timeouts()
     upgrade: Upgrade = Upgrade()
+    ingress: Ingress | None = None
     hibernate: Annotated[
         bool,
         msgspec.Meta(
