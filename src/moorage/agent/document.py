@@ -42,6 +42,13 @@ class Auth(msgspec.Struct, frozen=True):
     database: Login | None = None
 
 
+class Tls(msgspec.Struct, frozen=True):
+    """TLS to the database: in which file its authority is, if it is not one that everybody knows."""
+
+    ca_file_path: str = msgspec.field(name="CAFilePath", default="")
+    revision: str = ""
+
+
 class Deployment(msgspec.Struct, frozen=True):
     """Which of the processes is the MASTER."""
 
@@ -64,6 +71,7 @@ class Document(msgspec.Struct, frozen=True):
     processes: tuple[Process, ...]
     deployments: tuple[Deployment, ...]
     upgrade: Upgrade = Upgrade()
+    tls: Tls | None = None
 
     def process(self, name: str) -> Process | None:
         """The place of that pod."""

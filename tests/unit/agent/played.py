@@ -107,7 +107,7 @@ class World:
     """The folders of a pod, and what is in them."""
 
     def __init__(self, folder: Path, me: str = "demo-client-0", version: str = "5.0.0") -> None:
-        self.folder, self.hook = folder, Hook()
+        self.folder, self.hook, self.authority = folder, Hook(), ""
         for name in ("conf", "data", "health", "secrets"):
             (folder / name).mkdir()
         (folder / "secrets/password").write_text("Change-Me-2-day")
@@ -131,6 +131,9 @@ class World:
         auth = {"admin": {**DOCUMENT["auth"]["admin"], "passwordFile": str(self.folder / "secrets/password")}}
         processes = [{**it, "version": of} for it in DOCUMENT["processes"]]
         made = {**DOCUMENT, "version": version, "auth": auth, "processes": processes}
+        if self.authority:
+            (self.folder / "secrets/ca.crt").write_text(self.authority)
+            made["tls"] = {"CAFilePath": str(self.folder / "secrets/ca.crt"), "revision": str(version)}
         if args:
             made["args"] = {**DOCUMENT["args"], "configuration": {**DOCUMENT["args"]["configuration"], **args}}
         self.settings.document.write_text(json.dumps(made))

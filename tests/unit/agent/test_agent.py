@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from moorage.agent import files, health, hook, main, outside, plan
+from moorage.agent import files, health, hook, main, outside, plan, truststore
 from moorage.operators.opencga import answers, dialect, names
 from moorage.operators.opencga.wanted import build
+from tests.unit.agent import test_truststore
 from tests.unit.agent.played import Killed, World
 from tests.unit.opencga.test_build import wanted
 
@@ -83,6 +84,36 @@ def test_another_content_restarts_the_server_once_and_another_version_alone_does
     lives(world, pool)
     assert [*done, "stop", "start catalog"] == world.hook.done
     assert 3 == world.progress()["lastGoalVersionAchieved"]
+
+
+def test_another_authority_of_the_database_restarts_the_server_once(world: World, pool: futures.Executor) -> None:
+    """As the JVM reads it when it starts; the same one in another document does not, and without one its file goes."""
+    world.authority = test_truststore.ONE
+    world.publish(1)
+    lives(world, pool)
+    done, path = list(world.hook.done), world.settings.conf / truststore.FILE
+    first = path.read_bytes()
+    world.publish(2)
+    lives(world, pool)
+    assert done == world.hook.done
+
+    world.authority = test_truststore.TWO
+    world.publish(3)
+    lives(world, pool)
+    assert [*done, "stop", "start catalog"] == world.hook.done
+    assert path.read_bytes() not in (b"", first)
+
+    world.authority = "PEM"
+    world.publish(4)
+    lives(world, pool)
+    assert "the authority of the database has no certificate" == world.progress()["errorString"]
+    assert world.hook.running
+
+    world.authority = ""
+    world.publish(5)
+    lives(world, pool)
+    assert not path.exists()
+    assert world.state()["IsInGoalState"]
 
 
 @pytest.mark.parametrize("why", ["files", "migration"])

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from moorage.agent import truststore
 from moorage.children import apply
 from moorage.operators.opencga import dialect, names, types
 from moorage.operators.opencga.wanted import automation, basis, build
@@ -60,6 +61,21 @@ def test_pods_are_what_restricted_pod_security_takes(spec: dict[str, Any], role:
         assert container["resources"]["limits"]["memory"]
     kinds = {kind for volume in pod["volumes"] for kind in set(volume) - {"name"}}
     assert kinds <= {"emptyDir", "secret", "projected", "persistentVolumeClaim"}
+
+
+@pytest.mark.parametrize("role", [names.REST, names.MASTER])
+def test_the_jvm_is_told_whom_to_trust(role: str) -> None:
+    """Where the agent writes it; the authority itself is the agent's to read, from either kind of object."""
+    server, agent = pods(WHOLE)[role]["containers"]
+    told = by_name(server["env"])["JDK_JAVA_OPTIONS"]["value"]
+
+    assert f"-Djavax.net.ssl.trustStore=/opencga-conf/{truststore.FILE} -Djavax.net.ssl.trustStoreType=JKS" == told
+    assert "JDK_JAVA_OPTIONS" not in by_name(agent["env"])
+    assert "JDK_JAVA_OPTIONS" not in by_name(pods(PLAIN)[role]["containers"][0]["env"])
+    secret = {"tls": {"enabled": True, "caCertificateSecretRef": {"name": "authority"}}}
+    volumes = by_name(pods(WHOLE | {"security": secret})[role]["volumes"])
+    source = {"name": "authority", "items": [{"key": "ca.crt", "path": "ca/ca.crt"}]}
+    assert {"secret": source} == volumes["credentials"]["projected"]["sources"][-1]
 
 
 def ingress(**fields: Any) -> dict[str, Any]:

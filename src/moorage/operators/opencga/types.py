@@ -75,10 +75,16 @@ class Authentication(msgspec.Struct, frozen=True):
 class Tls(msgspec.Struct, frozen=True, rename="camel"):
     """TLS to the database."""
 
-    enabled: bool = False
+    enabled: Annotated[
+        bool,
+        msgspec.Meta(description="Without an authority below those count that the JVM of the image knows."),
+    ] = False
     certificate_key_secret_ref: Annotated[NamedRef | None, msgspec.Meta(description=_UNUSED)] = None
     ca_config_map_ref: Annotated[
         NamedRef | None, msgspec.Meta(description="A ConfigMap whose ca.crt signs the database's certificate.")
+    ] = None
+    ca_certificate_secret_ref: Annotated[
+        NamedRef | None, msgspec.Meta(description="The same in a Secret, which counts before the ConfigMap.")
     ] = None
 
 
