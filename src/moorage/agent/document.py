@@ -56,10 +56,14 @@ class Deployment(msgspec.Struct, frozen=True):
 
 
 class Upgrade(msgspec.Struct, frozen=True):
-    """What a migration may do; `stopped`: REST servers are stopped for one that forbids the old version."""
+    """What a migration may do; `stopped`: REST servers are stopped for one that forbids the old version.
+
+    `backup` is run before it, where there is something to be migrated.
+    """
 
     migration: str = "Auto"
     stopped: bool = False
+    backup: tuple[str, ...] = ()
 
 
 class Document(msgspec.Struct, frozen=True):

@@ -127,6 +127,7 @@ class Agent:
             migrations=self._migrations,
             intent=kept.intent,
             migrated=kept.migrated,
+            backed_up=kept.backed_up,
             others=self._others(found, told, made, kept) if found is not None else {},
             drained=self._drained(),
         )
@@ -246,10 +247,13 @@ class Agent:
                 names = (seen.document.version, seen.version, seen.hook.boot)
                 intent = plan.Intent(move, uuid.uuid4().hex, *names, offline)
                 notes.write(data, msgspec.structs.replace(kept, intent=intent))
-                self._hook.run(intent.id, self._command(move, seen.document, offline=offline), f"{secrets.admin}\n")
-            case plan.Forget(migrated=migrated):
+                stdin = "" if move == plan.BACKUP else f"{secrets.admin}\n"
+                self._hook.run(intent.id, self._command(move, seen.document, offline=offline), stdin)
+            case plan.Forget(migrated=migrated, backed_up=backed_up):
                 reached = seen.version if migrated else kept.migrated
-                notes.write(data, msgspec.structs.replace(kept, intent=None, migrated=reached))
+                counts = backed_up or (kept.backed_up == seen.version and not migrated)
+                changed = {"migrated": reached, "backed_up": seen.version if counts else ""}
+                notes.write(data, msgspec.structs.replace(kept, intent=None, **changed))
                 self._catalog = self._migrations = None
                 self._searched_at = -TRIES_EVERY
             case plan.Ask():
@@ -299,6 +303,8 @@ class Agent:
     def _command(self, move: str, found: document.Document, *, offline: bool) -> list[str]:
         if move == plan.INSTALL:
             return [self._settings.tool, "catalog", "install", "--email", found.auth.admin.email]
+        if move == plan.BACKUP:
+            return list(found.upgrade.backup)
         return [self._settings.tool, "migration", "run", *(["--offline"] if offline else [])]
 
     # --- what is told ---------------------------------------------------------------------------------------------

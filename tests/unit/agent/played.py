@@ -85,9 +85,13 @@ class Hook(hook.Client):
     def run(self, id_: str, args: Sequence[str], stdin: str) -> None:
         self._may_end("before")
         assert self.command is None or not self.command.running, "one at a time"
-        self.passwords.add(stdin)
         assert "--force" not in args
-        self.done.append("install" if "install" in args else " ".join(["migrate", *args[3:]]))
+        if args[0] == "/bin/save":
+            assert (["/bin/save", "all"], "") == (list(args), stdin)
+            self.done.append("save")
+        else:
+            self.passwords.add(stdin)
+            self.done.append("install" if "install" in args else " ".join(["migrate", *args[3:]]))
         self.command, self._left = plan.Command(id_, running=True), self.takes
         self._may_end("after")
 

@@ -275,6 +275,89 @@ def test_a_new_version_migrates_once_more(world: World, pool: futures.Executor) 
     assert "5.0.1" == later.told()["catalog"]["version"]
 
 
+SAVES = {"migration": "Auto", "backup": ["/bin/save", "all"]}
+
+
+def upgraded(world: World, pool: futures.Executor) -> World:
+    """The MASTER's pod of the next version, before a migration that lets the old version work on."""
+    world.publish(1)
+    lives(world, pool)
+    world.hook.restarts()
+    world.hook.done.clear()
+    later = later_master(world, 2, **SAVES)
+    later.hook.migrations = [{"id": "to-5.0.1", "status": "PENDING", "offline": False}]
+    return later
+
+
+def test_a_backup_comes_before_a_migration_and_once(world: World, pool: futures.Executor) -> None:
+    """Without the administrator's password; a migration that fails and is tried again has none before its second try."""
+    later = upgraded(world, pool)
+    later.hook.exits = {"migrate": 1}
+    lives(later, pool)
+    assert ["save", "migrate"] == later.hook.done
+    later.hook.exits = {}
+    amended(later, 3, SAVES)
+    lives(later, pool)
+
+    assert ["save", "migrate", "migrate", "start catalog"] == later.hook.done
+    assert "" == later.kept().backed_up
+    assert "5.0.1" == later.told()["catalog"]["version"]
+
+
+def test_a_backup_that_fails_holds_the_migration(world: World, pool: futures.Executor) -> None:
+    """With its words, and until the configuration is another; the old version may come back, and knows nothing of it."""
+    later = upgraded(world, pool)
+    later.hook.exits = {"save": 1}
+    lives(later, pool)
+    assert ["save"] == later.hook.done
+    assert ("Failed", False) == standing(later)
+    assert "the backup failed, so that nothing is migrated: no" == later.progress()["errorString"]
+    assert "5.0.0" == later.told()["catalog"]["version"]
+
+    world.hook.restarts()
+    world.hook.migrations = []
+    world.publish(3)
+    lives(world, pool)
+    assert ["save", "start catalog"] == world.hook.done
+    assert world.state()["IsInGoalState"]
+
+
+def test_a_backup_counts_for_its_upgrade_alone(world: World, pool: futures.Executor) -> None:
+    """One that was taken back before it began to migrate is backed up again, when it comes once more."""
+    later = upgraded(world, pool)
+    agent = main.Agent(later.settings, later.hook, pool)
+    for _ in range(12):
+        if later.kept().backed_up == "":
+            agent.step()
+    assert ["save"] == later.hook.done
+    world.hook.restarts()
+    world.publish(3)
+    lives(world, pool)
+    assert "" == world.kept().backed_up
+    world.hook.restarts()
+    amended(later, 4, SAVES)
+    lives(later, pool)
+
+    assert ["save", "start catalog", "save", "migrate", "start catalog"] == later.hook.done
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("point", range(4))
+def test_an_agent_is_killed_at_each_request_of_a_backup(
+    world: World, pool: futures.Executor, when: str, point: int
+) -> None:
+    """One backup and one migration, in this order."""
+    later = upgraded(world, pool)
+    setattr(later.hook, when, point)
+    try:
+        lives(later, pool)
+    except Killed:
+        lives(later, pool)
+
+    assert ["save", "migrate", "start catalog"] == later.hook.done
+    assert later.state()["IsInGoalState"]
+
+
 def later_master(world: World, version: int, **upgrade: Any) -> World:
     """The MASTER's pod of the next version, on the same volume, with a migration that forbids the old one."""
     made = World.__new__(World)

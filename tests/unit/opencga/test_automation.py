@@ -96,6 +96,14 @@ def test_what_fields_of_the_spec_say_is_in_the_products_files() -> None:
     assert "http://demo-rest.ns.svc.cluster.local:9090/opencga" == args["client"]["rest"]["hosts"][0]["url"]
 
 
+def test_a_backup_is_in_the_document_where_there_is_one() -> None:
+    """As a list of arguments; without one the document is as it always was."""
+    assert {"migration": "Auto", "stopped": False} == made()["upgrade"]
+    assert {"migration": "Auto", "stopped": False, "backup": ["/bin/sh", "-c", "x"]} == (
+        made(upgrade={"backup": {"command": ["/bin/sh", "-c", "x"]}})["upgrade"]
+    )
+
+
 def test_without_credentials_nobody_logs_in() -> None:
     """And no mechanism is said."""
     found = made(database={"hosts": ["m"]})

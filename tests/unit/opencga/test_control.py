@@ -418,6 +418,29 @@ CATALOG: dict[str, Row] = {
         Blocks("MigrationFailed"),
         "duplicate key",
     ),
+    "a backup is made first": row(
+        upgrade().says_(MASTER, move="Backup", step="WaitCommand", since=NOW - 60.0),
+        "catalog_is_migrated",
+        waits("Migrating", "agents", MIGRATION),
+        f"{MASTER} makes a backup before it migrates the catalog to 5.0.1: Backup, WaitCommand",
+    ),
+    "not a MASTER that makes a backup": row(
+        upgrade().pod(MASTER, revision="old").says_(MASTER, move="Backup", step="WaitCommand", since=NOW - 60.0),
+        "master_is_replaced",
+        waits("UpdateWaits", "agents", MIGRATION),
+    ),
+    "a backup fails": row(
+        upgrade().says_(MASTER, move="Backup", step="Failed", error="the backup failed: disk full"),
+        "catalog_is_migrated",
+        Blocks("BackupFailed"),
+        f"{MASTER}: the backup failed: disk full",
+    ),
+    "a backup fails while REST servers are stopped": row(
+        all_stopped(forbidding(), *MEMBERS).says_(MASTER, move="Backup", step="Failed", error="disk full"),
+        "catalog_is_migrated",
+        Blocks("BackupFailed"),
+        f"{MASTER}: disk full; REST servers stay stopped",
+    ),
     "an upgrade: the catalog is migrated": row(
         upgrade().says_(MASTER, catalog="5.0.1"),
         "catalog_is_migrated",
@@ -763,6 +786,7 @@ def test_a_place_comes_after_the_pod_and_goes_before_it(
         (upgrade().says_(MASTER, move="Migrate", step="Run", since=NOW), f"{MASTER} is at Migrate, Run"),
         (upgrade().says_(MASTER, move="Migrate", step="Run", since=NOW - MIGRATION - 1.0), ""),
         (upgrade().says_(MASTER, move="Migrate", step="Run", since=NOW, error="x"), ""),
+        (upgrade().says_(MASTER, move="Backup", step="WaitCommand", since=NOW), f"{MASTER} is at Backup, WaitCommand"),
         (forbidding(), ""),  # it waits until all have stopped, and has begun nothing
         (demo().says_(MASTER, fault="no answer"), f"{MASTER} is ready, and its agent does not tell what it does"),
         (demo().says_(MASTER, fault="no answer").pod(MASTER, ready=False), ""),

@@ -347,6 +347,7 @@ def at(move: str, *, since: float, error: str = "") -> dict[str, Any]:
         (at("Start", since=1.8e9), True, ""),
         (at("Migrate", since=4e9), True, "demo-client-0 is at Migrate"),
         (at("CatalogInstall", since=4e9), False, "demo-client-0 is at CatalogInstall"),
+        (at("Backup", since=4e9), True, "demo-client-0 is at Backup"),
         (at("Migrate", since=4e9, error="x"), True, ""),
         (at("Migrate", since=1.0), True, ""),  # for longer than it may take
         (None, True, "demo-client-0 is ready, and its agent does not tell what it does"),

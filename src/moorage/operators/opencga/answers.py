@@ -50,7 +50,7 @@ def holds_catalog(agent: Agent | None, moves: dialects.Moves, catalog: str) -> b
         return False
     if agent.move == moves.install:
         return not catalog
-    return agent.move == moves.migrate and agent.step != moves.stop
+    return agent.move == moves.backup or (agent.move == moves.migrate and agent.step != moves.stop)
 
 
 class Server(msgspec.Struct, frozen=True):

@@ -112,9 +112,9 @@ def catalog_is_migrated(seen: Seen) -> Verdict:
     if at == (moves.migrate, moves.stop) and not seen.stopped and seen.spec.upgrade.migration == "Offline":
         return _servers_are_stopped(seen)
     failed = Reason.MIGRATION_HELD if at == (moves.migrate, moves.held) else Reason.MIGRATION_FAILED
-    return _catalog(
-        seen, f"migrates the catalog to {wanted}{_meanwhile(seen)}", Reason.MIGRATING, {moves.migrate: failed}
-    )
+    doing = "makes a backup before it migrates" if at[0] == moves.backup else "migrates"
+    failures = {moves.migrate: failed, moves.backup: Reason.BACKUP_FAILED}
+    return _catalog(seen, f"{doing} the catalog to {wanted}{_meanwhile(seen)}", Reason.MIGRATING, failures)
 
 
 def _meanwhile(seen: Seen) -> str:

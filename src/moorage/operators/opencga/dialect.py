@@ -99,6 +99,7 @@ class Moves(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=T
     """Moves of an agent's plan by which is told what it is doing; by these names an error is the catalog's."""
 
     install: str = "CatalogInstall"  # guess
+    backup: str = "Backup"  # guess
     migrate: str = "Migrate"  # guess
     held: str = "Held"  # guess: a step of that: a person must decide
     stop: str = "WaitStopped"  # guess: a step of that: REST servers are to be stopped

@@ -313,7 +313,7 @@ class CommunityKind(kind.Kind[types.Community, observation.Seen]):
         if agent is None:
             return None
         moves = self._settings.dialect.moves
-        if not objects.is_at_work(agent, moves.install, moves.migrate):
+        if not objects.is_at_work(agent, moves.install, moves.backup, moves.migrate):
             return ""
         late = time.time() - agent.since > types.seconds(obj.spec.timeouts.migration)
         return "" if late else f"{pod} is at {agent.move}"

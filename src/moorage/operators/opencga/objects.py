@@ -210,9 +210,9 @@ def failing_pods_are_replaced(seen: Seen) -> Verdict:
 
 
 def works_at_catalog(seen: Seen, pod: PodSeen) -> bool:
-    """Whether its agent installs or migrates the catalog, as far as anybody knows."""
+    """Whether its agent installs, backs up or migrates the catalog, as far as anybody knows."""
     moves = seen.wanted.said.moves
-    return is_at_work(seen.agent(pod.name), moves.install, moves.migrate)
+    return is_at_work(seen.agent(pod.name), moves.install, moves.backup, moves.migrate)
 
 
 def is_at_work(agent: answers.Agent | None, *moves: str) -> bool:

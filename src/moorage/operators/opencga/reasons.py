@@ -154,6 +154,12 @@ class Reason(decision.Reason):
         "correct what the words say; while nothing was migrated spec.version may go back",
         WARNS,
     )
+    BACKUP_FAILED = (
+        "BackupFailed",
+        "The command of spec.upgrade.backup failed, so that nothing is migrated; the message has its last words.",
+        "correct what the words say, and change the spec, by which it is run again; or set spec.version back",
+        WARNS,
+    )
     MIGRATION_HELD = (
         "MigrationHeld",
         "A migration is not run as things are: it forbids the old version to work, or a person is to run it.",

@@ -248,6 +248,33 @@ class Timeouts(msgspec.Struct, frozen=True):
     migration: Annotated[str, _DURATION] = "12h"
 
 
+class Backup(msgspec.Struct, frozen=True):
+    """A command that is run in the MASTER's container, without a shell of its own."""
+
+    command: Annotated[
+        tuple[Annotated[str, msgspec.Meta(max_length=4096)], ...],
+        msgspec.Meta(
+            min_length=1,
+            max_length=32,
+            description="A program of the image by its path, and its arguments. It may be run again where its container "
+            "ended before it did; nothing secret may stand in it.",
+        ),
+    ]
+
+    __cel__ = (
+        crd.Rule(
+            "self.command[0].startsWith('/')",
+            "the program must be named by its path, such as /bin/sh",
+            field_path=".command",
+        ),
+        crd.Rule(
+            "self.command.all(word, word != '--force')",
+            "--force is never passed on, as it drops what is there",
+            field_path=".command",
+        ),
+    )
+
+
 class Upgrade(msgspec.Struct, frozen=True):
     """Added. What a new version may do."""
 
@@ -258,6 +285,10 @@ class Upgrade(msgspec.Struct, frozen=True):
             "are stopped meanwhile; Manual: a person runs all of them."
         ),
     ] = "Auto"
+    backup: Annotated[
+        Backup | None,
+        msgspec.Meta(description="Run before a migration; one that fails holds the upgrade, and nothing is migrated."),
+    ] = None
 
 
 class Ingress(msgspec.Struct, frozen=True, rename="camel"):

@@ -58,12 +58,17 @@ def document(
         "auth": _auth(name, spec, said, revisions),
         "args": dict(args),
         "processes": processes,
-        "upgrade": {"migration": spec.upgrade.migration, "stopped": placed.stopped},
+        "upgrade": _upgrade(spec, placed),
         "deployments": [{"_id": name, "members": members, "master": ordinals.pod(names.master(name), 0)}],
     }
     if spec.security.tls.enabled:
         made["tls"] = _tls(spec, said, revisions)
     return made
+
+
+def _upgrade(spec: types.CommunitySpec, placed: Placed) -> dict[str, Any]:
+    told: dict[str, Any] = {"migration": spec.upgrade.migration, "stopped": placed.stopped}
+    return told | ({"backup": list(spec.upgrade.backup.command)} if spec.upgrade.backup else {})
 
 
 class Authority(msgspec.Struct, frozen=True):
