@@ -290,7 +290,7 @@ def upgraded(world: World, pool: futures.Executor) -> World:
 
 
 def test_a_backup_comes_before_a_migration_and_once(world: World, pool: futures.Executor) -> None:
-    """Without the administrator's password; a migration that fails and is tried again has none before its second try."""
+    """Without the administrator's password; a migration that is tried again has none before its second try."""
     later = upgraded(world, pool)
     later.hook.exits = {"migrate": 1}
     lives(later, pool)
@@ -305,7 +305,7 @@ def test_a_backup_comes_before_a_migration_and_once(world: World, pool: futures.
 
 
 def test_a_backup_that_fails_holds_the_migration(world: World, pool: futures.Executor) -> None:
-    """With its words, and until the configuration is another; the old version may come back, and knows nothing of it."""
+    """With its words, until the configuration is another; the old version may come back, and knows nothing of it."""
     later = upgraded(world, pool)
     later.hook.exits = {"save": 1}
     lives(later, pool)

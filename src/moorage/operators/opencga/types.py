@@ -256,8 +256,8 @@ class Backup(msgspec.Struct, frozen=True):
         msgspec.Meta(
             min_length=1,
             max_length=32,
-            description="A program of the image by its path, and its arguments. It may be run again where its container "
-            "ended before it did; nothing secret may stand in it.",
+            description="A program of the image by its path, and its arguments. It may be run again where its "
+            "container ended before it did; nothing secret may stand in it.",
         ),
     ]
 
