@@ -6,6 +6,7 @@ repairs. Then the MASTER, which installs and migrates the catalog; then the REST
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
 
 from moorage.api import conditions, quantities
@@ -19,6 +20,32 @@ from .observation import Seen
 from .reasons import Reason
 
 READ_THE_LOG = "read the log of that pod's containers (kubectl logs POD --all-containers), and correct what it says"
+
+
+# --- all of it is stopped -----------------------------------------------------------------------------------------
+
+
+def servers_have_stopped(seen: Seen) -> Verdict:
+    """One that hibernates has no pod: REST servers end first, and then the MASTER, once it is done with the catalog."""
+    if not seen.asleep:
+        return DONE
+    within = quantities.seconds(seen.spec.timeouts.startup)
+    if rest := [pod.name for pod in seen.there.rest.pods]:
+        said = f"still to end: {_ending(seen, rest)}; then {seen.master_pod}"
+        return Wait(Reason.HIBERNATING, said, on="pod", within=within, again=seen.busy)
+    if seen.masters:
+        said = f"{seen.kept_awake}; it is stopped after that"
+        within = quantities.seconds(seen.spec.timeouts.migration)
+        return Wait(Reason.HIBERNATING, said, on="agents", within=within, again=seen.busy)
+    if left := [pod.name for pod in seen.there.master.pods]:
+        said = f"still to end: {_ending(seen, left)}"
+        return Wait(Reason.HIBERNATING, said, on="pod", within=within, again=seen.busy)
+    return DONE
+
+
+def _ending(seen: Seen, pods: Iterable[str]) -> str:
+    """These, each with what is wrong with it in the cluster: no agent of theirs is asked any more."""
+    return waits.each(pods, lambda name: waits.of_pod(seen.there.pod(name)))
 
 
 # --- the MASTER ---------------------------------------------------------------------------------------------------
@@ -85,9 +112,9 @@ def catalog_is_migrated(seen: Seen) -> Verdict:
     if at == (moves.migrate, moves.stop) and not seen.stopped and seen.spec.upgrade.migration == "Offline":
         return _servers_are_stopped(seen)
     failed = Reason.MIGRATION_HELD if at == (moves.migrate, moves.held) else Reason.MIGRATION_FAILED
-    return _catalog(
-        seen, f"migrates the catalog to {wanted}{_meanwhile(seen)}", Reason.MIGRATING, {moves.migrate: failed}
-    )
+    doing = "makes a backup before it migrates" if at[0] == moves.backup else "migrates"
+    failures = {moves.migrate: failed, moves.backup: Reason.BACKUP_FAILED}
+    return _catalog(seen, f"{doing} the catalog to {wanted}{_meanwhile(seen)}", Reason.MIGRATING, failures)
 
 
 def _meanwhile(seen: Seen) -> str:
@@ -284,6 +311,7 @@ ABOUT_PODS = frozenset(
         Reason.REPLACING_MASTER,
         Reason.UPDATING,
         Reason.UPDATE_WAITS,
+        Reason.HIBERNATING,
     ]
 )
 """Whoever is waited for here is a pod's."""
@@ -295,6 +323,16 @@ ENDING = frozenset([Reason.CHILD_ENDING, Reason.CLEARING_VOLUME, Reason.REMOVING
 def told(steps: Sequence[Step]) -> tuple[Step, ...]:
     """The same steps, whose waits say what lies behind them."""
     return waits.told(steps, _pods, about_pods=ABOUT_PODS, ending=ENDING)
+
+
+def _while_awake(step: Step) -> Step:
+    """The same step, which asks nothing of servers that should not be."""
+
+    @functools.wraps(step)
+    def awake(seen: Seen) -> Verdict:
+        return DONE if seen.asleep else step(seen)
+
+    return awake
 
 
 def _pods(seen: Seen) -> Iterable[parts.PodSeen]:
@@ -321,15 +359,21 @@ STEPS: tuple[Step, ...] = (
     objects.volumes_grow,
     objects.volumes_are_reclaimed,
     objects.templates_are_known,
-    master_is_replaced,
-    agents_are_asked,
-    catalog_is_installed,
-    catalog_is_migrated,
-    new_members_are_back,
-    members_roll,
-    members_apply_configuration,
-    members_tell_the_version,
-    all_is_well,
+    servers_have_stopped,
+    *map(
+        _while_awake,
+        (
+            master_is_replaced,
+            agents_are_asked,
+            catalog_is_installed,
+            catalog_is_migrated,
+            new_members_are_back,
+            members_roll,
+            members_apply_configuration,
+            members_tell_the_version,
+            all_is_well,
+        ),
+    ),
     objects.surplus_objects_go,
     objects.children_stay,
     objects.surplus_is_gone,

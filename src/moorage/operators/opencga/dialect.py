@@ -101,6 +101,7 @@ class Moves(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=T
     """Moves of an agent's plan by which is told what it is doing; by these names an error is the catalog's."""
 
     install: Word = "CatalogInstall"  # guess
+    backup: Word = "Backup"  # guess
     migrate: Word = "Migrate"  # guess
     held: Word = "Held"  # guess: a step of that: a person must decide
     stop: Word = "WaitStopped"  # guess: a step of that: REST servers are to be stopped
