@@ -53,11 +53,11 @@ def _states() -> Iterator[State]:
     yield State("install", "chart", "log", "chart_is_chosen")
     yield State("install", "remembered", "attempt", "upgrade")
     for phase, pending in (("install", "pending-install"), ("upgrade", "pending-upgrade")):
-        yield State(phase, "helm", "helm", "upgrade")
+        yield State(phase, "helm", "helm", phase)
         yield State(phase, "record", "record", pending)
         yield State(phase, "hook", "hook", "")
         yield State(phase, "deployed", "record", "deployed")
-        yield State(phase, "helm-ended", "helm-ended", "upgrade")
+        yield State(phase, "helm-ended", "helm-ended", phase)
         yield State(phase, "pods", "log", "children_are_ready")
     yield State("upgrade", "remembered", "attempt", "upgrade")
     yield State("rollback", "failed", "log", "last_run_is_noted")
