@@ -1,8 +1,8 @@
 """A node on which the pods of an installation run within the test: agents and servers, as far as moorage asks them.
 
 The catalog is the namespace's, and outlives all pods. The MASTER of a later version migrates it, once its agent has the
-configuration and, as each migration but the first forbids the old version, all REST servers that have a place in that
-have been stopped by it. REST members are in their goal with a catalog of their own version alone.
+configuration and, as each migration but the first forbids the old version, may stop REST servers, once all that have a
+place in that have been stopped by it. REST members are in their goal with a catalog of their own version alone.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from tests.api import in_process
 from tests.api.xsld import kubelet
 
 SAID = dialect.Dialect()
+HELD = "the old version may not touch the catalog: set spec.upgrade.migration to Offline, or set spec.version back"
+"""What a MASTER's agent says that may not stop REST servers."""
 
 
 class Node(kubelet.Node):
@@ -87,11 +89,14 @@ class Pod(in_process.Server):
         place = next((it for it in document.get("processes", ()) if it["name"] == self.name), {})
         right = place.get("version") == self.version
         plans: list[dict[str, Any]] = []
+        error = ""
         if right and self.role == names.MASTER and self._number(self._node.catalog) < self._number(self.version):
             if self._may_migrate(document):
                 self._node.catalog = self.version
-            else:
+            elif document["upgrade"]["migration"] == "Offline":
                 plans = [self._at(SAID.moves.stop)]
+            else:
+                plans, error = [self._at(SAID.moves.held)], HELD
         self._node.stopped.pop(self.name, None)
         if place and self.role == names.REST and document["upgrade"]["stopped"]:
             self._node.stopped[self.name] = document["version"]
@@ -102,7 +107,12 @@ class Pod(in_process.Server):
         told: dict[str, Any] = {
             "statuses": {self.name: {"IsInGoalState": goal, "ExpectedToBeUp": True}},
             "mmsStatus": {
-                self.name: {"lastGoalVersionAchieved": self._node.applied.get(self.name, -1), "plans": plans}
+                self.name: {
+                    "lastGoalVersionAchieved": self._node.applied.get(self.name, -1),
+                    "plans": plans,
+                    "errorCode": 1 if error else 0,
+                    "errorString": error,
+                }
             },
         }
         if self.role == names.MASTER:
