@@ -204,19 +204,22 @@ async def servers_run(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[mo
 
 
 @contextlib.asynccontextmanager
-async def operating(api: Api, scratch: Path, made: type[Played] = Played) -> AsyncIterator[None]:
+async def operating(
+    api: Api, scratch: Path, made: type[Played] = Played, *, alone: bool = False
+) -> AsyncIterator[None]:
     own = ROOT / ".testbed/bin/helm"
     helm = str(own) if own.exists() else shutil.which("helm")
     if not helm:
         pytest.skip("no helm binary in .testbed/bin nor on the PATH; `testbed/testbed up` builds it")
-    around = system.Environment("moorage-system", scratch, Path(helm), binary.KubeAccess(), 3.0)
+    namespace = "ns" if alone else "moorage-system"
+    around = system.Environment(namespace, scratch, Path(helm), binary.KubeAccess(), 3.0, alone)
     settings = config.Config(
         "moorage-accounts", "moorage-kre-namespace", charts=str(ROOT / "charts"), poll=config.Poll(0.2, 0.2)
     )
     played = made(settings, around)
     played.api = api
     stop = asyncio.Event()
-    options = manager.Settings(identity="me", namespace="moorage-system", elect=False, port=0)
+    options = manager.Settings(identity="me", namespace=namespace, elect=False, port=0)
     running = asyncio.create_task(manager.Manager(kube_client.Client(api), [played], options).run(stop))
     try:
         yield

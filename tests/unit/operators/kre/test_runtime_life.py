@@ -45,3 +45,20 @@ async def test_made_restarted_and_deleted_with_all_that_it_had(monkeypatch: pyte
             assert api.stands("Ready", "False")
             await api.mark_deleted("runtimes", "demo")
             await fake_api.until(lambda: {"namespaces"} == api.left(), within=60)
+
+
+async def test_in_a_namespace_alone_it_asks_for_nothing_outside(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The same life with moorage in the Runtime's own namespace: as itself, and with nothing of the cluster's."""
+    api = Api()
+    metadata = {"creationTimestamp": "2026-01-01T00:00:00Z"}
+    await api.put("runtimes", "demo", {"metadata": metadata, "spec": SAMPLE["spec"] | {"reclaim": "Delete"}})
+    async with servers_run(monkeypatch), operating(api, tmp_path, alone=True):
+        await fake_api.until(lambda: api.stands("Ready", "True"), within=60)
+        await api.mark_deleted("runtimes", "demo")
+        await fake_api.until(lambda: set() == api.left(), within=60)
+
+    assert {""} == {asked.user for asked in api.requests}
+    outside = {asked.at.plural for asked in api.requests if asked.at.namespace != "ns"}
+    assert outside <= {"storageclasses"}

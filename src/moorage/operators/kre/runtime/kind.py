@@ -67,7 +67,10 @@ class RuntimeKind(kind.Kind[types.Runtime, observation.Seen]):
 
     def __init__(self, settings: config.Config, environment: system.Environment) -> None:
         self._settings, self._environment, self.resync = settings, environment, settings.resync_seconds
-        self.rights = accounts.Rights(kinds.SYSTEM, environment.namespace, settings.accounts, settings.cluster_role)
+        self.rights = accounts.Rights(
+            kinds.SYSTEM, environment.namespace, settings.accounts, settings.cluster_role, here=environment.alone
+        )
+        self.namespaces = (environment.namespace,) if environment.alone else ()
         self.versions: Versions = lambda: ()
         """All that there are, told by their own kind; it is given before either starts."""
         self.neighbours = tenancy.Neighbours(self._all, lambda obj: obj.metadata.namespace, "namespace")
@@ -123,6 +126,10 @@ class RuntimeKind(kind.Kind[types.Runtime, observation.Seen]):
     def user(self, obj: types.Runtime) -> str:
         """The account of its namespace."""
         return self.rights.user(obj.metadata.namespace)
+
+    def claimed_by(self, obj: types.Runtime) -> str | None:
+        """By the RoleBinding that the account would have there."""
+        return self._places.claimed_by(obj.metadata.namespace)
 
     def lane(self, obj: types.Runtime) -> str:
         """All who want the one release of the namespace."""
