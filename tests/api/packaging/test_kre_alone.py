@@ -48,35 +48,28 @@ NEVER: list[Row] = [
 
 @contextlib.contextmanager
 def installed(cluster: Cluster, folder: Path, name: str) -> Iterator[Operator]:
-    """The chart for the namespace of that name, by somebody who is its admin and may nothing else."""
-    made, admin = Operator(cluster, name), f"admin-of-{name}"
+    """The chart, installed for the namespace of that name."""
+    made = Operator(cluster, name)
     cluster.must(cluster.kubectl("create", body=cluster.namespace(name)))
-    bind = ("create", "rolebinding", "its-admin", "--clusterrole=admin", f"--user={admin}")
-    cluster.must(cluster.kubectl("-n", name, *bind))
-    made.until_may("create", "roles.rbac.authorization.k8s.io", name, admin)
     off = {each: {"enabled": False} for each in ("collector", "xsld")}
     values = {"namespaceOnly": True, "replicas": 0, "systems": {**off, "kre": {"enabled": True}}}
     file = folder / f"{name}.yaml"
     file.write_text(yaml.safe_dump(values))
     chart = str(ROOT / "charts/moorage")
     try:
-        text = cluster.must(cluster.helm("template", name, chart, "--namespace", name, "--values", str(file)))
-        for body in filter(None, yaml.safe_load_all(text)):
-            if body["kind"] in ("Role", "RoleBinding"):  # who gives rights away must have them
-                cluster.must(cluster.kubectl("create", body=body))
-            elif body["kind"] != "Lease":
-                cluster.must(cluster.kubectl("create", "--dry-run=server", user=admin, body=body))
+        cluster.must(cluster.helm("install", name, chart, "--namespace", name, "--values", str(file)))
         made.until_may("patch", "runtimes.kre.konstellation.io", name)
         yield made
     finally:
+        cluster.helm("uninstall", name, "--namespace", name)
         cluster.kubectl("delete", "namespace", name, "--wait=false")
 
 
 def test_what_it_may_and_what_not(cluster: Cluster, tag: str, tmp_path: Path) -> None:
     """Two of them side by side: neither reaches the other's namespace."""
     with (
-        installed(cluster, tmp_path, f"one-{tag}") as one,
-        installed(cluster, tmp_path, f"two-{tag}") as two,
+        installed(cluster, tmp_path, f"moorage-one-{tag}") as one,
+        installed(cluster, tmp_path, f"moorage-two-{tag}") as two,
     ):
         for mine, others in ((one, two), (two, one)):
             words = {HERE: mine.name}
@@ -88,7 +81,7 @@ def test_what_it_may_and_what_not(cluster: Cluster, tag: str, tmp_path: Path) ->
 def test_it_writes_all_that_a_runtime_is_made_of(cluster: Cluster, tag: str, tmp_path: Path) -> None:
     """The very objects of the Runtime's chart, as itself."""
     chart = str(ROOT / "charts/kre-runtime")
-    with installed(cluster, tmp_path, f"three-{tag}") as operator:
+    with installed(cluster, tmp_path, f"moorage-three-{tag}") as operator:
         switched = ("--set", "nats.replicas=3,ingress.enabled=true,ingress.host=h")
         text = cluster.must(cluster.helm("template", "kre", chart, "-n", operator.name, *switched))
         items = [each for each in yaml.safe_load_all(text) if each]

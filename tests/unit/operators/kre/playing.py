@@ -205,7 +205,7 @@ async def servers_run(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[mo
 
 @contextlib.asynccontextmanager
 async def operating(
-    api: Api, scratch: Path, made: type[Played] = Played, *, alone: bool = False
+    api: Api, scratch: Path, made: type[Played] = Played, *, alone: bool = False, elect: bool = False
 ) -> AsyncIterator[None]:
     own = ROOT / ".testbed/bin/helm"
     helm = str(own) if own.exists() else shutil.which("helm")
@@ -219,7 +219,7 @@ async def operating(
     played = made(settings, around)
     played.api = api
     stop = asyncio.Event()
-    options = manager.Settings(identity="me", namespace=namespace, elect=False, port=0)
+    options = manager.Settings(identity="me", namespace=namespace, elect=elect, port=0)
     running = asyncio.create_task(manager.Manager(kube_client.Client(api), [played], options).run(stop))
     try:
         yield

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from moorage.api.common_status import OPERATOR
 from tests.unit.runtime import fake_api
 
 from .playing import ROOT, Api, operating, servers_run
@@ -62,3 +63,27 @@ async def test_in_a_namespace_alone_it_asks_for_nothing_outside(
     assert {""} == {asked.user for asked in api.requests}
     outside = {asked.at.plural for asked in api.requests if asked.at.namespace != "ns"}
     assert outside <= {"storageclasses"}
+
+
+async def test_a_namespace_that_has_an_installation_of_its_own_is_left_to_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """By its binding, and as long as that is there: nothing is written there but an Event that says so."""
+    api = Api()
+    await api.put("namespaces", "ns", namespace="")
+    role = {"roleRef": {"kind": "Role", "name": "of-its-own"}}
+    await api.put("rolebindings", "moorage-kre", {"metadata": {"annotations": {OPERATOR: "ns/moorage"}}, **role})
+    metadata = {"creationTimestamp": "2026-01-01T00:00:00Z"}
+    await api.put("runtimes", "demo", {"metadata": metadata, "spec": SAMPLE["spec"]})
+    async with servers_run(monkeypatch), operating(api, tmp_path, elect=True):
+        await fake_api.until(lambda: api.writes("events"), within=60)
+        told = api.writes("events")[0]
+
+        assert ("OtherOperator", "Warning") == (told.body["reason"], told.body["type"])
+        assert "ns/moorage" in told.body["note"]
+        assert [] == api.writes()
+        await api.drop("rolebindings", "moorage-kre")
+        await fake_api.until(lambda: api.runtime()["metadata"].get("finalizers"), within=60)
+        await fake_api.until(lambda: api.writes("rolebindings"), within=60)
+
+    assert "ClusterRole" == api.one("rolebindings", "moorage-kre")["roleRef"]["kind"]
