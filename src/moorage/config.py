@@ -40,6 +40,7 @@ class Config(msgspec.Struct, frozen=True, rename="camel"):
     """The whole file. `systems` holds one section per system that is switched on."""
 
     systems: dict[str, dict[str, Any]]
+    namespace_only: bool = False  # for the operator's own namespace alone, with rights in no other
     leader_election: LeaderElection = LeaderElection()
     http: Http = Http()
     log_level: str = DEFAULT_LEVEL
@@ -83,4 +84,19 @@ def load(path: Path) -> Config:
         raise ConfigError(f"{path}: unknown systems {', '.join(sorted(unknown))}; there are: {known}")
     for name in config.systems:
         config.section(name)
+    if config.namespace_only:
+        check_alone(config)
     return config
+
+
+ALONE = ("kre",)
+"""Systems that need nothing outside a namespace."""
+
+
+def check_alone(config: Config) -> None:
+    """Whether all that is switched on can be looked after with rights in one namespace. Raises ConfigError."""
+    if wide := sorted(config.systems.keys() - set(ALONE)):
+        raise ConfigError(
+            f"in a namespace alone only systems.{', '.join(ALONE)} can be looked after: take systems.{wide[0]} out, or "
+            "run an installation for the whole cluster"
+        )

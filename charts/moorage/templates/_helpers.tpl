@@ -141,6 +141,9 @@ system:serviceaccount:{{ include "moorage.accounts" . }}:
 {{- with .Values.systems.kre -}}
 {{- if .enabled -}}
 {{- $own := dict "accounts" $accounts "clusterRole" (include "moorage.kre.namespaceRole" $) -}}
+{{- if $.Values.namespaceOnly -}}
+{{- $own = dict -}}
+{{- end -}}
 {{- $_ := set $systems "kre" (merge $own (omit . "enabled" "extraTenantRules")) -}}
 {{- end -}}
 {{- end -}}
@@ -152,6 +155,9 @@ logLevel: {{ .Values.logLevel }}
 events: {{ .Values.events }}
 workers: {{ .Values.workers }}
 helmRuns: {{ .Values.helmRuns }}
+{{- if .Values.namespaceOnly }}
+namespaceOnly: true
+{{- end }}
 {{- /* Beyond the drain: events go out, the lease is released, connections close. */}}
 drainSeconds: {{ sub .Values.terminationGracePeriodSeconds 20 }}
 systems:

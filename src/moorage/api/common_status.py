@@ -19,6 +19,10 @@ ON_DELETE = "moorage.dev/on-delete"
 """Annotation: "Orphan" lets a deletion leave everything where it is; "NoHooks" removes a release without its hooks."""
 
 
+OPERATOR = "moorage.dev/operator"
+"""Annotation: the installation that looks after the object, as NAMESPACE/LEASE."""
+
+
 class Progress(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """Where the ordered steps stand, and since when: a wait knows from this when it is overdue."""
 

@@ -12,6 +12,7 @@ import uuid
 from pathlib import Path
 
 import click
+import msgspec
 
 from moorage import config as config_file
 from moorage import operators
@@ -36,17 +37,23 @@ from . import connection, log_level, trace_export
 @click.option(
     "--scratch", type=click.Path(path_type=Path), default="/scratch", show_default=True, help="A private folder."
 )
-def run(path: Path, kubeconfig: Path | None, context: str | None, helm_path: str, scratch: Path) -> None:
+@click.option("--namespace", help="Look after this namespace alone, with rights in no other; its Lease is there too.")
+def run(
+    path: Path, kubeconfig: Path | None, context: str | None, helm_path: str, scratch: Path, namespace: str | None
+) -> None:
     """Run the operator until SIGTERM. Exit code 1 when a lease was lost, or a part of it has died."""
     try:
         loaded = config_file.load(path)
+        if namespace:
+            config_file.check_alone(loaded)
+            loaded = msgspec.structs.replace(loaded, namespace_only=True)
         telemetry.configure_logging(loaded.log_level, as_json=not sys.stderr.isatty())
     except (config_file.ConfigError, ValueError) as error:
         raise click.ClickException(str(error)) from error
     level = log_level.Follower(path, loaded.log_level)
     helm = Path(shutil.which(helm_path) or helm_path).absolute()
     garbage_collector.settle()
-    if not connection.run_loop(_operate(loaded, level, kubeconfig, context, helm, scratch)):
+    if not connection.run_loop(_operate(loaded, level, kubeconfig, context, helm, scratch, namespace)):
         sys.exit(1)
 
 
@@ -57,14 +64,15 @@ async def _operate(
     context: str | None,
     helm: Path,
     scratch: Path,
+    alone_in: str | None,
 ) -> bool:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    namespace = os.environ.get("POD_NAMESPACE", "default")
+    namespace = alone_in or os.environ.get("POD_NAMESPACE", "default")
     lease = loaded.leader_election
     grace = (lease.duration_seconds - lease.renew_seconds) * 0.6
-    around = system.Environment(namespace, scratch, helm, _access(kubeconfig, context), grace)
+    around = system.Environment(namespace, scratch, helm, _access(kubeconfig, context), grace, loaded.namespace_only)
     kinds = [kind for name in loaded.systems for kind in operators.SYSTEMS[name].kinds(loaded.section(name), around)]
     identity = f"{os.environ.get('POD_NAME', socket.gethostname())}-{uuid.uuid4().hex[:8]}"
     settings = manager.Settings(

@@ -4,17 +4,25 @@ All that moorage reads and writes in a namespace goes by that account, by impers
 believe, the API server lets it reach nothing outside. An account is a name in a namespace of moorage's own in which
 nothing else lives: no ServiceAccount is made of it, so that there is no token that anybody could take. Pure. Admission
 holds the operator to it: `charts/moorage/templates/<system>/admission.yaml`.
+
+An installation for one namespace alone needs no such account: its own reaches nothing else. It says in the RoleBinding
+of that name, which its chart makes there, whose it is, and so others leave the namespace to it.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
 
-from moorage.api import builtin, meta
+from moorage.api import builtin, common_status, meta
 from moorage.runtime import decision, freshness
 from moorage.runtime.decision import DONE, Act, Verdict
+
+_INSTALLATION = re.compile(r"[a-z0-9][-a-z0-9]*/[a-z0-9][-a-z0-9.]*")
+MOST_NAME = 320
+"""Characters of an installation's name."""
 
 
 class Rights(msgspec.Struct, frozen=True, rename="camel"):
@@ -25,6 +33,7 @@ class Rights(msgspec.Struct, frozen=True, rename="camel"):
     accounts: str  # the namespace of all accounts
     cluster_role: str
     finalizer: str = ""  # of the binding: rights that outlast a namespace's deletion until all is in order there
+    here: bool = False  # the operator is there for its own namespace alone, by its own account
 
     @property
     def binding(self) -> str:
@@ -36,11 +45,13 @@ class Rights(msgspec.Struct, frozen=True, rename="camel"):
         return f"{self.system}.{namespace}"
 
     def user(self, namespace: str) -> str:
-        """Who that account is to the API server."""
-        return f"system:serviceaccount:{self.accounts}:{self.account(namespace)}"
+        """Who that account is to the API server; empty where it is the operator itself."""
+        return "" if self.here else f"system:serviceaccount:{self.accounts}:{self.account(namespace)}"
 
     def is_moorages_own(self, namespace: str) -> bool:
         """Nobody's release or cache may live there."""
+        if self.here:
+            return namespace != self.namespace
         return namespace.startswith("kube-") or namespace in (self.namespace, self.accounts)
 
 
@@ -75,11 +86,16 @@ class BindingSeen(msgspec.Struct, frozen=True):
     role: bool  # it is to the right role, which can't be changed
     subject: bool  # it is for the right account, and for nobody else
     held: int = -1  # where among its finalizers that is by which moorage holds it; -1: nowhere
+    other: str = ""  # the installation that says that the namespace is its own
 
     @property
     def right(self) -> bool:
         """It gives what it should."""
         return self.role and self.subject
+
+
+HERE = BindingSeen("", "", role=True, subject=True)
+"""What an installation for one namespace alone has there, by its chart."""
 
 
 def look(found: RoleBinding | None, rights: Rights) -> BindingSeen | None:
@@ -94,7 +110,13 @@ def look(found: RoleBinding | None, rights: Rights) -> BindingSeen | None:
         (found.role_ref.kind, found.role_ref.name) == ("ClusterRole", rights.cluster_role),
         found.subjects == (wanted,),
         finalizers.index(rights.finalizer) if rights.finalizer in finalizers else -1,
+        _other(found.metadata),
     )
+
+
+def _other(metadata: meta.ObjectMeta) -> str:
+    name = metadata.annotations.get(common_status.OPERATOR, "")
+    return name if len(name) <= MOST_NAME and _INSTALLATION.fullmatch(name) else ""
 
 
 def binding(namespace: str, rights: Rights) -> dict[str, Any]:

@@ -72,7 +72,7 @@ def rights_returned(
     """
 
     def last(edit: decision.EditFinalizer) -> tuple[decision.AnyAction, ...]:
-        if binding is None:
+        if binding is None or rights.here:
             return (edit,)
         if neighbours:
             return (msgspec.structs.replace(edit, require=(*edit.require, decision.Guard("others_stay"))),)

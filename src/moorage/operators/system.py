@@ -23,6 +23,7 @@ class Environment:
     helm: Path
     access: binary.KubeAccess
     grace: float  # seconds a stopped child may take; it must be dead before the lease is another's
+    alone: bool = False  # the operator is there for its own namespace alone, with rights in no other
 
 
 Find = Callable[[kube_client.Client, Mapping[str, Any]], Awaitable[screen_rows.Owned]]

@@ -58,12 +58,17 @@ class Places:
         opened_by: tuple[str, str] | None = None,
     ) -> None:
         self._rights, self._listed, self._wake, self._opened_by = rights, listed, wake, opened_by
+        self._here = rights.here
+        if self._here:  # nothing may be asked about other namespaces, nor of this one from outside
+            return
         self._bindings = Bindings(world, rights, wake)
         self._namespaces = world.informers.watch(builtin.NAMESPACE, meta.Partial, metadata_only=True)
         self._namespaces.subscribe(self._on_change)
 
     def allow(self, namespace: str) -> bool:
         """Whether that namespace may hold any."""
+        if self._here:
+            return namespace == self._rights.namespace
         listed = not self._listed or namespace in self._listed
         return (
             listed
@@ -73,15 +78,26 @@ class Places:
 
     def binding(self, namespace: str) -> freshness.Observed[accounts.BindingSeen | None]:
         """The binding in that namespace."""
-        return self._bindings.of(namespace)
+        return freshness.Fresh(accounts.HERE) if self._here else self._bindings.of(namespace)
+
+    def claimed_by(self, namespace: str) -> str | None:
+        """The installation that is there for that namespace alone; None while that is not known."""
+        found = self.binding(namespace)
+        if isinstance(found, freshness.Failed):
+            return None
+        return found.value.other if found.value is not None else ""
 
     def is_ending(self, namespace: str) -> bool:
-        """Whether that namespace is being deleted."""
+        """Whether that namespace is being deleted, as far as that may be known."""
+        if self._here:
+            return False
         found = self._namespaces.get("", namespace)
         return found is not None and found.metadata.deleting
 
     async def wait_synced(self) -> None:
         """Return once all are known."""
+        if self._here:
+            return
         await self._bindings.wait_synced()
         await self._namespaces.wait_synced(timeout=None)
 

@@ -218,6 +218,10 @@ class Kind(Generic[O, S]):
         """With whose rights objects beside this one are written, by impersonation; empty: with the operator's own."""
         return ""
 
+    def claimed_by(self, obj: O) -> str | None:
+        """The installation of moorage that is there for the object's place alone; None while that is not known."""
+        return ""
+
     def lane(self, obj: O) -> str:
         """The shared thing whose users are reconciled one at a time, or an empty string."""
         return ""

@@ -30,8 +30,8 @@ class Reason(decision.Reason):
 
     OTHER_OPERATOR = (
         "OtherOperator",
-        "Two installations of moorage see this object. The one whose name it bears looks after it; the other leaves it "
-        "alone, and says so in this Event.",
+        "Two installations of moorage see this object. The one whose name it bears looks after it, or the one that is "
+        "there for its namespace alone; the other leaves it alone, and says so in this Event.",
         "whoever runs them removes one, or limits each to namespaces of its own; when one is gone for two minutes the "
         "other takes over by itself",
         WARNS,

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from moorage.operators.kre import kinds
-from moorage.operators.kre.runtime import build, servers, types
+from moorage.operators.kre.runtime import build, credentials, servers, types
 from tests.unit.operators.kre import test_types as samples
 
 Values = dict[str, Any]
@@ -94,7 +94,9 @@ def test_every_pod_passes_restricted_pod_security(objects: Objects) -> None:
         assert {"drop": ["ALL"]} == own["capabilities"], name
         assert not {"hostNetwork", "hostPID", "hostIPC"} & template["spec"].keys(), name
         kinds_of = {volume["name"]: (volume.keys() - {"name"}).pop() for volume in template["spec"]["volumes"]}
-        assert set(kinds_of.values()) <= {"secret", "configMap", "emptyDir"}, name
+        assert set(kinds_of.values()) <= {"secret", "configMap", "emptyDir", "projected"}, name
+        together = [it["projected"]["sources"] for it in template["spec"]["volumes"] if "projected" in it]
+        assert all(source.keys() <= {"secret", "configMap"} for sources in together for source in sources), name
         assert all(it["emptyDir"].get("sizeLimit") for it in template["spec"]["volumes"] if "emptyDir" in it), name
 
 
@@ -143,6 +145,10 @@ def test_secrets_are_files_of_one_secret_that_the_chart_does_not_make(objects: O
                 keys = {item["key"] for item in volume["secret"]["items"]}
                 prefix = {"kre-mongo": "mongo", "kre-minio": "minio", "kre-mongo-express": "mongoReader"}[name]
                 assert all(key.startswith(prefix) for key in keys), name
+            for source in (volume.get("projected") or {}).get("sources", ()):
+                if "secret" in source:
+                    items = [{"key": credentials.LOGIN_KEY, "path": "login.conf"}]
+                    assert ("kre-nats", {"name": kinds.NATS_LOGIN, "items": items}) == (name, source["secret"])
 
 
 def test_the_same_values_render_the_same(helm: Callable[..., Any], root: Any) -> None:
@@ -230,6 +236,16 @@ def test_nats_is_one_server_or_a_cluster_that_names_all_of_them(render: Any, rep
     assert replicas == nats["spec"]["replicas"]
     assert "Parallel" == nats["spec"]["podManagementPolicy"]
     assert (replicas > 2) == bool(of_kind(made, "PodDisruptionBudget"))
+
+
+def test_a_server_that_leaves_is_known_until_the_last_has_left(render: Any) -> None:
+    """So that all of them are restarted once, for fewer; how many they know of stands at the StatefulSet."""
+    made = render(CHART, {"nats": {"replicas": 4, "routes": 5}}, release=kinds.RELEASE)
+    nats = named(made, "StatefulSet", "kre-nats")
+    five = render(CHART, {"nats": {"replicas": 5}}, release=kinds.RELEASE)
+
+    assert (4, "5") == (nats["spec"]["replicas"], nats["metadata"]["annotations"][build.ROUTES])
+    assert nats["spec"]["template"] == named(five, "StatefulSet", "kre-nats")["spec"]["template"]
 
 
 def test_a_new_configuration_of_nats_brings_new_pods(render: Any) -> None:

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from moorage import operators
+from moorage.operators import accounts
 from moorage.operators.kre import kinds
 from moorage.operators.kre.runtime import servers
 from moorage.operators.kre.version import nats_access
@@ -20,6 +21,7 @@ COLLECTOR_ONLY = {"systems": {"xsld": {"enabled": False}}}
 XSLD_ONLY = {"systems": {"collector": {"enabled": False}}}
 KRE_ONLY = {"systems": {"collector": {"enabled": False}, "xsld": {"enabled": False}, "kre": {"enabled": True}}}
 ALL = {"systems": {name: {"enabled": True} for name in ("kre", "opencga", "weka")}}
+HERE = {**KRE_ONLY, "namespaceOnly": True}
 NONE = {"systems": {"collector": {"enabled": False}, "xsld": {"enabled": False}}}
 
 Objects = list[dict[str, Any]]
@@ -276,6 +278,52 @@ def test_extra_namespace_rules_reach_the_role_of_runtimes_only(render: Any) -> N
     having = [role["metadata"]["name"] for role in of_kind(objects, "ClusterRole", "Role") if rule in role["rules"]]
 
     assert ["moorage-kre-namespace"] == having
+
+
+def test_in_a_namespace_alone_nothing_is_made_outside(render: Any) -> None:
+    """No definitions, policies or other namespaces: who may install it needs no rights but in that namespace."""
+    made = render("moorage", HERE, namespace="mine")
+
+    assert {"Role", "RoleBinding", "ServiceAccount", "Deployment", "Lease", "ConfigMap", "Service"} <= {
+        each["kind"] for each in made
+    }
+    assert {"mine"} == {each["metadata"].get("namespace") for each in made}
+    assert [] == of_kind(made, "ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition", "Namespace")
+    assert config(made)["namespaceOnly"] is True
+    assert not {"accounts", "clusterRole"} & config(made)["systems"]["kre"].keys()
+    msgspec.convert(config(made)["systems"]["kre"], operators.SYSTEMS["kre"].config)
+
+
+def test_in_a_namespace_alone_it_may_what_an_account_may_and_no_more(render: Any) -> None:
+    """Beside its own kinds: what the account of a Runtime's namespace may elsewhere. It acts as nobody else."""
+    made, wide = render("moorage", HERE, namespace="mine"), render("moorage", KRE_ONLY, namespace="mine")
+    role = named(made, "Role", "rel-moorage-kre-namespace")["rules"]
+    account = named(wide, "ClusterRole", "rel-moorage-kre-namespace")["rules"]
+
+    assert account == role[2:]
+    assert [["kre.konstellation.io"]] * 2 == [rule["apiGroups"] for rule in role[:2]]
+    asked = {verb for each in of_kind(made, "Role") for rule in each["rules"] for verb in rule["verbs"]}
+    assert not {"impersonate", "bind", "escalate", "*"} & asked
+
+
+def test_in_a_namespace_alone_it_says_so_where_others_look(render: Any) -> None:
+    """By the very binding that an installation for the whole cluster would make there."""
+    made = render("moorage", {**HERE, "leaderElection": {"leaseName": "boss"}}, namespace="mine")
+    binding = named(made, "RoleBinding", "moorage-kre")
+    found = accounts.look(
+        msgspec.convert(binding, accounts.RoleBinding, strict=False),
+        accounts.Rights("kre", "elsewhere", "elsewhere-accounts", "role"),
+    )
+
+    assert found is not None
+    assert ("mine/boss", False) == (found.other, found.right)
+    assert "boss" == config(made)["leaderElection"]["leaseName"]
+
+
+def test_in_a_namespace_alone_other_systems_are_refused(refusal: Callable[[str, Values], str]) -> None:
+    said = refusal("moorage", {"namespaceOnly": True, "systems": {"kre": {"enabled": True}}})
+
+    assert "only systems.kre can be looked after; set systems.collector.enabled to false" in said
 
 
 def test_two_systems_have_the_rights_of_each_and_no_more(render: Any) -> None:

@@ -32,8 +32,8 @@ class Versions(msgspec.Struct, frozen=True, rename="camel"):
 class Config(msgspec.Struct, frozen=True, rename="camel"):
     """`systems.kre`."""
 
-    accounts: str  # the namespace of the accounts, of which each namespace that holds a Runtime has one
-    cluster_role: str  # what such an account may do in its namespace
+    accounts: str = ""  # the namespace of the accounts, of which each namespace that holds a Runtime has one
+    cluster_role: str = ""  # what such an account may do in its namespace
     charts: str = "/charts-kre"  # the folder with the chart
     namespaces: tuple[str, ...] = ()
     values: dict[str, Any] = {}  # of the chart, for all Runtimes, such as where images are

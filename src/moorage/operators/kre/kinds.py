@@ -30,6 +30,9 @@ RELEASE = "kre"
 CREDENTIALS = "kre-credentials"
 """The Secret that is made where the spec names none."""
 
+NATS_LOGIN = "kre-nats-login"
+"""The Secret with the login of NATS' own account, by which alone servers are removed from its cluster."""
+
 BUCKET = "krt"
 """Of a Runtime's object store: where versions' archives are."""
 

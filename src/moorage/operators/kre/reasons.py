@@ -83,7 +83,7 @@ class RuntimeReason(decision.Reason):
     )
     CLEARING_VOLUME = (
         "ClearingVolume",
-        "The Runtime is deleted, and its volumes go with it, as spec.reclaim says.",
+        "A volume goes: the Runtime is deleted, as spec.reclaim says, or its NATS server has left, with nothing on it.",
         "the end of the volumes is awaited; what holds one is told by kubectl describe pvc",
     )
     REMOVING_CREDENTIALS = (
@@ -117,10 +117,48 @@ class RuntimeReason(decision.Reason):
         "put spec.nats_streaming.replicas back, or make a new Runtime of that size",
         WARNS,
     )
+    NATS_TOO_FEW = (
+        "NatsTooFew",
+        "A cluster of NATS is to have fewer than three servers, and two stand still while one of them is away.",
+        "set spec.nats_streaming.replicas to 3 at least, or make a new Runtime of that size",
+        WARNS,
+    )
+    NATS_STREAMS_UNKNOWN = (
+        "NatsStreamsUnknown",
+        "A NATS server is to leave, and NATS does not tell where all of its streams are.",
+        "NATS is awaited; a stream of which nobody tells has lost its servers, or elects who leads it",
+    )
+    NATS_LOGIN = (
+        "NatsLogin",
+        "NATS does not take the login of its own account, without which no server is removed from its cluster.",
+        "restart its servers, which then read the Secret kre-nats-login: kubectl rollout restart statefulset/kre-nats",
+        WARNS,
+    )
+    NATS_STREAMS_STAY = (
+        "NatsStreamsStay",
+        "A NATS server is to leave, and a stream that is not moorage's has more copies than there would be servers.",
+        "lower the copies of the streams that the message names, or put spec.nats_streaming.replicas back",
+        WARNS,
+    )
+    NATS_EMPTIES = (
+        "NatsEmpties",
+        "What is on the NATS server that is to leave goes to those that stay.",
+        "the copies are awaited; the server keeps its own until another one has all",
+    )
     NATS_SHRINKS = (
         "NatsShrinks",
-        "A NATS server is to leave its cluster, and streams may be on it alone.",
-        "put spec.nats_streaming.replicas back; or, where nothing of the leaving server is needed, delete its volume",
+        "The last NATS server has nothing any more, and leaves its cluster.",
+        "its end is awaited, which takes seconds",
+    )
+    NATS_RETURNS = (
+        "NatsReturns",
+        "A NATS server that was about to leave comes back: it is needed still, or again.",
+        "the server is awaited; where it is still to leave, it is emptied anew",
+    )
+    NATS_REFUSES = (
+        "NatsRefuses",
+        "NATS does not do what it was asked, by its own words.",
+        "correct what the message says; NATS is asked again after a while",
         WARNS,
     )
     NATS_UNKNOWN = (

@@ -21,15 +21,14 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
-from moorage.api import builtin, meta
+from moorage.api import builtin, common_status, meta
 from moorage.kube import client as kube_client
 from moorage.kube import errors
 from moorage.runtime import freshness, source
 
 from . import election
 
-OPERATOR = "moorage.dev/operator"
-"""Annotation: the installation that looks after the object, as NAMESPACE/LEASE."""
+OPERATOR = common_status.OPERATOR
 
 LOOK_EVERY = 20.0
 """Seconds between looks at the Lease of another; longer than a Lease lasts, so that one that works has moved it."""

@@ -196,6 +196,7 @@ class Controller(Generic[kind.O, kind.S]):
             return
         others = self._world.others
         plainly_ours = obj.metadata.annotations.get(OPERATOR, "") == others.mine and not len(others)
+        plainly_ours = plainly_ours and not self.kind.claimed_by(obj)
         if others.mine and not plainly_ours and not await self._is_ours(key, obj):
             return
         memory = self._remember(key, obj)
@@ -232,12 +233,17 @@ class Controller(Generic[kind.O, kind.S]):
     async def _is_ours(self, key: kind.Key, obj: kind.O) -> bool:
         """Whether the look goes on: not at an object of another installation, before that is gone for good.
 
-        What is looked after bears the name of who does it; one that has lost it, or never had it, is claimed.
+        What is looked after bears the name of who does it; one that has lost it, or never had it, is claimed. A place
+        that an installation has for itself is never another's.
         """
         others = self._world.others
-        marked = obj.metadata.annotations.get(OPERATOR, "")
+        marked, claimed = obj.metadata.annotations.get(OPERATOR, ""), self.kind.claimed_by(obj)
+        if claimed is None:
+            return False  # it is looked at anew once that is known
+        alone = bool(claimed) and claimed != others.mine
         other = "" if marked == others.mine else others.whose(key, obj, self.kind.placement)
-        if other and not others.is_gone(other, key):
+        other = claimed if alone else other
+        if other and (alone or not others.is_gone(other, key)):
             if others.leave(key, other, obj, self.kind.placement):
                 self._drop(key)
                 self._note((pass_events.of_other(self.kind.resource.ref(*obj.metadata.key, obj.metadata.uid), other),))

@@ -5,17 +5,13 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import msgspec
 import pytest
 
-from moorage.api import builtin, meta
-from moorage.children.parts import VolumeSeen
+from moorage.api import builtin
 from moorage.helm import observation
-from moorage.operators import accounts
-from moorage.operators.kre import kinds
 from moorage.operators.kre.reasons import RuntimeReason as Reason
-from moorage.operators.kre.runtime import control, deletion, facts, types
-from moorage.operators.kre.runtime.control import (
+from moorage.operators.kre.runtime import facts, types
+from moorage.operators.kre.runtime.observation import (
     CredentialsSeen,
     HeldSeen,
     MongoSeen,
@@ -26,67 +22,10 @@ from moorage.operators.kre.runtime.control import (
 )
 from moorage.runtime import decision, freshness
 from moorage.runtime.decision import Act, Blocked, Wait
-from moorage.runtime.freshness import Failed, Fresh, Stale
+from moorage.runtime.freshness import Fresh, Stale
 from tests.unit.helm import release_states
 
-DOWN = Failed("Unreachable", "it does not answer")
-SERVERS = ("kre-nats-0", "kre-nats-1", "kre-nats-2")
-RIGHTS = accounts.Rights("kre", "moorage-system", "moorage-accounts", "moorage-kre-namespace")
-BOUND = accounts.BindingSeen("b", "1", role=True, subject=True)
-SECRET = CredentialsSeen("s", made=True)
-
-
-def settings(**changed: Any) -> types.Settings:
-    spec = msgspec.convert({"nats_streaming": {"replicas": 3}, **changed}, types.RuntimeSpec)
-    return types.settings(spec, "demo")
-
-
-def status(**changed: Any) -> types.RuntimeStatus:
-    return msgspec.convert({"natsServers": 3, **changed}, types.RuntimeStatus)
-
-
-def volume(server: str, ordinal: int = 0, **changed: Any) -> VolumeSeen:
-    name = f"data-kre-{server}-{ordinal}"
-    return msgspec.structs.replace(VolumeSeen(name, ordinal, f"u-{name}", "5Gi"), **changed)
-
-
-def held(**volumes: list[VolumeSeen]) -> Fresh[tuple[HeldSeen, ...]]:
-    return Fresh(tuple(HeldSeen(server, tuple(volumes.get(server, ()))) for server in kinds.SERVERS))
-
-
-def seen(**changed: Any) -> Seen:
-    """A Runtime that is whole, but for what is changed."""
-    finalizers = changed.pop("finalizers", (kinds.RUNTIME_FINALIZER,))
-    base: dict[str, Any] = {
-        "meta": meta.ObjectMeta(name="demo", namespace="ns", finalizers=finalizers),
-        "settings": settings(),
-        "status": status(),
-        "rights": RIGHTS,
-        "allowed": True,
-        "namespace_ending": False,
-        "binding": Fresh(BOUND),
-        "neighbours": 0,
-        "credentials": Fresh(SECRET),
-        "held": held(),
-        "nats": Fresh(NatsSeen("kre-nats-0", SERVERS)),
-        "mongo": Fresh(MongoSeen()),
-        "store": Fresh(True),
-        "metrics": Fresh(True),
-        "release": release_states.settled(),
-    }
-    return Seen(**base | changed)
-
-
-def decided(it: Seen, *, deleting: bool = False) -> decision.Decision:
-    steps = deletion.DELETION_STEPS if deleting else control.STEPS
-    return decision.decide(it, steps=steps, facts=facts.FACTS, report=facts.report)
-
-
-def verdict(it: Seen, *, deleting: bool = False) -> Any:
-    """Where the steps stop."""
-    standing = decided(it, deleting=deleting).standing
-    assert standing is not None, "all steps are done"
-    return standing.verdict
+from .runtimes import DOWN, SECRET, SERVERS, decided, held, seen, settings, status, verdict, volume
 
 
 def test_what_is_whole_needs_nothing() -> None:
@@ -156,16 +95,34 @@ STEPS: list[tuple[dict[str, Any], type[Any], Reason, str]] = [
         "streams on 3 servers, and .*replicas is 1",
     ),
     (
-        {"status": status(natsServers=5), "held": ONE},
+        {"settings": settings(nats_streaming={"replicas": 2}), "held": ONE},
         Blocked,
-        Reason.NATS_SHRINKS,
-        "streams on 5 servers, and .*replicas is 3",
+        Reason.NATS_TOO_FEW,
+        "streams on 3 servers, and .*replicas is 2: two stand still while one of them is away",
     ),
     (
-        {"status": status(natsServers=0), "held": held(nats=[volume("nats", 4)])},
+        {"settings": settings(nats_streaming={"replicas": 2}), "held": held(nats=[volume("nats", 4)])},
         Blocked,
-        Reason.NATS_SHRINKS,
-        "streams on 5 servers, and .*replicas is 3",
+        Reason.NATS_TOO_FEW,
+        "streams on 5 servers, and .*replicas is 2",
+    ),
+    (
+        {"credentials": Fresh(CredentialsSeen("s"))},
+        Act,
+        Reason.MAKING_CREDENTIALS,
+        "^Secret kre-nats-login is made$",
+    ),
+    (
+        {"credentials": Stale(CredentialsSeen("s"), 0.0, "it was made")},
+        Wait,
+        Reason.CREDENTIALS_UNKNOWN,
+        "is looked at anew: it was made",
+    ),
+    (
+        {"credentials": Fresh(CredentialsSeen("s", system="n", system_fault="its key login.conf has no password"))},
+        Blocked,
+        Reason.CREDENTIALS_INVALID,
+        "^Secret kre-nats-login: its key login.conf has no password$",
     ),
     (
         {"credentials": Fresh(CredentialsSeen()), "held": held(mongo=[volume("mongo")])},
@@ -279,10 +236,10 @@ def test_a_wait_has_an_end_and_a_pace(changed: dict[str, Any], within: float, ag
 
 def test_what_to_do_names_the_field_and_the_volume() -> None:
     """Each in the user's own words."""
-    shrinks = verdict(seen(status=status(natsServers=5), held=ONE))
+    few = verdict(seen(settings=settings(nats_streaming={"replicas": 2}), held=ONE))
     stuck = verdict(seen(held=STUCK))
 
-    assert "set it to 5 again, or make a new Runtime of 3; volume data-kre-nats-4 is of the server that" in shrinks.fix
+    assert "set it to 3 at least, or make a new Runtime of 2" == few.fix
     assert "spec.mongo.storage.size or spec.mongo.persistentVolume.size" in stuck.fix
 
 
@@ -496,10 +453,10 @@ def test_a_volume_whose_pod_is_there_stays_until_that_is_gone() -> None:
 @pytest.mark.parametrize(
     ("changed", "removed"),
     [
-        ({"settings": DELETE}, ["kre-credentials"]),
+        ({"settings": DELETE}, ["kre-credentials", "kre-nats-login"]),
         ({}, []),
-        ({"settings": DELETE, "credentials": Fresh(CredentialsSeen("s"))}, []),
-        ({"settings": settings(reclaim="Delete", credentialsSecretRef={"name": "mine"})}, []),
+        ({"settings": DELETE, "credentials": Fresh(CredentialsSeen("s", system="n"))}, []),
+        ({"settings": settings(reclaim="Delete", credentialsSecretRef={"name": "mine"})}, ["kre-nats-login"]),
         ({"settings": DELETE, "credentials": Fresh(CredentialsSeen())}, []),
     ],
     ids=["made", "kept with the volumes", "not made by moorage", "the user's own", "gone already"],
@@ -641,7 +598,16 @@ def test_every_reason_is_reached_and_told() -> None:
     """None is there for nothing; each says what comes next."""
     reached = {row[2] for row in STEPS} | {row[2] for row in DELETION} | {row[3] for row in FACTS}
 
-    assert {Reason.REMOVING_CREDENTIALS, Reason.MAKING_NATS} == set(Reason) - reached
+    shrinking = {
+        Reason.NATS_STREAMS_UNKNOWN,
+        Reason.NATS_LOGIN,
+        Reason.NATS_STREAMS_STAY,
+        Reason.NATS_EMPTIES,
+        Reason.NATS_SHRINKS,
+        Reason.NATS_RETURNS,
+    }  # see test_runtime_shrinks
+    told = {Reason.NATS_REFUSES}  # an outcome: see test_nats_cluster
+    assert {Reason.REMOVING_CREDENTIALS, Reason.MAKING_NATS} | shrinking | told == set(Reason) - reached
     acts = decided(seen(release=GONE, settings=DELETE), deleting=True).acts
     assert Reason.REMOVING_CREDENTIALS in {act.reason for act in acts}
     assert all(reason.help and reason.next for reason in Reason)

@@ -16,8 +16,8 @@ from moorage.kube import client as kube_client
 from moorage.kube.informers import informer
 from moorage.operators import accounts, system
 from moorage.operators.kre import config, kinds
-from moorage.operators.kre.runtime import control, credentials, kind, servers, types
-from moorage.operators.kre.runtime.control import CredentialsSeen
+from moorage.operators.kre.runtime import credentials, kind, observation, servers, types
+from moorage.operators.kre.runtime.observation import CredentialsSeen
 from moorage.runtime import decision, freshness, gate, source
 from moorage.runtime import kind as runtime_kind
 from tests.unit.runtime import fake_api
@@ -71,11 +71,11 @@ def runtime(made: kind.RuntimeKind, name: str = "demo") -> types.Runtime:
     return obj
 
 
-def seen(made: kind.RuntimeKind, name: str = "demo") -> control.Seen:
+def seen(made: kind.RuntimeKind, name: str = "demo") -> observation.Seen:
     return made.observe(runtime(made, name), NOW)
 
 
-async def known(made: kind.RuntimeKind) -> control.Seen:
+async def known(made: kind.RuntimeKind) -> observation.Seen:
     """What is seen once all was looked at that is no server."""
     await fake_api.until(lambda: not isinstance(seen(made).held, freshness.Failed))
     await fake_api.until(lambda: isinstance(seen(made).credentials, freshness.Fresh))
@@ -390,9 +390,9 @@ async def test_mongo_is_logged_in_to_until_all_was_well_once(monkeypatch: pytest
 
         assert not (await ask(place)).initiated
         assert decision.Ok() == await made.operations["mongo.initiate"](runtime(made), {})
-        assert control.MongoSeen() == await ask(place)
+        assert observation.MongoSeen() == await ask(place)
         mongo.asked.clear()
-        assert control.MongoSeen() == await ask(place)
+        assert observation.MongoSeen() == await ask(place)
         assert [] == mongo.asked
 
         made._credentials._known[place] = OWNED | {"mongoPassword": "another"}

@@ -11,7 +11,7 @@ import pytest
 from moorage.operators import asking
 from moorage.operators.kre.runtime import build, mongo_wire, nats
 from moorage.operators.kre.runtime import mongo as mongos
-from moorage.operators.kre.runtime.control import MongoSeen, NatsSeen
+from moorage.operators.kre.runtime.observation import MongoSeen, NatsSeen
 
 from . import mongo_stub
 

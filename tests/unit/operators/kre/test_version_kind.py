@@ -20,7 +20,7 @@ from moorage.operators.kre.reasons import VersionReason as Reason
 from moorage.operators.kre.runtime import kind as runtime_kind
 from moorage.operators.kre.runtime import servers
 from moorage.operators.kre.runtime import types as runtime_types
-from moorage.operators.kre.runtime.control import PublishedSeen, VersionSeen
+from moorage.operators.kre.runtime.observation import PublishedSeen, VersionSeen
 from moorage.operators.kre.version import inputs, jetstream, kind, nats_access, types
 from moorage.operators.kre.version.observation import RuntimeSeen, Seen
 from moorage.runtime import decision, freshness, gate

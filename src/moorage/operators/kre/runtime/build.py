@@ -21,22 +21,31 @@ READABLE = "data"
 
 REPLICA_SET = "rs0"
 
+ROUTES = f"{kinds.GROUP}/nats-routes"
+"""Annotation of NATS' StatefulSet: of how many servers its configuration knows."""
+
 
 def chart_values(
-    name: str, spec: types.RuntimeSpec, known: Mapping[str, Any], made: Mapping[str, str], published: str = ""
+    name: str,
+    spec: types.RuntimeSpec,
+    known: Mapping[str, Any],
+    made: Mapping[str, str],
+    published: str = "",
+    nats: tuple[int, int] | None = None,
 ) -> values.Given:
     """`known` holds for all Runtimes, spec.values is over it, and over both is what fields of the spec say.
 
     So nothing that a step watches over, such as how many NATS servers there are, can be said past it. `made` has the
     sizes that claim templates were made with: those can't be changed, so that a volume that is to be larger grows by
-    its claim, and its template stays. `published` is the Service of what is published, once there is one.
+    its claim, and its template stays. `published` is the Service of what is published, once there is one. `nats` are
+    the servers that NATS is to have now, and those that it may know of, where that is not what the spec says.
     """
     wanted = types.settings(spec, name)
     own: dict[str, Any] = {"runtime": {"name": name}, "credentials": {"secretName": wanted.secret}}
     for server, volume in wanted.volumes.items():
         size = made.get(server) or volume.size
         own[server] = {"volume": {"enabled": volume.enabled, "storageClass": volume.storage_class, "size": size}}
-    own["nats"]["replicas"] = wanted.nats
+    own["nats"]["replicas"], own["nats"]["routes"] = nats or (wanted.nats, wanted.nats)
     for server, on in wanted.switched.items():
         own[server]["enabled"] = on
     own["mongoExpress"] = {"enabled": wanted.reader}

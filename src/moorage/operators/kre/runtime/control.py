@@ -8,12 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import msgspec
-
-from moorage.api import meta
-from moorage.children import ordinals, volumes
-from moorage.children.parts import VolumeSeen
-from moorage.helm import observation as helm_observation
+from moorage.children import volumes
 from moorage.helm import steps as helm_steps
 from moorage.operators import accounts, steps
 from moorage.operators.kre import kinds
@@ -21,100 +16,11 @@ from moorage.operators.kre.reasons import RuntimeReason as Reason
 from moorage.runtime import decision, freshness
 from moorage.runtime.decision import DONE, Act, Blocked, Verdict, Wait
 
-from . import types
+from . import shrinking, sizes, types
+from .observation import NatsSeen, Seen
 
 MINUTE = 60.0
 SERVERS_WITHIN = 10 * MINUTE
-
-
-class CredentialsSeen(msgspec.Struct, frozen=True):
-    """The Secret with the credentials; none of its values."""
-
-    uid: str = ""
-    made: bool = False  # by moorage
-    fault: str = ""  # what is wrong with it
-    differs: tuple[str, ...] = ()  # keys of which the spec says something else, in clear
-    known: bool = False  # where it is gone: what it held is known still, so that it can be made as it was
-
-
-class NatsSeen(msgspec.Struct, frozen=True):
-    """The cluster, by its own word."""
-
-    leader: str = ""
-    servers: tuple[str, ...] = ()  # those that are in it, and answer
-
-
-class MongoSeen(msgspec.Struct, frozen=True):
-    """The replica set, by its own word."""
-
-    initiated: bool = True
-    primary: bool = True
-    reader: bool = True  # the user that may only read is there; asked only where there is to be one
-    refused: str = ""  # its words, where it does not take the credentials
-
-
-class VersionSeen(msgspec.Struct, frozen=True):
-    """A RuntimeVersion that has something in the Runtime."""
-
-    name: str
-    deleting: bool = False
-
-
-class PublishedSeen(msgspec.Struct, frozen=True):
-    """What is to be published, and what is."""
-
-    wanted: str = ""  # a version's name; empty: none
-    led: str | None = ""  # where calls are led to; None while that is not known
-    trouble: str = ""  # why the wanted one does not answer, in its own words
-
-
-class HeldSeen(msgspec.Struct, frozen=True):
-    """The volumes of one server, and whether it still has pods."""
-
-    server: str
-    volumes: tuple[VolumeSeen, ...] = ()
-    pods: tuple[str, ...] = ()
-
-
-class Seen(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that is decided on. The spec itself is left out, as passwords may stand in it."""
-
-    meta: meta.ObjectMeta
-    settings: types.Settings
-    status: types.RuntimeStatus
-    rights: accounts.Rights
-    allowed: bool  # the namespace may hold a Runtime
-    namespace_ending: bool
-    binding: freshness.Observed[accounts.BindingSeen | None]
-    neighbours: int  # other Runtimes of the namespace, and versions
-    older: str = ""  # one of them that was there before
-    versions: freshness.Observed[tuple[VersionSeen, ...]] = freshness.Fresh(())  # what is made in it
-    credentials: freshness.Observed[CredentialsSeen]
-    held: freshness.Observed[tuple[HeldSeen, ...]]
-    published: PublishedSeen = PublishedSeen()
-    components: tuple[types.Component, ...] = ()
-    nats: freshness.Observed[NatsSeen]
-    mongo: freshness.Observed[MongoSeen]
-    store: freshness.Observed[bool]  # MinIO is ready
-    metrics: freshness.Observed[bool] | None  # InfluxDB is ready; None: it is switched off
-    release: helm_observation.ReleaseSeen
-
-    def held_by(self, server: str) -> HeldSeen:
-        """The volumes of that server, as far as they are known."""
-        known = freshness.value_of(self.held) or ()
-        return next((each for each in known if each.server == server), HeldSeen(server))
-
-    @property
-    def nats_before(self) -> int:
-        """How many NATS servers may hold streams: as many as were written down, and those that have a volume.
-
-        Without volumes streams are with the pods; where nothing of it is left there are none.
-        """
-        held = self.held_by("nats")
-        claims = [volume.ordinal + 1 for volume in held.volumes if not volume.deleting]
-        if not claims and not held.pods and all(each.name != "nats" for each in self.components):
-            return 0
-        return max([self.status.nats_servers, *claims])
 
 
 # --- before helm: its place, and what helm must not break -----------------------------------------------------------
@@ -168,7 +74,7 @@ def credentials_are_there(seen: Seen) -> Verdict:
     if isinstance(seen.credentials, freshness.Failed):
         return decision.unknown(Reason.CREDENTIALS_UNKNOWN, seen.credentials, "credentials")
     found, name = seen.credentials.value, seen.settings.secret
-    if isinstance(seen.credentials, freshness.Stale) and not found.uid:
+    if isinstance(seen.credentials, freshness.Stale) and not (found.uid and found.system):
         said = f"Secret {name} is looked at anew: {seen.credentials.why}"
         return Wait(Reason.CREDENTIALS_UNKNOWN, said, on="credentials", within=2 * MINUTE)
     kept = [volume.name for volume in seen.held_by("mongo").volumes if not volume.deleting]
@@ -186,29 +92,36 @@ def credentials_are_there(seen: Seen) -> Verdict:
     if found.differs:
         said = f"the spec has other credentials than Secret {name}: {', '.join(found.differs)}"
         return Blocked(Reason.CREDENTIALS_DIFFER, said, decision.next_of(Reason.CREDENTIALS_DIFFER))
+    if found.system_fault:
+        said = f"Secret {kinds.NATS_LOGIN}: {found.system_fault}"
+        return Blocked(Reason.CREDENTIALS_INVALID, said, "delete it, and another one is made")
+    if not found.system:
+        call = decision.Call(why="NATS is to know who may remove servers", operation="credentials.make_nats_login")
+        return Act(Reason.MAKING_CREDENTIALS, f"Secret {kinds.NATS_LOGIN} is made", (call,))
     return DONE
 
 
 def nats_keeps_its_shape(seen: Seen) -> Verdict:
-    """One server and a cluster are two things, and a server that leaves may hold streams that nobody else has.
+    """One server and a cluster are two things, and a cluster shrinks by steps of its own, to three at least.
 
     How many there are to be is written down before the first of them is made, as their volumes come one by one.
     """
     wanted, had = seen.settings.nats, seen.nats_before
     if not had and seen.status.nats_servers != wanted:
         note = decision.Remember(why="its servers are not made all at once", fields={"natsServers": wanted})
-        said = f"NATS is to be made of {wanted} server{'s' if wanted > 1 else ''}"
+        said = f"NATS is to be made of {_servers(wanted)}"
         return Act(Reason.MAKING_NATS, said, (note,), go_on=True)
-    if not had or wanted == had or (1 < had < wanted):
+    if not had or wanted == had or (1 < had < wanted) or (had > 1 and seen.nats_size.shrinks):
         return DONE
-    said = (
-        f"NATS may have streams on {had} server{'s' if had > 1 else ''}, and spec.nats_streaming.replicas is {wanted}"
-    )
-    fix = f"set it to {had} again, or make a new Runtime of {wanted}"
+    said = f"NATS may have streams on {_servers(had)}, and spec.nats_streaming.replicas is {wanted}"
     if (wanted > 1) != (had > 1):
-        return Blocked(Reason.NATS_CONVERTS, said, fix)
-    last = f"{kinds.CLAIM}-{ordinals.pod(kinds.workload('nats'), had - 1)}"
-    return Blocked(Reason.NATS_SHRINKS, said, f"{fix}; volume {last} is of the server that would leave")
+        return Blocked(Reason.NATS_CONVERTS, said, f"set it to {had} again, or make a new Runtime of {wanted}")
+    fix = f"set it to {sizes.LEAST} at least, or make a new Runtime of {wanted}"
+    return Blocked(Reason.NATS_TOO_FEW, f"{said}: two stand still while one of them is away", fix)
+
+
+def _servers(count: int) -> str:
+    return f"{count} server{'s' if count > 1 else ''}"
 
 
 def volumes_grow(seen: Seen) -> Verdict:
@@ -267,16 +180,16 @@ def mongo_answers(seen: Seen) -> Verdict:
 
 
 def nats_is_whole(seen: Seen) -> Verdict:
-    """It has a leader and all servers; from then on it is known how many there were."""
+    """It has a leader and all servers; once it has grown, it is known how many there are."""
     if isinstance(seen.nats, freshness.Failed):
         return decision.unknown(Reason.NATS_UNKNOWN, seen.nats, "nats", within=SERVERS_WITHIN)
-    wanted = seen.settings.nats
-    if fault := nats_fault(seen.nats.value, wanted):
+    count = seen.nats_size.now
+    if fault := nats_fault(seen.nats.value, count):
         return Wait(Reason.NATS_NOT_WHOLE, fault, on="nats", within=SERVERS_WITHIN, again=5.0)
-    if seen.status.nats_servers == wanted:
+    if seen.status.nats_servers >= count:
         return DONE
-    note = decision.Remember(why="its streams are of so many servers", fields={"natsServers": wanted})
-    return Act(Reason.WHOLE, f"NATS is whole with {wanted} server{'s' if wanted > 1 else ''}", (note,), go_on=True)
+    note = decision.Remember(why="its streams are of so many servers", fields={"natsServers": count})
+    return Act(Reason.WHOLE, f"NATS is whole with {_servers(count)}", (note,), go_on=True)
 
 
 def nats_fault(nats: NatsSeen, wanted: int) -> str:
@@ -325,4 +238,8 @@ STEPS: tuple[Callable[[Seen], Verdict], ...] = (
     nats_is_whole,
     store_answers,
     metrics_answer,
+    shrinking.streams_fit,
+    shrinking.server_is_emptied,
+    shrinking.server_has_left,
+    shrinking.volume_is_cleared,
 )

@@ -1,7 +1,8 @@
 """The Secret with a Runtime's credentials: read by the clock, and made once. What is in it never leaves this module.
 
-But for mongo's administrator, as whom it is asked. A Secret that is there is taken as it is, whoever made it: volumes
-that were kept can be read with what they were made with, and with nothing else.
+But for mongo's administrator, as whom it is asked, and for NATS' own account, as which servers are removed. A Secret
+that is there is taken as it is, whoever made it: volumes that were kept can be read with what they were made with, and
+with nothing else.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import base64
 import dataclasses
 import hashlib
+import re
 import secrets
 from collections.abc import Callable
 from typing import Any
@@ -23,7 +25,7 @@ from moorage.operators.kre import kinds
 from moorage.runtime import decision, freshness, kind, source
 
 from . import types
-from .control import CredentialsSeen
+from .observation import CredentialsSeen
 
 EVERY = 30.0
 """Seconds between two looks: the Secret may be the user's own, and so is not watched."""
@@ -31,6 +33,8 @@ EVERY = 30.0
 KEYS = ("mongoUser", "mongoPassword", "minioAccessKey", "minioSecretKey")
 READER_KEY = "mongoReaderPassword"
 ADMINISTRATOR = "admin"
+NATS_USER, LOGIN_KEY = "moorage", "login.conf"
+_LOGIN = re.compile(rf'user: "{NATS_USER}", password: "([-\w]{{16,128}})"', re.ASCII)
 LEAST = {"minioAccessKey": 3, "minioSecretKey": 8}
 """Characters that MinIO wants of them."""
 
@@ -69,7 +73,11 @@ class Credentials:
         self.source: source.Source[Given, CredentialsSeen] = source.Source(
             "credentials", self._look, world.enqueue, every=EVERY, concurrency=32
         )
-        self.operations: dict[str, kind.Operation[types.Runtime]] = {"credentials.make": self._make}
+        self._logins: dict[Place, str] = {}  # of NATS' own account: the Secret's text
+        self.operations: dict[str, kind.Operation[types.Runtime]] = {
+            "credentials.make": self._make,
+            "credentials.make_nats_login": self._make_nats_login,
+        }
 
     def seen(self, asked: Given, reader: kind.Key) -> freshness.Observed[CredentialsSeen]:
         """What there is to be known of them."""
@@ -79,6 +87,7 @@ class Credentials:
         """The Runtime is gone."""
         self.source.forget(reader)
         self._known.pop(place, None)
+        self._logins.pop(place, None)
 
     async def stop(self) -> None:
         """End all looking."""
@@ -93,7 +102,26 @@ class Credentials:
         """The password of the user that only reads; empty where there is none."""
         return self._known.get(place, {}).get(READER_KEY, "")
 
+    def nats(self, place: Place) -> tuple[str, str] | None:
+        """(user, password) of NATS' own account, once they are known."""
+        found = _LOGIN.search(self._logins.get(place, ""))
+        return (NATS_USER, found[1]) if found else None
+
     async def _look(self, asked: Given) -> CredentialsSeen:
+        return msgspec.structs.replace(await self._look_at_own(asked), **await self._look_at_login(asked.place))
+
+    async def _look_at_login(self, place: Place) -> dict[str, Any]:
+        found = await named_data.read(self._within(place[0]), builtin.SECRET, place[0], kinds.NATS_LOGIN)
+        if found is None:
+            return {}
+        text = named_data.texts(builtin.SECRET, found).get(LOGIN_KEY, "")
+        fault = "" if _LOGIN.search(text) else f"its key {LOGIN_KEY} has no password of NATS' own account"
+        if not fault:
+            self._logins[place] = text
+        made = kinds.COMPONENT in (found["metadata"].get("labels") or {})
+        return {"system": found["metadata"]["uid"], "system_made": made, "system_fault": fault}
+
+    async def _look_at_own(self, asked: Given) -> CredentialsSeen:
         namespace = asked.place[0]
         found = await named_data.read(self._within(namespace), builtin.SECRET, namespace, asked.secret)
         if found is None:  # what somebody has deleted meanwhile is made as it was
@@ -110,26 +138,41 @@ class Credentials:
 
     async def _make(self, obj: types.Runtime, _: dict[str, Any]) -> decision.Outcome:
         """By a create, which one of two gets through: what was made once is never written over."""
-        asked, namespace = given(obj), obj.metadata.namespace
+        asked = given(obj)
         texts = {key: secrets.token_urlsafe(BYTES) for key in (*KEYS, READER_KEY)}
         texts |= {"mongoUser": ADMINISTRATOR, "minioAccessKey": ADMINISTRATOR} | asked.in_clear
         texts |= self._known.get(asked.place, {})
+        return await self._create(asked, asked.secret, texts)
+
+    async def _make_nats_login(self, obj: types.Runtime, _: dict[str, Any]) -> decision.Outcome:
+        """As it was, where that is known: servers that run know no other."""
+        asked = given(obj)
+        text = self._logins.get(asked.place) or _login(secrets.token_urlsafe(BYTES))
+        return await self._create(asked, kinds.NATS_LOGIN, {LOGIN_KEY: text})
+
+    async def _create(self, asked: Given, name: str, texts: dict[str, str]) -> decision.Outcome:
+        namespace = asked.place[0]
         try:
-            async with self._world.own_write(builtin.SECRET, namespace, asked.secret) as own:
+            async with self._world.own_write(builtin.SECRET, namespace, name) as own:
                 made = await self._within(namespace).create(
                     builtin.SECRET,
                     namespace,
-                    _body(namespace, asked.secret, texts),
+                    _body(namespace, name, texts),
                     field_manager=decision.FIELD_MANAGER,
                     as_=msgspec.Raw,
                     timeout=self._world.gate.timeout(15.0),
                 )
                 own.took(made)
         except errors.AlreadyExists:
-            return decision.Conflict(f"Secret {asked.secret} is there")
+            return decision.Conflict(f"Secret {name} is there")
         finally:
             self.source.outdate(asked, "it was made")
         return decision.Ok()
+
+
+def _login(password: str) -> str:
+    """What NATS reads, as a part of its configuration: who may do what its own account may."""
+    return f'accounts {{ $SYS {{ users: [ {{ user: "{NATS_USER}", password: "{password}" }} ] }} }}\n'
 
 
 def _body(namespace: str, name: str, texts: dict[str, str]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from moorage.runtime import decision, freshness
 from moorage.runtime.decision import DONE, Act, Blocked, Verdict, Wait
 
 from . import control
-from .control import Seen
+from .observation import Seen
 
 VERSIONS_WITHIN = 900.0
 """Seconds within which versions that are deleted are gone; each drains for so long as its own wait says."""
@@ -100,18 +100,25 @@ def volumes_are_gone(seen: Seen) -> Verdict:
 
 def credentials_go(seen: Seen) -> Verdict:
     """With the volumes, which nobody could read without them; a Secret that moorage did not make stays."""
-    if not seen.settings.reclaim or seen.settings.named:
+    if not seen.settings.reclaim:
         return DONE
     if isinstance(seen.credentials, freshness.Failed):
         return decision.unknown(Reason.CREDENTIALS_UNKNOWN, seen.credentials, "credentials")
-    found = seen.credentials.value
-    if not found.uid or not found.made:
-        return DONE
+    found, made = seen.credentials.value, dict[str, str]()
+    if found.made and not seen.settings.named:
+        made[seen.settings.secret] = found.uid
+    if found.system_made:
+        made[kinds.NATS_LOGIN] = found.system
     why = "the Runtime is deleted, and spec.reclaim is Delete"
-    ref = builtin.SECRET.ref(seen.meta.namespace, seen.settings.secret, found.uid)
     # the source does not see the end of it before its next look, so that nothing is waited for
-    remove = decision.Delete(why=why, resource=builtin.SECRET, ref=ref)
-    return Act(Reason.REMOVING_CREDENTIALS, f"Secret {seen.settings.secret} is deleted", (remove,), go_on=True)
+    removes = tuple(
+        decision.Delete(why=why, resource=builtin.SECRET, ref=builtin.SECRET.ref(seen.meta.namespace, name, uid))
+        for name, uid in made.items()
+        if uid
+    )
+    if not removes:
+        return DONE
+    return Act(Reason.REMOVING_CREDENTIALS, f"Secret {', '.join(made)} is deleted", removes, go_on=True)
 
 
 def owner_may_go(seen: Seen) -> Verdict:

@@ -11,7 +11,7 @@ from moorage.runtime import decision, freshness
 from moorage.runtime.decision import Blocked, Fact
 
 from . import control
-from .control import Seen
+from .observation import Seen
 
 
 def mongo_ready(seen: Seen) -> Fact:
@@ -32,7 +32,7 @@ def nats_ready(seen: Seen) -> Fact:
     """NatsReady: a leader, and the wanted servers."""
     if isinstance(seen.nats, freshness.Failed):
         return Fact("NatsReady", None, Reason.NATS_UNKNOWN, seen.nats.message)
-    fault = control.nats_fault(seen.nats.value, seen.settings.nats)
+    fault = control.nats_fault(seen.nats.value, seen.nats_size.now)
     return Fact("NatsReady", False, Reason.NATS_NOT_WHOLE, fault) if fault else Fact("NatsReady", True, Reason.WHOLE)
 
 

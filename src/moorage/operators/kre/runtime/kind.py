@@ -27,7 +27,7 @@ from moorage.operators.kre import config, kinds, names
 from moorage.operators.kre.version import types as version_types
 from moorage.runtime import decision, freshness, kind, namespace_watches
 
-from . import build, control, credentials, deletion, facts, servers, types
+from . import build, control, credentials, deletion, facts, observation, servers, sizes, types
 
 ADOPT = "moorage.dev/adopt"
 SOURCE = "default"
@@ -45,7 +45,7 @@ Versions: TypeAlias = Callable[[], Iterable[version_types.RuntimeVersion] | None
 """None while they are not known."""
 
 
-class RuntimeKind(kind.Kind[types.Runtime, control.Seen]):
+class RuntimeKind(kind.Kind[types.Runtime, observation.Seen]):
     """Runtimes."""
 
     resource = kinds.RUNTIME
@@ -67,7 +67,10 @@ class RuntimeKind(kind.Kind[types.Runtime, control.Seen]):
 
     def __init__(self, settings: config.Config, environment: system.Environment) -> None:
         self._settings, self._environment, self.resync = settings, environment, settings.resync_seconds
-        self.rights = accounts.Rights(kinds.SYSTEM, environment.namespace, settings.accounts, settings.cluster_role)
+        self.rights = accounts.Rights(
+            kinds.SYSTEM, environment.namespace, settings.accounts, settings.cluster_role, here=environment.alone
+        )
+        self.namespaces = (environment.namespace,) if environment.alone else ()
         self.versions: Versions = lambda: ()
         """All that there are, told by their own kind; it is given before either starts."""
         self.neighbours = tenancy.Neighbours(self._all, lambda obj: obj.metadata.namespace, "namespace")
@@ -103,7 +106,11 @@ class RuntimeKind(kind.Kind[types.Runtime, control.Seen]):
             **self._credentials.operations,
             **self._servers.operations,
         }
-        self.guards = {**self._engine.guards, "others_stay": self.neighbours.stay}
+        self.guards = {
+            **self._engine.guards,
+            "others_stay": self.neighbours.stay,
+            "server_has_left": self._servers.cluster.has_left,
+        }
 
     async def stop(self) -> None:
         """See `Kind.stop`."""
@@ -119,6 +126,10 @@ class RuntimeKind(kind.Kind[types.Runtime, control.Seen]):
     def user(self, obj: types.Runtime) -> str:
         """The account of its namespace."""
         return self.rights.user(obj.metadata.namespace)
+
+    def claimed_by(self, obj: types.Runtime) -> str | None:
+        """By the RoleBinding that the account would have there."""
+        return self._places.claimed_by(obj.metadata.namespace)
 
     def lane(self, obj: types.Runtime) -> str:
         """All who want the one release of the namespace."""
@@ -143,7 +154,7 @@ class RuntimeKind(kind.Kind[types.Runtime, control.Seen]):
 
     # --- the observation -----------------------------------------------------------------------------------------
 
-    def observe(self, obj: types.Runtime, now: float) -> control.Seen:
+    def observe(self, obj: types.Runtime, now: float) -> observation.Seen:
         """See `Kind.observe`."""
         place, key, namespace = obj.metadata.key, self.key(*obj.metadata.key), obj.metadata.namespace
         binding = self._places.binding(namespace)
@@ -164,7 +175,7 @@ class RuntimeKind(kind.Kind[types.Runtime, control.Seen]):
         if mine and isinstance(told, freshness.Fresh) and not isinstance(held, freshness.Failed):
             self._servers.may_ask(place)
         not_yet = freshness.not_yet
-        return control.Seen(
+        seen = observation.Seen(
             meta=obj.metadata.without_last_applied(),
             settings=wanted,
             status=obj.status,
@@ -185,8 +196,18 @@ class RuntimeKind(kind.Kind[types.Runtime, control.Seen]):
             metrics=self._metrics(obj, place, key, known),
             release=release,
         )
+        return msgspec.structs.replace(seen, streams=self._streams(seen, place, key, known))
 
-    def report(self, seen: control.Seen, standing: decision.StepTaken | None) -> dict[str, Any]:
+    def _streams(
+        self, seen: observation.Seen, place: credentials.Place, key: kind.Key, known: servers.Servers | None
+    ) -> freshness.Observed[observation.StreamsSeen]:
+        """They are asked for while a server of NATS is to leave."""
+        if known is not None and seen.leaving and not seen.meta.deleting:
+            return known.cluster.streams.read(place, key)
+        self._servers.cluster.streams.forget(key)
+        return freshness.not_yet("streams")
+
+    def report(self, seen: observation.Seen, standing: decision.StepTaken | None) -> dict[str, Any]:
         """See `Kind.report`."""
         return facts.report(seen, standing)
 
@@ -200,27 +221,27 @@ class RuntimeKind(kind.Kind[types.Runtime, control.Seen]):
         first = min(here, key=age, default=obj)
         return "" if first.metadata.uid == obj.metadata.uid else first.metadata.name
 
-    def _made_in(self, obj: types.Runtime) -> freshness.Observed[tuple[control.VersionSeen, ...]]:
+    def _made_in(self, obj: types.Runtime) -> freshness.Observed[tuple[observation.VersionSeen, ...]]:
         """Versions of which something is in this Runtime; one that has made nothing yet waits for another as well."""
         found, (namespace, name) = self.versions(), obj.metadata.key
         if found is None:
             return freshness.not_yet("versions")
         mine = (it for it in found if it.metadata.namespace == namespace and it.status.made)
         held = [
-            control.VersionSeen(it.metadata.name, it.metadata.deleting)
+            observation.VersionSeen(it.metadata.name, it.metadata.deleting)
             for it in mine
             if it.status.runtime in ("", name)
         ]
         return freshness.Fresh(tuple(sorted(held, key=lambda it: it.name)))
 
-    def _published(self, obj: types.Runtime, view: servers.View | None) -> control.PublishedSeen:
+    def _published(self, obj: types.Runtime, view: servers.View | None) -> observation.PublishedSeen:
         """By the Service, and by the status of the version that is to be published."""
         wanted = obj.spec.published_version
         if view is None or view.unsynced or (found := self.versions()) is None:
-            return control.PublishedSeen(wanted, None)
+            return observation.PublishedSeen(wanted, None)
         led = view.led_to(names.Names(obj.metadata.name, "").active, obj.metadata.uid)
         here = (it for it in found if (it.metadata.namespace, it.spec.version) == (obj.metadata.namespace, wanted))
-        return control.PublishedSeen(wanted, led, _trouble(next(here, None)) if wanted else "")
+        return observation.PublishedSeen(wanted, led, _trouble(next(here, None)) if wanted else "")
 
     def _all(self) -> list[Any]:
         """Who has the rights of a namespace bound."""
@@ -238,14 +259,14 @@ class RuntimeKind(kind.Kind[types.Runtime, control.Seen]):
 
     def _held(
         self, wanted: dict[str, types.Kept], view: servers.View | None, key: kind.Key
-    ) -> freshness.Observed[tuple[control.HeldSeen, ...]]:
+    ) -> freshness.Observed[tuple[observation.HeldSeen, ...]]:
         if view is None:
             return freshness.not_yet("volumes")
         if unsynced := view.unsynced:
             return freshness.unsynced(unsynced[0].error, "volumes")
         return freshness.Fresh(
             tuple(
-                control.HeldSeen(
+                observation.HeldSeen(
                     server, self._volumes(view, server, wanted[server].size, key), tuple(view.pods_of(server))
                 )
                 for server in kinds.SERVERS
@@ -303,12 +324,13 @@ class RuntimeKind(kind.Kind[types.Runtime, control.Seen]):
         made = {server: size for server in kinds.SERVERS if (size := _template_size(view.workload(server)))}
         active = names.Names(obj.metadata.name, "").active
         led = active if view.led_to(active, obj.metadata.uid) else ""
-        key, basis = self.key(*obj.metadata.key), (obj.metadata.uid, obj.metadata.generation, made, led)
+        nats = _nats_servers(obj, view)
+        key, basis = self.key(*obj.metadata.key), (obj.metadata.uid, obj.metadata.generation, made, led, nats)
         known = self._values.get(key)
         if known is None or known[0] != basis:
             if len(msgspec.json.encode(obj.spec.values)) > types.MOST_VALUES:
                 return None
-            given = build.chart_values(obj.metadata.name, obj.spec, self._settings.values, made, led)
+            given = build.chart_values(obj.metadata.name, obj.spec, self._settings.values, made, led, nats)
             known = self._values[key] = (basis, given)
         return known[1]
 
@@ -346,6 +368,23 @@ def _trouble(version: version_types.RuntimeVersion | None) -> str:
     ready = conditions.find(version.status.conditions, "Ready")
     words = ready.message if ready is not None else "it was not looked at yet"
     return f"RuntimeVersion {version.metadata.name}: {words}"[:MOST_WORDS]
+
+
+def _nats_servers(obj: types.Runtime, view: servers.View) -> tuple[int, int]:
+    """How many NATS is to have now, and may know of; the latter stay until the last has left, as all are restarted."""
+    name, workload = kinds.workload("nats"), view.workload("nats")
+    found = (ordinals.of_claim(kinds.CLAIM, name, claim["metadata"]["name"]) for claim in _kept(view.claims()))
+    claims = [ordinal for ordinal in found if ordinal >= 0]
+    there = workload is not None or bool(view.pods_of("nats"))
+    had = sizes.before(obj.status.nats_servers, claims, there=there)
+    size = sizes.Size(obj.spec.nats.replicas, had, obj.status.nats_scaled_to)
+    written = ((workload or {}).get("metadata") or {}).get("annotations") or {}
+    routes = written.get(build.ROUTES, "") if size.leaving is not None else ""
+    return size.now, max(size.now, int(routes) if routes in ("1", "2", "3", "4", "5") else 0)
+
+
+def _kept(claims: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [claim for claim in claims if "deletionTimestamp" not in claim["metadata"]]
 
 
 def _template_size(workload: dict[str, Any] | None) -> str:

@@ -13,7 +13,7 @@ import msgspec
 from moorage.operators import asking
 
 from . import mongo_wire
-from .control import MongoSeen
+from .observation import MongoSeen
 
 ALREADY_INITIATED, USER_EXISTS = 23, 51003
 """Mongo's own codes for what is done already."""

@@ -6,13 +6,14 @@ import msgspec
 
 from moorage.operators import asking
 
-from .control import NatsSeen
+from .observation import NatsSeen, PeerSeen
 
 
 class Member(msgspec.Struct, frozen=True):
     """Another server of the cluster, as one of them sees it."""
 
     name: str = ""
+    peer: str = ""
     offline: bool = False
 
 
@@ -20,6 +21,7 @@ class Cluster(msgspec.Struct, frozen=True):
     """The group that keeps what streams there are."""
 
     leader: str = ""
+    peer: str = ""  # of the leader
     replicas: tuple[Member, ...] = ()
 
 
@@ -27,6 +29,8 @@ class Answer(msgspec.Struct, frozen=True):
     """What one server tells."""
 
     disabled: bool = False
+    streams: int = 0
+    consumers: int = 0
     meta_cluster: Cluster | None = None
 
 
@@ -49,5 +53,8 @@ def seen(answers: dict[str, Answer]) -> NatsSeen:
     leader = next((name for name, cluster in clusters.items() if cluster.leader == name), "")
     if not leader:
         return NatsSeen("", tuple(sorted(clusters)))
-    away = {member.name for member in clusters[leader].replicas if member.offline}
-    return NatsSeen(leader, tuple(sorted(clusters.keys() - away)))
+    others = clusters[leader].replicas
+    away = {member.name for member in others if member.offline}
+    peers = [PeerSeen(clusters[leader].peer, leader), *(PeerSeen(it.peer, it.name, it.offline) for it in others)]
+    held = {name: it.streams + it.consumers for name, it in working.items()}
+    return NatsSeen(leader, tuple(sorted(clusters.keys() - away)), tuple(peers), held)

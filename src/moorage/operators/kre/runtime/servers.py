@@ -18,8 +18,8 @@ from moorage.operators.kre import config, kinds
 from moorage.operators.kre.reasons import RuntimeReason as Reason
 from moorage.runtime import decision, freshness, kind, namespace_watches, reasons, source
 
-from . import build, credentials, nats, types
-from .control import MongoSeen, NatsSeen
+from . import build, credentials, nats, nats_cluster, types
+from .observation import MongoSeen, NatsSeen
 
 if TYPE_CHECKING:
     from . import mongo
@@ -105,9 +105,13 @@ class Servers:
         self.mongo: source.Source[Place, MongoSeen] = self._source("mongo", self._ask_mongo)
         self.store: source.Source[Place, bool] = self._source("store", self._ask_store)
         self.metrics: source.Source[Place, bool] = self._source("metrics", self._ask_metrics)
+        self.cluster = nats_cluster.NatsCluster(
+            world, known, lambda place: self._pods(place, "nats"), self._ask_nats, self.nats.outdate, self._paces.of
+        )
         self.operations: dict[str, kind.Operation[types.Runtime]] = {
             "mongo.initiate": self._initiate,
             "mongo.make_reader": self._make_reader,
+            **self.cluster.operations,
         }
 
     def _source(self, name: str, ask: Callable[[Place], Awaitable[Any]]) -> source.Source[Place, Any]:
@@ -128,12 +132,12 @@ class Servers:
 
     async def stop(self) -> None:
         """Close everything."""
-        await asyncio.gather(*(each.stop() for each in self.all))
+        await asyncio.gather(*(each.stop() for each in (*self.all, self.cluster.streams)))
         await self._http.close()
 
     def forget(self, place: Place, reader: kind.Key) -> None:
         """The Runtime is gone."""
-        for each in self.all:
+        for each in (*self.all, self.cluster.streams):
             each.forget(reader)
         self._paces.forget(place)
         self._proven.pop(place, None)

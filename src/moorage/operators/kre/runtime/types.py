@@ -364,6 +364,9 @@ class RuntimeStatus(release_status.HelmStatus, frozen=True, kw_only=True, rename
     nats_servers: Annotated[
         int, msgspec.Meta(description="Servers that NATS was made with, or last seen whole with.")
     ] = 0
+    nats_scaled_to: Annotated[
+        int, msgspec.Meta(description="Servers that NATS has while the last one leaves; 0 where none does.")
+    ] = 0
     published_version: Annotated[
         str, msgspec.Meta(description="The version that calls were last led to as spec.publishedVersion says.")
     ] = ""

@@ -20,7 +20,7 @@ from nats.aio import transport as nats_transport
 from moorage.operators import asking
 from moorage.operators.kre import kinds
 
-from .streams import ConsumerSeen, StreamSeen
+from .streams import ConsumerSeen, PlacedSeen, StreamSeen
 
 CONNECT_LIMIT = 5
 """Seconds to reach a server."""
@@ -34,8 +34,11 @@ ANSWERS_LIMIT = 16 * 2**20
 MOST_STREAMS = 4000
 """In one look; of a runtime with more nothing is known."""
 
-NO_STREAM, NO_CONSUMER = 10059, 10014
-"""NATS' own codes for what is not there."""
+NO_STREAM, NO_CONSUMER, NO_SERVER, NOT_THERE = 10059, 10014, 10044, 10040
+"""NATS' own codes for what is not there; the last one for a stream that is not on that server."""
+
+NO_PLACE = 10075
+"""NATS' own code for a stream that no other server can take."""
 
 T = TypeVar("T")
 
@@ -75,8 +78,27 @@ class _StreamConfig(msgspec.Struct, frozen=True):
         return StreamSeen(kept, (self.metadata or {}).get(kinds.OF_VERSION, ""))
 
 
+class _Member(msgspec.Struct, frozen=True):
+    name: str = ""
+
+
+class _Placement(msgspec.Struct, frozen=True):
+    leader: str = ""
+    replicas: tuple[_Member, ...] | None = None
+    desired: Any = None  # there while the stream is on its way to other servers
+
+
 class _Stream(msgspec.Struct, frozen=True):
     config: _StreamConfig
+    cluster: _Placement | None = None
+
+    @property
+    def placed(self) -> PlacedSeen:
+        """Where it is."""
+        config, cluster = self.config, self.cluster or _Placement()
+        servers = {cluster.leader, *(each.name for each in cluster.replicas or ())} - {""}
+        moving = cluster.desired is not None
+        return PlacedSeen(config.name, config.seen.mark, config.num_replicas, tuple(sorted(servers)), moving)
 
 
 class _Whole(msgspec.Struct, frozen=True):
@@ -85,6 +107,8 @@ class _Whole(msgspec.Struct, frozen=True):
 
 class _Streams(msgspec.Struct, frozen=True):
     streams: tuple[_Stream, ...] | None = None
+    missing: tuple[_Name, ...] | None = None  # of this page those that nobody tells of
+    offline: dict[_Name, str] | None = None
     total: int = 0
 
 
@@ -133,12 +157,15 @@ class _Bounded(nats_transport.TcpTransport):
 
 
 @contextlib.asynccontextmanager
-async def connected(address: str, port: int) -> AsyncIterator[JetStream]:
-    """JetStream by the server at that address, for as long as it is used. Raises AskError."""
+async def connected(address: str, port: int, *, login: tuple[str, str] | None = None) -> AsyncIterator[JetStream]:
+    """JetStream by the server at that address, for as long as it is used; as everybody, or by (user, password).
+
+    Raises AskError; RefusedError where the login is not taken.
+    """
     client, transport = nats_client.Client(), _Bounded()
     client._transport = transport
     try:
-        await _connect(client, f"[{address}]" if ":" in address else address, port)
+        await _connect(client, f"[{address}]" if ":" in address else address, port, login)
         yield JetStream(client)
     finally:
         try:
@@ -148,7 +175,8 @@ async def connected(address: str, port: int) -> AsyncIterator[JetStream]:
             transport.close()  # type: ignore[no-untyped-call]
 
 
-async def _connect(client: nats_client.Client, where: str, port: int) -> None:
+async def _connect(client: nats_client.Client, where: str, port: int, login: tuple[str, str] | None) -> None:
+    user, password = login or (None, None)
     told: list[Exception] = []
 
     async def note(error: Exception) -> None:
@@ -164,12 +192,16 @@ async def _connect(client: nats_client.Client, where: str, port: int) -> None:
                 reconnect_time_wait=0,
                 connect_timeout=CONNECT_LIMIT,
                 name="moorage",
+                user=user,
+                password=password,
             )
     except TimeoutError as error:
         raise asking.AskError(f"no answer within {CONNECT_LIMIT} s") from error
     except nats.errors.NoServersError as error:
         raise asking.AskError(asking.why(told[-1] if told else error)) from error
     except (nats.errors.Error, OSError, ValueError, RecursionError, AttributeError, KeyError, TypeError) as error:
+        if login and "authorization violation" in str(error).lower():  # as NATS says it; the library has no type for it
+            raise asking.RefusedError(f"NATS does not take the login of {user}") from error
         raise asking.AskError(asking.why(error)) from error  # the library takes a stranger's words as they come
 
 
@@ -190,6 +222,19 @@ class JetStream:
             found |= {each.config.name: each.config.seen for each in page.streams or ()}
             if len(found) >= page.total or len(found) == before:
                 return found
+            if len(found) > MOST_STREAMS:
+                raise asking.AskError(f"NATS has {page.total} streams; at most {MOST_STREAMS} are looked at")
+
+    async def placed(self) -> tuple[PlacedSeen, ...]:
+        """Where each of them is, by name; of one that nobody tells of only that. Raises AskError."""
+        found: dict[str, PlacedSeen] = {}
+        while True:
+            page = await self._ask("STREAM.LIST", {"offset": len(found)}, _Streams)
+            before = len(found)
+            found |= {name: PlacedSeen(name, known=False) for name in (*(page.missing or ()), *(page.offline or ()))}
+            found |= {each.config.name: each.placed for each in page.streams or ()}
+            if len(found) >= page.total or len(found) == before:
+                return tuple(each for _, each in sorted(found.items()))
             if len(found) > MOST_STREAMS:
                 raise asking.AskError(f"NATS has {page.total} streams; at most {MOST_STREAMS} are looked at")
 
@@ -228,6 +273,20 @@ class JetStream:
         asked = {"stream_name": stream, "config": config}
         await self._change(f"CONSUMER.DURABLE.CREATE.{stream}.{config['durable_name']}", asked)
 
+    async def lower_stream(self, name: str, mark: str, copies: int) -> None:
+        """So many copies of it and no more, if it bears that mark; gone already is gone. Raises AskError."""
+        live = await self._mine(name, mark)
+        if live is not None and live.get("num_replicas", 1) > copies:
+            await self._change(f"STREAM.UPDATE.{name}", {**live, "num_replicas": copies})
+
+    async def move_stream(self, name: str, server: str) -> None:
+        """Away from that server, with its consumers, to one that has room; moved or gone already is done.
+
+        Nothing of it is lost: the server keeps its copy until another one has all. Raises AskError.
+        """
+        with contextlib.suppress(_GoneError):
+            await self._change(f"STREAM.PEER.EVACUATE.{name}", {"peer": server})
+
     async def drop_stream(self, name: str, mark: str) -> None:
         """Remove it with all that is in it, if it bears that mark; gone already is gone. Raises AskError."""
         if await self._mine(name, mark) is None:
@@ -244,6 +303,17 @@ class JetStream:
             await self._change(f"CONSUMER.DELETE.{stream}.{name}", None)
         except _GoneError:
             return
+
+    # --- what only the system's account may ------------------------------------------------------------------------
+
+    async def step_down(self) -> None:
+        """Another server becomes the leader of all. Raises AskError."""
+        await self._change("META.LEADER.STEPDOWN", {})
+
+    async def remove_server(self, peer: str) -> None:
+        """The cluster counts on the server of that id no more; removed already is done. Raises AskError."""
+        with contextlib.suppress(_GoneError):
+            await self._change("SERVER.REMOVE", {"peer_id": peer})
 
     async def _mine(self, name: str, mark: str) -> dict[str, Any] | None:
         """The configuration as it is; None where there is none."""
@@ -287,6 +357,8 @@ def _decoded(text: bytes, type_: type[T]) -> T:
 
 def _refusal(refused: _Error) -> asking.AskError:
     words = f"{refused.description[:300]} ({refused.err_code or refused.code})"
-    if refused.err_code in (NO_STREAM, NO_CONSUMER):
+    if refused.err_code in (NO_STREAM, NO_CONSUMER, NO_SERVER, NOT_THERE):
         return _GoneError(words)
+    if refused.err_code == NO_PLACE:  # by its code it might pass
+        return asking.RefusedError(f"{words}: no other server has room for it")
     return asking.RefusedError(words) if refused.code < 500 else asking.AskError(words)

@@ -15,7 +15,7 @@ from moorage.children import apply, health, owners, parts, pod_trouble
 from moorage.children.live import guards, surroundings
 from moorage.kube import client as kube_client
 from moorage.kube.informers import informer
-from moorage.operators import accounts, system, tenancy
+from moorage.operators import system, tenancy
 from moorage.operators.kre import config, kinds, names
 from moorage.operators.kre.runtime import kind as runtime_kind
 from moorage.operators.kre.runtime import types as runtime_types
@@ -51,7 +51,7 @@ class VersionKind(kind.Kind[types.RuntimeVersion, Seen]):
         self, settings: config.Config, environment: system.Environment, runtimes: runtime_kind.RuntimeKind
     ) -> None:
         self._settings, self._runtimes, self.resync = settings, runtimes, settings.resync_seconds
-        self.rights = accounts.Rights(kinds.SYSTEM, environment.namespace, settings.accounts, settings.cluster_role)
+        self.rights, self.namespaces = runtimes.rights, runtimes.namespaces
         self._made: dict[kind.Key, tuple[tuple[Any, ...], tuple[parts.Desired, ...]]] = {}
         runtimes.versions = self._known
         self._neighbours = runtimes.neighbours
@@ -90,6 +90,10 @@ class VersionKind(kind.Kind[types.RuntimeVersion, Seen]):
     def user(self, obj: types.RuntimeVersion) -> str:
         """The account of its namespace, as for its Runtime."""
         return self.rights.user(obj.metadata.namespace)
+
+    def claimed_by(self, obj: types.RuntimeVersion) -> str | None:
+        """As for its Runtime."""
+        return self._places.claimed_by(obj.metadata.namespace)
 
     def lane(self, obj: types.RuntimeVersion) -> str:
         """All versions of a namespace: one of them is published."""

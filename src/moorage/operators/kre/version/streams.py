@@ -54,6 +54,17 @@ class StreamSeen(msgspec.Struct, frozen=True):
         return frozenset(self.config.get("subjects") or ())
 
 
+class PlacedSeen(msgspec.Struct, frozen=True):
+    """A stream, whoever made it, and the servers that it is on."""
+
+    name: str
+    mark: str = ""  # whose it is
+    copies: int = 1  # that are wanted of it
+    servers: tuple[str, ...] = ()
+    moving: bool = False  # on its way to others
+    known: bool = True  # somebody tells of it; else its servers are away, or are about to elect who leads it
+
+
 class ConsumerSeen(msgspec.Struct, frozen=True):
     """A consumer as it is."""
 
