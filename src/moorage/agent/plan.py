@@ -170,7 +170,7 @@ def decide(seen: Seen) -> Stand:
         return Stand(seen.intent.move if seen.intent else INSTALL, "WaitCommand")
     place = seen.document.process(seen.me)
     if place is None or place.disabled:
-        return Stand(START, "Stop", Stop(), expected=False) if seen.hook.running else Stand(expected=False)
+        return _off(seen, seen.document, seen.hook)
     if seen.document.upgrade.stopped and place.process_type == document.REST:
         return _stops(seen, seen.document) if seen.hook.running else Stand(MIGRATE, MIGRATED)
     if place.version != seen.version:  # what runs goes on; what does not run is not begun in an old version
@@ -186,6 +186,15 @@ def decide(seen: Seen) -> Stand:
     if not seen.hook.running:
         return Stand(START, "Begin", Begun())
     return Stand() if seen.ping else Stand(START, "WaitPing")
+
+
+def _off(seen: Seen, found: document.Document, hook: Hook) -> Stand:
+    """Its server should not run. One of REST is asked no more before it is stopped, as its pod is not ready."""
+    if not hook.running:
+        return Stand(expected=False)
+    if found.master != seen.me and not seen.drained:
+        return Stand(START, DRAIN)
+    return Stand(START, STOP, Stop(), expected=False)
 
 
 def _rendered(seen: Seen, found: document.Document, hook: Hook) -> Stand:

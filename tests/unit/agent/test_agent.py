@@ -116,7 +116,7 @@ def test_another_authority_of_the_database_restarts_the_server_once(world: World
     assert world.state()["IsInGoalState"]
 
 
-@pytest.mark.parametrize("why", ["files", "migration"])
+@pytest.mark.parametrize("why", ["files", "migration", "off"])
 def test_a_rest_server_is_stopped_once_nobody_asks_it_any_more(
     tmp_path: Path, pool: futures.Executor, monkeypatch: pytest.MonkeyPatch, why: str
 ) -> None:
@@ -132,6 +132,10 @@ def test_a_rest_server_is_stopped_once_nobody_asks_it_any_more(
     assert ["start server"] == world.hook.done
     if why == "files":
         world.publish(2, logLevel="debug")
+    elif why == "off":
+        world.publish(2)
+        text = world.settings.document.read_text().replace('"name": "demo-0"', '"name": "demo-0", "disabled": true')
+        world.settings.document.write_text(text)
     else:
         amended(world, 2, {"migration": "Offline", "stopped": True}, "demo-1")
     for later in (0.0, 10.0, 9.9):

@@ -162,6 +162,7 @@ def _server(wanted: Wanted, role: str, version: str, resources: types.Resources)
         | {"failureThreshold": startup},
         "livenessProbe": {"exec": {"command": [hook, "alive"]}, "periodSeconds": 20, "timeoutSeconds": 10}
         | {"failureThreshold": 6},
+        **_serving(role, hook),
         "securityContext": _SAFE,
         "volumeMounts": [
             _mount("hooks", inside.hooks),
@@ -172,6 +173,14 @@ def _server(wanted: Wanted, role: str, version: str, resources: types.Resources)
             *_data_mounts(wanted),
         ],
     }
+
+
+def _serving(role: str, hook: str) -> dict[str, Any]:
+    """A REST server that is switched off gets no queries, although its agent, which has done its work, is ready."""
+    if role != names.REST:
+        return {}
+    probe = {"exec": {"command": [hook, "serving"]}, "periodSeconds": 3, "timeoutSeconds": 5, "failureThreshold": 1}
+    return {"readinessProbe": probe}
 
 
 def _trust(wanted: Wanted) -> list[dict[str, Any]]:
