@@ -9,6 +9,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
+import msgspec
 import pytest
 
 from moorage.api import meta, proof
@@ -133,6 +134,18 @@ async def test_a_member_is_ready_once_services_send_it_queries(
         away = await made[0].guards["others_are_ready"](made[1], {"pod": "demo-0"})
 
     assert bool(off) == (away == "")
+
+
+async def test_nobody_looks_for_what_is_wrong_with_who_should_not_be_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a server that is switched off, and of one that hibernates: events are read where a pod is in trouble alone."""
+    api = await grown(automationConfig={"processes": [{"name": "demo-1", "disabled": True}]})
+    api.broken.add("demo-1")
+    await api.settle()
+    async with started(api, monkeypatch) as (made, obj):
+        assert freshness.is_unseen(made._around.warnings.peek("ns"))
+        plain = msgspec.structs.replace(obj.spec, automation_config=types.AutomationConfig())
+        made.observe(msgspec.structs.replace(obj, spec=plain), states.NOW)
+        await fake_api.until(lambda: not freshness.is_unseen(made._around.warnings.peek("ns")))
 
 
 async def test_a_spec_that_can_not_be_still_shows_what_is_there(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -154,8 +154,10 @@ class CommunityKind(kind.Kind[types.Community, observation.Seen]):
         view = self._watches.enter(seen.meta.namespace, key)
         if unsynced := view.unsynced:
             return freshness.unsynced(unsynced[0].error, "objects")
-        wanted_pods = seen.spec.members + 1
-        every = view.of(builtin.POD, seen.name)
+        # who is switched off is never ready, and one that hibernates has no pods: nothing is wrong with either
+        off = sum(map(seen.disabled, seen.rest_pods(seen.spec.members)))
+        wanted_pods = 0 if seen.spec.hibernate else seen.spec.members + 1 - off
+        every = [it for it in view.of(builtin.POD, seen.name) if not seen.disabled(it["metadata"]["name"])]
         events = self._around.warnings_about(every, wanted_pods, seen.meta.namespace, key)
         around = reading.Around(seen.now, tuple(view.of(builtin.VOLUME_CLAIM, seen.name)), events)
         live = {role: self._live(view, role, seen) for role in (names.REST, names.MASTER)}
