@@ -206,6 +206,17 @@ def test_a_server_is_asked_no_more_once_its_agents_probe_has_failed(probe: dict[
     assert seconds == env["OPENCGA_DRAIN_SECONDS"]["value"]
 
 
+@pytest.mark.parametrize(("probe", "seconds"), [({}, "9"), ({"periodSeconds": 10, "failureThreshold": 5}, "53")])
+def test_an_agent_waits_until_the_servers_probe_has_failed(probe: dict[str, Any], seconds: str) -> None:
+    """Of a server that is switched off, by whatever the user has laid over that probe."""
+    laid = {"template": {"spec": {"containers": [{"name": "opencga-rest", "readinessProbe": probe}]}}}
+    body = build.members(wanted(statefulSet={"spec": laid}), 3, "5.0.0").body
+    env = by_name(by_name(body["spec"]["template"]["spec"]["containers"])["opencga-agent"]["env"])
+
+    assert seconds == env["OPENCGA_SETTLE_SECONDS"]["value"]
+    assert "OPENCGA_SETTLE_SECONDS" not in by_name(pods(PLAIN)[names.MASTER]["containers"][1]["env"])
+
+
 def test_two_stateful_sets_share_one_headless_service() -> None:
     """Each selects its own role; pods are called through the one that tells of those who are not ready too."""
     it = wanted()
