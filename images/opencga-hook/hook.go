@@ -232,6 +232,8 @@ func (h *hook) do(asked request) answer {
 		return h.ask(asked)
 	case "started", "alive":
 		return answer{Well: h.well(asked.Do)}
+	case "serving":
+		return answer{Well: h.state().Running}
 	}
 	return refused(fmt.Errorf("%q is no request", asked.Do))
 }
@@ -365,6 +367,9 @@ func well(socket, what string) error {
 	}
 	if told.Error != "" {
 		return errors.New(told.Error)
+	}
+	if !told.Well && what == "serving" {
+		return errors.New("no server runs")
 	}
 	if !told.Well {
 		return errors.New("the server does not answer its ping")

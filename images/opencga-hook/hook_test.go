@@ -284,12 +284,14 @@ func TestProbesAreHeldBackWhileNoServerIsToRun(t *testing.T) {
 	}
 	check("started", true) // nothing is to run
 	check("alive", true)
+	check("serving", false) // no Service is to send it queries
 	asks(request{Do: "start", Args: h.tool("serve")})
 	until(t, asks, func(told answer) bool { return told.Running })
 	status <- "503 no"
 	check("started", false)
 	status <- "503 no"
-	check("alive", true) // it has time to come up
+	check("alive", true)   // it has time to come up
+	check("serving", true) // whether it is up is for the agent's probe
 	status <- "200 OK"
 	check("started", true)
 	status <- "503 no"

@@ -154,6 +154,13 @@ class Community:
         """Its pods, by name."""
         return {it["metadata"]["name"]: it for it in self.cluster.items("pods", "-n", PLACE, "-l", LABEL)}
 
+    def endpoints(self) -> set[str]:
+        """To which pods Services lead who sends a query."""
+        label = "kubernetes.io/service-name=demo-rest"
+        slices = self.cluster.items("endpointslices", "-n", PLACE, "-l", label)
+        every = [each for it in slices for each in it.get("endpoints") or ()]
+        return {each["targetRef"]["name"] for each in every if each["conditions"]["ready"]}
+
     def restarts(self) -> int:
         """Of all containers."""
         told = (each for pod in self.pods().values() for each in pod["status"].get("containerStatuses") or ())

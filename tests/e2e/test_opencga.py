@@ -99,6 +99,20 @@ def log(demo: communities.Community, pod: str) -> str:
     return demo.kubectl("logs", pod, "-c", "opencga-client" if "client" in pod else "opencga-rest")
 
 
+def test_a_server_that_is_switched_off_gets_no_queries(demo: communities.Community) -> None:
+    """Its pod stays, and is no endpoint; nobody waits for it, and no query fails as it goes and comes back."""
+    demo.ready()
+    pods = {name: pod["metadata"]["uid"] for name, pod in demo.pods().items()}
+    with communities.Queries(demo) as queries:
+        demo.change(automationConfig={"processes": [{"name": "demo-1", "disabled": True}]})
+        demo.until("its server has stopped", lambda _: demo.endpoints() == {"demo-0"})
+        demo.change(automationConfig={"processes": []})
+        demo.until("both serve", lambda _: demo.endpoints() == {"demo-0", "demo-1"})
+
+    assert ([], True) == (queries.failed, bool(queries.answered))
+    assert pods == {name: pod["metadata"]["uid"] for name, pod in demo.pods().items()}
+
+
 def test_an_upgrade_under_queries_by_a_migration_that_forbids_the_old_version(demo: communities.Community) -> None:
     """Held until it is allowed; then no server touches the catalog, and no query fails before or after."""
     demo.ready()

@@ -58,6 +58,7 @@ class Settings:
     ping: str  # where the server says that it is well
     token: Path = Path()  # what proves who asks, and who tells
     drain: float = 0.0  # seconds after which a pod that is not ready gets no more queries
+    settle: float = 0.0  # seconds after which a container without a server is not ready
 
 
 class Agent:
@@ -130,6 +131,7 @@ class Agent:
             backed_up=kept.backed_up,
             others=self._others(found, told, made, kept) if found is not None else {},
             drained=self._drained(),
+            settled=self._settled(),
         )
         return seen, secrets, made
 
@@ -138,6 +140,12 @@ class Agent:
         if self._stand.step == plan.DRAIN:
             return time.time() >= self._since + self._settings.drain
         return self._stand.step == plan.STOP  # it ends in its time
+
+    def _settled(self) -> bool:
+        """From the moment at which its server was seen to be stopped; an agent that has just begun knows of none."""
+        if self._stand.step == plan.SETTLE:
+            return time.time() >= self._since + self._settings.settle
+        return self._stand.in_goal and not self._stand.expected
 
     def _document(self) -> tuple[document.Document | None, str]:
         try:
@@ -398,6 +406,7 @@ def settings(args: list[str], env: dict[str, str]) -> Settings:
         ping=env["OPENCGA_PING"],
         token=Path(env["OPENCGA_TOKEN_FILE"]),
         drain=float(env.get("OPENCGA_DRAIN_SECONDS") or 0.0),
+        settle=float(env.get("OPENCGA_SETTLE_SECONDS") or 0.0),
     )
 
 

@@ -17,6 +17,9 @@ READ, RENDER, START, CHANGE = "ReadConfiguration", "RenderConfig", "Start", "Cha
 TURN, DRAIN, STOP = "WaitTurn", "Drain", "Stop"
 """Steps until a REST server is stopped: others go first, then it is no longer ready, and then it is stopped."""
 
+SETTLE = "Settle"
+"""The step of one that is switched off until its container is known as not ready: from then on the agent may be."""
+
 MOST_OF_BACKUP = 200
 """Characters of what a backup said last that are told with its failure."""
 
@@ -95,6 +98,7 @@ class Seen(msgspec.Struct, frozen=True):
     backed_up: str = ""  # the version before whose migration a backup was made
     others: dict[str, Other] = {}
     drained: bool = False  # it has not been ready for long enough, so that nobody asks its server any more
+    settled: bool = False  # it has been switched off for long enough, so that its container is not ready
 
 
 # --- acts ---------------------------------------------------------------------------------------------------------
@@ -170,7 +174,7 @@ def decide(seen: Seen) -> Stand:
         return Stand(seen.intent.move if seen.intent else INSTALL, "WaitCommand")
     place = seen.document.process(seen.me)
     if place is None or place.disabled:
-        return Stand(START, "Stop", Stop(), expected=False) if seen.hook.running else Stand(expected=False)
+        return _off(seen, seen.document, seen.hook)
     if seen.document.upgrade.stopped and place.process_type == document.REST:
         return _stops(seen, seen.document) if seen.hook.running else Stand(MIGRATE, MIGRATED)
     if place.version != seen.version:  # what runs goes on; what does not run is not begun in an old version
@@ -186,6 +190,19 @@ def decide(seen: Seen) -> Stand:
     if not seen.hook.running:
         return Stand(START, "Begin", Begun())
     return Stand() if seen.ping else Stand(START, "WaitPing")
+
+
+def _off(seen: Seen, found: document.Document, hook: Hook) -> Stand:
+    """Its server should not run. One of REST is asked no more before it is stopped, as its pod is not ready.
+
+    Nor after that: the agent is not ready again before the container is known as not ready by its own probe.
+    """
+    if not hook.running:
+        settled = seen.settled or found.master == seen.me
+        return Stand(expected=False) if settled else Stand(START, SETTLE, expected=False)
+    if found.master != seen.me and not seen.drained:
+        return Stand(START, DRAIN)
+    return Stand(START, STOP, Stop(), expected=False)
 
 
 def _rendered(seen: Seen, found: document.Document, hook: Hook) -> Stand:

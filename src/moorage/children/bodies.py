@@ -90,10 +90,15 @@ def claim(
     return {"metadata": {"name": name, "labels": dict(labels)}, "spec": spec}
 
 
-def budget(owner: meta.ObjectRef, *, selector: Mapping[str, str], labels: Mapping[str, str]) -> Desired:
-    """A disruption budget of its owner's name, by which others let one pod go at a time as well."""
+def budget(
+    owner: meta.ObjectRef, *, selector: Mapping[str, str], labels: Mapping[str, str], unavailable: int = 1
+) -> Desired:
+    """A disruption budget of its owner's name, by which others let one pod go at a time as well.
+
+    `unavailable` is more than one where some of the pods are meant not to be ready.
+    """
     spec = {
-        "maxUnavailable": 1,
+        "maxUnavailable": unavailable,
         "selector": {"matchLabels": dict(selector)},
         "unhealthyPodEvictionPolicy": "AlwaysAllow",  # a pod that never came up must not hold up a drain
     }

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.api
 
 ROOT = Path(__file__).resolve().parents[3]
-EXAMPLE = ROOT / "examples/opencga/community.yaml"
+EXAMPLES = sorted((ROOT / "examples/opencga").glob("*.yaml"))
 ORIGINAL = {"members": 3, "type": "ReplicaSet", "version": "5.0.0"}
 SAMPLES: dict[str, Any] = {
     **ORIGINAL,
@@ -97,10 +97,11 @@ def community(place: str, spec: dict[str, Any], name: str = "demo") -> dict[str,
 
 
 @pytest.mark.parametrize("how", ["--server-side=false", "--server-side"])
-def test_the_example_is_accepted_whole(cluster: Cluster, place: str, how: str) -> None:
+@pytest.mark.parametrize("example", EXAMPLES, ids=[each.stem for each in EXAMPLES])
+def test_an_example_is_accepted_whole(cluster: Cluster, place: str, example: Path, how: str) -> None:
     """Strictly: a field that the definition lacks is an error, not a warning."""
     cluster.must(
-        cluster.kubectl("-n", place, "apply", "--dry-run=server", "--validate=strict", how, "-f", str(EXAMPLE))
+        cluster.kubectl("-n", place, "apply", "--dry-run=server", "--validate=strict", how, "-f", str(example))
     )
 
 

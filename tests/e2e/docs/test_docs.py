@@ -24,6 +24,7 @@ PAGES = (
     "docs/krt.md",
     "docs/kre.md",
     "docs/kre-versions.md",
+    "docs/opencga.md",
     "examples/collector/README.md",
 )
 BLOCK = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)

@@ -116,7 +116,7 @@ def test_another_authority_of_the_database_restarts_the_server_once(world: World
     assert world.state()["IsInGoalState"]
 
 
-@pytest.mark.parametrize("why", ["files", "migration"])
+@pytest.mark.parametrize("why", ["files", "migration", "off"])
 def test_a_rest_server_is_stopped_once_nobody_asks_it_any_more(
     tmp_path: Path, pool: futures.Executor, monkeypatch: pytest.MonkeyPatch, why: str
 ) -> None:
@@ -132,6 +132,9 @@ def test_a_rest_server_is_stopped_once_nobody_asks_it_any_more(
     assert ["start server"] == world.hook.done
     if why == "files":
         world.publish(2, logLevel="debug")
+    elif why == "off":
+        world.publish(2)
+        off(world)
     else:
         amended(world, 2, {"migration": "Offline", "stopped": True}, "demo-1")
     for later in (0.0, 10.0, 9.9):
@@ -145,6 +148,38 @@ def test_a_rest_server_is_stopped_once_nobody_asks_it_any_more(
 
     again = ["start server"] if why == "files" else []
     assert ["start server", "stop", *again] == world.hook.done
+
+
+def test_who_is_switched_off_is_ready_again_once_its_container_is_not(
+    tmp_path: Path, pool: futures.Executor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else Services would lead to it for a moment; another document later makes no difference, another agent waits."""
+    world, now = World(tmp_path, me="demo-0"), [1.8e9]
+    world.settings = main.dataclasses.replace(world.settings, settle=9.0)
+    monkeypatch.setattr(main.time, "time", lambda: now[0])
+    world.publish(1)
+    off(world)
+    agent = main.Agent(world.settings, world.hook, pool)
+    for later in (0.0, 5.0, 3.9):
+        now[0] += later
+        agent.step()
+        assert (("Settle", False), False) == (standing(world), world.state()["IsInGoalState"])
+    now[0] += 0.1
+    agent.step()
+    assert (True, False) == (world.state()["IsInGoalState"], world.state()["ExpectedToBeUp"])
+
+    world.publish(2)
+    off(world)
+    agent.step()
+    assert world.state()["IsInGoalState"]
+    main.Agent(world.settings, world.hook, pool).step()
+    assert ("Settle", False) == standing(world)
+
+
+def off(world: World) -> None:
+    """The document has demo-0 switched off."""
+    text = world.settings.document.read_text().replace('"name": "demo-0"', '"name": "demo-0", "disabled": true')
+    world.settings.document.write_text(text)
 
 
 def standing(world: World) -> tuple[str, bool]:

@@ -99,9 +99,26 @@ ROWS: dict[str, tuple[Seen, Stand]] = {
         Stand("ReadConfiguration", "WaitConfiguration", error="it is no JSON"),
     ),
     "no hook": (rest(hook=None), Stand("Start", "WaitHook")),
-    "no place in the document": (rest(me="demo-9"), Stand("Start", "Stop", Stop(), expected=False)),
-    "no place, and it stands": (rest(me="demo-9", hook=STANDS), Stand(expected=False)),
-    "switched off": (rest(document=disabled(REST)), Stand("Start", "Stop", Stop(), expected=False)),
+    "no place in the document, and it is still asked": (rest(me="demo-9"), Stand("Start", "Drain")),
+    "no place in the document": (rest(me="demo-9", drained=True), Stand("Start", "Stop", Stop(), expected=False)),
+    "no place, and it stands": (rest(me="demo-9", hook=STANDS, settled=True), Stand(expected=False)),
+    "switched off, and its container may still be ready": (
+        rest(document=disabled(REST), hook=STANDS),
+        Stand("Start", "Settle", expected=False),
+    ),
+    "a MASTER that is switched off stands: no Service knows it": (
+        master(document=disabled(MASTER), hook=STANDS),
+        Stand(expected=False),
+    ),
+    "switched off, and it is still asked": (rest(document=disabled(REST)), Stand("Start", "Drain")),
+    "switched off": (
+        rest(document=disabled(REST), drained=True),
+        Stand("Start", "Stop", Stop(), expected=False),
+    ),
+    "a MASTER that is switched off": (
+        master(document=disabled(MASTER)),
+        Stand("Start", "Stop", Stop(), expected=False),
+    ),
     "another version, and it runs": (rest(document=found("5.0.1")), Stand("ChangeVersion", "WaitCanUpdate")),
     "another version, and it stands: it is not begun": (
         rest(document=found("5.0.1"), hook=STANDS),

@@ -76,6 +76,8 @@ def test_a_budget_lets_one_go_and_holds_up_no_drain_for_a_pod_that_never_came_up
     made = bodies.budget(depots.OWNER, selector=SELECTOR, labels=LABELS)
 
     assert "PodDisruptionBudget/d" == made.id
+    more = bodies.budget(depots.OWNER, selector=SELECTOR, labels=LABELS, unavailable=3)
+    assert 3 == more.body["spec"]["maxUnavailable"]
     assert {
         "maxUnavailable": 1,
         "selector": {"matchLabels": SELECTOR},

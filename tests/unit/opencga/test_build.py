@@ -78,6 +78,18 @@ def test_the_jvm_is_told_whom_to_trust(role: str) -> None:
     assert {"secret": source} == volumes["credentials"]["projected"]["sources"][-1]
 
 
+def test_the_budget_does_not_count_who_is_switched_off() -> None:
+    """Whose pod is never ready: one of the others may go all the same."""
+
+    def budget(*processes: dict[str, Any]) -> int:
+        made = {it.resource.kind: it.body for it in build.children(wanted(automationConfig={"processes": processes}))}
+        return int(made["PodDisruptionBudget"]["spec"]["maxUnavailable"])
+
+    off = [{"name": f"demo-{n}", "disabled": True} for n in range(4)]
+    assert [1, 2, 3] == [budget(), budget(off[1]), budget(*off[:2])]
+    assert 1 == budget(off[3], {"name": "demo-0"}, {"name": "demo-client-0", "disabled": True})
+
+
 def ingress(**fields: Any) -> dict[str, Any]:
     made = {it.resource.kind: it.body for it in build.children(wanted(ingress={"host": "opencga.example", **fields}))}
     return made["Ingress"]
@@ -171,7 +183,8 @@ def test_probes_ask_the_hook_and_the_agent_and_never_the_database() -> None:
     assert ["/hooks/version-upgrade", "alive"] == server["livenessProbe"]["exec"]["command"]
     assert ["/hooks/version-upgrade", "started"] == server["startupProbe"]["exec"]["command"]
     assert 180 == server["startupProbe"]["failureThreshold"]
-    assert "readinessProbe" not in server
+    assert ["/hooks/version-upgrade", "serving"] == server["readinessProbe"]["exec"]["command"]
+    assert "readinessProbe" not in by_name(pods(PLAIN)[names.MASTER]["containers"])["opencga-client"]
     assert ["/opt/scripts/readinessprobe"] == agent["readinessProbe"]["exec"]["command"]
     assert not {"livenessProbe", "startupProbe"} & set(agent)
 
@@ -191,6 +204,17 @@ def test_a_server_is_asked_no_more_once_its_agents_probe_has_failed(probe: dict[
     env = by_name(by_name(body["spec"]["template"]["spec"]["containers"])["opencga-agent"]["env"])
 
     assert seconds == env["OPENCGA_DRAIN_SECONDS"]["value"]
+
+
+@pytest.mark.parametrize(("probe", "seconds"), [({}, "9"), ({"periodSeconds": 10, "failureThreshold": 5}, "53")])
+def test_an_agent_waits_until_the_servers_probe_has_failed(probe: dict[str, Any], seconds: str) -> None:
+    """Of a server that is switched off, by whatever the user has laid over that probe."""
+    laid = {"template": {"spec": {"containers": [{"name": "opencga-rest", "readinessProbe": probe}]}}}
+    body = build.members(wanted(statefulSet={"spec": laid}), 3, "5.0.0").body
+    env = by_name(by_name(body["spec"]["template"]["spec"]["containers"])["opencga-agent"]["env"])
+
+    assert seconds == env["OPENCGA_SETTLE_SECONDS"]["value"]
+    assert "OPENCGA_SETTLE_SECONDS" not in by_name(pods(PLAIN)[names.MASTER]["containers"][1]["env"])
 
 
 def test_two_stateful_sets_share_one_headless_service() -> None:

@@ -60,6 +60,10 @@ async def lives(api: played.Api) -> None:
     await fake_api.until(api.settled, within=WITHIN)
     await edited(api, members=3)
     await fake_api.until(lambda: len(api.running()) == 4 and api.settled(), within=WITHIN)
+    await edited(api, hibernate=True)
+    await fake_api.until(lambda: api.stands("Hibernated") and api.settled(), within=WITHIN)
+    await edited(api, hibernate=False)
+    await fake_api.until(lambda: len(api.running()) == 4 and api.settled(), within=WITHIN)
     await edited(api, version="5.0.1")
     await fake_api.until(lambda: set(api.running().values()) == {"5.0.1"} and api.settled(), within=WITHIN)
     await edited(api, members=1)
@@ -94,7 +98,7 @@ def check(api: played.Api) -> None:
 
 
 @pytest.mark.parametrize("arrives", [False, True])
-@pytest.mark.parametrize("point", [0, 2, 4, 6, 9, 13, 17, 21])
+@pytest.mark.parametrize("point", [0, 2, 4, 6, 9, 13, 15, 17, 19, 21, 26, 30])
 async def test_it_ends_at_a_write(monkeypatch: pytest.MonkeyPatch, point: int, arrives: bool) -> None:
     """The write is lost, or its answer is."""
     api, ended = await lived(monkeypatch, point, arrives=arrives)

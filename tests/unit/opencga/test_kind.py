@@ -9,6 +9,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
+import msgspec
 import pytest
 
 from moorage.api import meta, proof
@@ -115,6 +116,36 @@ async def test_a_member_is_ready_by_its_agent_whatever_a_user_puts_beside_it(mon
         found = there(made)
 
     assert {"demo-0", "demo-2"} == set(found.rest.up)
+
+
+@pytest.mark.parametrize(
+    ("off", "expected"), [((), {"demo-0", "demo-2"}), (("demo-1",), {"demo-0", "demo-1", "demo-2"})]
+)
+async def test_a_member_is_ready_once_services_send_it_queries(
+    monkeypatch: pytest.MonkeyPatch, off: tuple[str, ...], expected: set[str]
+) -> None:
+    """One whose server is switched off is ready without, as it is to have none; so that nobody waits for it."""
+    api = await grown(automationConfig={"processes": [{"name": name, "disabled": True} for name in off]})
+    told = api.one("pods", "demo-1")["status"]["containerStatuses"]
+    server = {"name": "opencga-rest", "ready": False, "state": {"running": {}}}
+    await api.put("pods", "demo-1", {"status": {"containerStatuses": [*told, server]}})
+    async with started(api, monkeypatch) as made:
+        assert expected == set(there(made).rest.up)
+        away = await made[0].guards["others_are_ready"](made[1], {"pod": "demo-0"})
+
+    assert bool(off) == (away == "")
+
+
+async def test_nobody_looks_for_what_is_wrong_with_who_should_not_be_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a server that is switched off, and of one that hibernates: events are read where a pod is in trouble alone."""
+    api = await grown(automationConfig={"processes": [{"name": "demo-1", "disabled": True}]})
+    api.broken.add("demo-1")
+    await api.settle()
+    async with started(api, monkeypatch) as (made, obj):
+        assert freshness.is_unseen(made._around.warnings.peek("ns"))
+        plain = msgspec.structs.replace(obj.spec, automation_config=types.AutomationConfig())
+        made.observe(msgspec.structs.replace(obj, spec=plain), states.NOW)
+        await fake_api.until(lambda: not freshness.is_unseen(made._around.warnings.peek("ns")))
 
 
 async def test_a_spec_that_can_not_be_still_shows_what_is_there(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,8 @@ The steps of an installation (`control`), in order, with what each comes to:
 | one that hibernates has no pod; what follows is for others | | Hibernating | |
 | the MASTER's pod is current | ReplacingMaster | ReplacingMaster, UpdateWaits | |
 | agents were asked | | MembersUnknown | |
-| the catalog is there, then migrated | Migrated | InstallingCatalog, Migrating | Catalog-, Backup-, MigrationFailed |
+| the catalog is installed | | InstallingCatalog | CatalogFailed |
+| the catalog is migrated | Migrated, Stopping | Migrating, Stopping | BackupFailed, MigrationFailed, MigrationHeld |
 | REST members are replaced, one after another | Updating | Updating, UpdateWaits | UpdateStalled |
 | all have applied the document | | ApplyingConfiguration, MemberSilent | MemberFailed |
 | servers tell the version | VersionReached | VersionDiffers | |

@@ -154,8 +154,10 @@ class CommunityKind(kind.Kind[types.Community, observation.Seen]):
         view = self._watches.enter(seen.meta.namespace, key)
         if unsynced := view.unsynced:
             return freshness.unsynced(unsynced[0].error, "objects")
-        wanted_pods = seen.spec.members + 1
-        every = view.of(builtin.POD, seen.name)
+        # who is switched off is never ready, and one that hibernates has no pods: nothing is wrong with either
+        off = sum(map(seen.disabled, seen.rest_pods(seen.spec.members)))
+        wanted_pods = 0 if seen.spec.hibernate else seen.spec.members + 1 - off
+        every = [it for it in view.of(builtin.POD, seen.name) if not seen.disabled(it["metadata"]["name"])]
         events = self._around.warnings_about(every, wanted_pods, seen.meta.namespace, key)
         around = reading.Around(seen.now, tuple(view.of(builtin.VOLUME_CLAIM, seen.name)), events)
         live = {role: self._live(view, role, seen) for role in (names.REST, names.MASTER)}
@@ -206,7 +208,7 @@ class CommunityKind(kind.Kind[types.Community, observation.Seen]):
         return parts.Objects(
             children,
             reading.workload(live) if live else None,
-            tuple(self._pod(it, workload, around) for it in pods),
+            tuple(self._pod(it, workload, seen.spec, around) for it in pods),
             tuple(claims),
             surplus,
             disruptions=reading.disruptions(budget) if role == names.REST else None,
@@ -279,7 +281,8 @@ class CommunityKind(kind.Kind[types.Community, observation.Seen]):
             live = await self._within(namespace).get(builtin.STATEFUL_SET, namespace, names.rest(name))
         except errors.NotFound:
             return f"StatefulSet {names.rest(name)} is gone"
-        mine = [self._pod(it, names.rest(name)) for it in found if owners.is_controlled(it, live["metadata"]["uid"])]
+        uid, workload = live["metadata"]["uid"], names.rest(name)
+        mine = [self._pod(it, workload, obj.spec) for it in found if owners.is_controlled(it, uid)]
         up = parts.Objects((), None, tuple(mine)).up
         if args["pod"] not in up:
             return ""
@@ -292,15 +295,16 @@ class CommunityKind(kind.Kind[types.Community, observation.Seen]):
         at_work = await self._is_at_work(obj, str(args["pod"]))
         if at_work is not None:
             return at_work
-        return await self._is_silent_and_ready(obj.metadata.namespace, str(args["pod"]))
+        return await self._is_silent_and_ready(obj, str(args["pod"]))
 
-    async def _is_silent_and_ready(self, namespace: str, pod: str) -> str:
+    async def _is_silent_and_ready(self, obj: types.Community, pod: str) -> str:
         """Of a MASTER whose agent says nothing: silence is no evidence where the pod is well."""
+        namespace = obj.metadata.namespace
         try:
             live = await self._within(namespace).get(builtin.POD, namespace, pod)
         except errors.NotFound:
             return ""
-        ready = self._pod(live, pod.rpartition("-")[0]).ready
+        ready = self._pod(live, pod.rpartition("-")[0], obj.spec).ready
         return f"{pod} is ready, and its agent does not tell what it does" if ready else ""
 
     async def _is_at_work(self, obj: types.Community, pod: str) -> str | None:
@@ -334,7 +338,7 @@ class CommunityKind(kind.Kind[types.Community, observation.Seen]):
             at_work = answers.holds_catalog(found.agent, self._settings.dialect.moves, obj.status.catalog_version)
             late = time.time() > found.agent.since + quantities.seconds(obj.spec.timeouts.migration)
             return f"{master} is at {found.agent.move}" if at_work and not late else ""
-        return await self._is_silent_and_ready(namespace, master)
+        return await self._is_silent_and_ready(obj, master)
 
     async def _pod_is_expendable(self, obj: types.Community, args: dict[str, Any]) -> str:
         """It serves nobody still; where it runs, it is at no work at the catalog."""
@@ -347,17 +351,25 @@ class CommunityKind(kind.Kind[types.Community, observation.Seen]):
         return await guards.pod_is_expendable(
             self._within(namespace),
             builtin.POD.ref(namespace, pod, str(args["uid"])),
-            lambda live: self._pod(live, workload),
+            lambda live: self._pod(live, workload, obj.spec),
             at_work,
         )
 
-    def _pod(self, it: Object, workload: str, around: reading.Around = reading.NOTHING) -> parts.PodSeen:
-        """The pod, by its agent's container: that is ready when the member is. A user's own may be listed before it."""
-        agent = self._settings.dialect.container.agent
+    def _pod(
+        self, it: Object, workload: str, spec: types.CommunitySpec, around: reading.Around = reading.NOTHING
+    ) -> parts.PodSeen:
+        """The pod, by its agent's container: that is ready when the member is. A user's own may be listed before it.
+
+        That of a REST server counts too, so that Services know of who is called ready; but for a server that is
+        switched off, by which that container is never ready.
+        """
+        agent, server = self._settings.dialect.container.agent, self._settings.dialect.container.rest
         status = it.get("status") or {}
         told = sorted(status.get("containerStatuses") or (), key=lambda each: each.get("name") != agent)
         first = {**it, "status": {**status, "containerStatuses": told}}
-        return reading.pod(first, ordinals.of(workload, it["metadata"]["name"]), around=around)
+        made = reading.pod(first, ordinals.of(workload, it["metadata"]["name"]), around=around)
+        waits = any(each.get("name") == server and not each.get("ready") for each in told)
+        return msgspec.structs.replace(made, ready=False) if waits and not spec.is_disabled(made.name) else made
 
     def _within(self, namespace: str) -> kube_client.Client:
         """What acts in that namespace and nowhere else."""

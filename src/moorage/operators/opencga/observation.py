@@ -215,7 +215,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     def disabled(self, pod: str) -> bool:
         """Whether the spec has that one's server stopped."""
-        return any(each.name == pod and each.disabled for each in self.spec.automation_config.processes)
+        return self.spec.is_disabled(pod)
 
     def has_applied(self, pod: str) -> bool:
         """Whether its agent has applied the document as it is wanted."""

@@ -418,6 +418,10 @@ class CommunitySpec(msgspec.Struct, frozen=True, rename="camel"):
         ),
     )
 
+    def is_disabled(self, pod: str) -> bool:
+        """Whether the server of that pod is to be stopped, while its pod stays."""
+        return any(each.name == pod and each.disabled for each in self.automation_config.processes)
+
 
 # --- status -------------------------------------------------------------------------------------------------------
 

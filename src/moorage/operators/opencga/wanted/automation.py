@@ -119,7 +119,7 @@ def _process(
         "hostname": f"{pod}.{names.headless(name)}.{namespace}.svc.{said.cluster_domain}",
         "processType": role,
         "version": version,
-        "disabled": any(each.name == pod and each.disabled for each in spec.automation_config.processes),
+        "disabled": spec.is_disabled(pod),
         "args": {},
     }
 

@@ -9,7 +9,7 @@ import base64
 from typing import Any
 
 from moorage.api import builtin
-from moorage.children import bodies
+from moorage.children import bodies, ordinals
 from moorage.children.parts import Desired
 from moorage.operators.opencga import names, types
 
@@ -23,7 +23,7 @@ def children(wanted: Wanted) -> tuple[Desired, ...]:
     if wanted.spec.ingress is not None:
         made.append(_ingress(wanted, wanted.spec.ingress))
     if wanted.spec.pod_disruption_budget.enabled and wanted.spec.members >= 2:
-        made.append(bodies.budget(wanted.ref, selector=wanted.role(names.REST), labels=wanted.labels))
+        made.append(_budget(wanted))
     return tuple(made)
 
 
@@ -50,6 +50,12 @@ def _endpoint(wanted: Wanted) -> Desired:
         "ports": [_port("rest", wanted.said.ports.rest)],
     }
     return _service(wanted, names.endpoint(wanted.name), spec)
+
+
+def _budget(wanted: Wanted) -> Desired:
+    """One may be taken away beside those that are switched off, which are never ready."""
+    off = sum(wanted.spec.is_disabled(ordinals.pod(names.rest(wanted.name), n)) for n in range(wanted.spec.members))
+    return bodies.budget(wanted.ref, selector=wanted.role(names.REST), labels=wanted.labels, unavailable=1 + off)
 
 
 def _ingress(wanted: Wanted, given: types.Ingress) -> Desired:

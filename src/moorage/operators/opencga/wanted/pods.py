@@ -162,6 +162,7 @@ def _server(wanted: Wanted, role: str, version: str, resources: types.Resources)
         | {"failureThreshold": startup},
         "livenessProbe": {"exec": {"command": [hook, "alive"]}, "periodSeconds": 20, "timeoutSeconds": 10}
         | {"failureThreshold": 6},
+        **_serving(role, hook),
         "securityContext": _SAFE,
         "volumeMounts": [
             _mount("hooks", inside.hooks),
@@ -172,6 +173,14 @@ def _server(wanted: Wanted, role: str, version: str, resources: types.Resources)
             *_data_mounts(wanted),
         ],
     }
+
+
+def _serving(role: str, hook: str) -> dict[str, Any]:
+    """A REST server that is switched off gets no queries, although its agent, which has done its work, is ready."""
+    if role != names.REST:
+        return {}
+    probe = {"exec": {"command": [hook, "serving"]}, "periodSeconds": 3, "timeoutSeconds": 3, "failureThreshold": 2}
+    return {"readinessProbe": probe}
 
 
 def _trust(wanted: Wanted) -> list[dict[str, Any]]:
@@ -270,7 +279,8 @@ def ours(laid: Any, plain: dict[str, Any], wanted: Wanted, role: str, resources:
         for each in made["spec"]["containers"]
     ]
     agent = wanted.said.container.agent
-    containers = [_with_drain(each) if each.get("name") == agent else each for each in containers]
+    settle = next((_unready_within(each) for each in containers if each.get("name") == server), 0)
+    containers = [_with_drain(each, settle) if each.get("name") == agent else each for each in containers]
     return {**made, "spec": {**made["spec"], "containers": containers}}
 
 
@@ -279,14 +289,26 @@ def container_of(role: str, said: dialects.Dialect) -> str:
     return said.container.rest if role == names.REST else said.container.master
 
 
-def _with_drain(container: dict[str, Any]) -> dict[str, Any]:
-    """How long it takes until nobody sends queries to a member that tells that it is not ready, by its own probe."""
-    probe = container.get("readinessProbe") or {}
+def _with_drain(container: dict[str, Any], settle: int) -> dict[str, Any]:
+    """How long it takes until nobody sends queries to a member that tells that it is not ready, by its own probe.
+
+    And `settle`: until the server's container is not ready, once there is no server.
+    """
+    drain = min(_unready_within(container) + LINGER, MOST_DRAIN)
+    made = _with_variable(container, "OPENCGA_DRAIN_SECONDS", str(drain))
+    return _with_variable(made, "OPENCGA_SETTLE_SECONDS", str(min(settle, MOST_DRAIN))) if settle else made
+
+
+def _unready_within(container: dict[str, Any]) -> int:
+    """Seconds until its readiness probe has failed, from what it asks about; 0 where it has none."""
+    probe = container.get("readinessProbe")
+    if not probe:
+        return 0
     period, failures, answer = (
         int(probe.get(key) or otherwise)
         for key, otherwise in (("periodSeconds", 10), ("failureThreshold", 3), ("timeoutSeconds", 1))
     )
-    return _with_variable(container, "OPENCGA_DRAIN_SECONDS", str(min(period * failures + answer + LINGER, MOST_DRAIN)))
+    return period * failures + answer
 
 
 def _with_variable(container: dict[str, Any], name: str, value: str) -> dict[str, Any]:
