@@ -141,6 +141,7 @@ class Run:
         self._stage, self._plan, self._client = stage, plan, stage.client
         self.lives: list[Actor] = []
         self._replacing = asyncio.Lock()
+        self._around = surroundings.Around()
         self.seen: observer.Observer
 
     @property
@@ -170,7 +171,7 @@ class Run:
             stack.push_async_callback(self.seen.stop)
             await self.seen.start()
             around = surroundings.around(self.scenario.surroundings, self._client, self.namespace)
-            await stack.enter_async_context(around)
+            self._around = await stack.enter_async_context(around)
             stack.push_async_callback(self._end)
             await self.start()
             self._keeper = asyncio.create_task(self._keep())
@@ -191,6 +192,7 @@ class Run:
         folder.mkdir()
         plan = self._plan(len(self.lives))
         it = Actor(self._stage, self.scenario, helm, folder, plan=plan)
+        it.wire.execs = self._around.execs
         harm = it.wire.fault
         it.wire.fault = lambda write: f"kill {when}" if (when := self.points.reached(write.what)) else harm(write)
         self.lives.append(it)
@@ -293,7 +295,9 @@ class Run:
         told = self.scenario
         looked = [told.resource(each) for each in told.look]
         ignore = (*told.ignore, *self._spared)
-        return await observer.state(self._client, looked, told.namespaces, ignore=ignore, masked=told.mask)
+        found = await observer.state(self._client, looked, told.namespaces, ignore=ignore, masked=told.mask)
+        beside: observer.State = observer.mask(self._around.state(), told.namespaces, told.mask)
+        return found | beside
 
     async def _equal(self, wanted: observer.State) -> bool:
         return wanted == await self.state()
@@ -302,7 +306,7 @@ class Run:
         """The state once it is as it should be, and two looks with nothing written between them say the same."""
         written = len(self.actor.wire.writes)
         found = await self.state()
-        if any("deletionTimestamp" in body["metadata"] for body in found.values()):
+        if any("deletionTimestamp" in body.get("metadata", {}) for body in found.values()):
             return None  # what is going is no state to be compared with
         if not (all(map(_is_settled, self._own(found))) and self._expected(act, found) and self.actor.idle):
             return None

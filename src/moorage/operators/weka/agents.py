@@ -254,8 +254,13 @@ class Agents:
         args: dict[str, Any],
         refused: decision.Reason,
         uid: str = "",
+        *,
+        changes_it: bool = True,
     ) -> decision.Outcome:
-        """Give one order to one container; with `uid`, to that pod of it alone. `refused`: why, where it says no."""
+        """Give one order to one container; with `uid`, to that pod of it alone. `refused`: why, where it says no.
+
+        `changes_it`: the container itself is another one after it, so that it is asked anew.
+        """
         live = self._uid(self._container(*place))
         if not live or (uid and live != uid):
             return decision.Conflict(f"{place[1]} has another pod by now, or none")
@@ -265,7 +270,8 @@ class Agents:
             return decision.Unknown(f"{order} at {place[1]}: {error}")
         finally:
             why = f"{order} was told"
-            self.locals.outdate(place, why)
+            if changes_it:
+                self.locals.outdate(place, why)
             if cluster is not None:
                 self.clusters.outdate(cluster, why)
         if done.fault == "Refused":
@@ -280,7 +286,7 @@ class Agents:
         if not able:
             return decision.Conflict(f"no container of {cluster[1]} runs")
         via = min(able, key=lambda it: (it.metadata.name == but, it.metadata.deleting, it.spec.mode, it.metadata.name))
-        return await self.tell(via.metadata.key, cluster, order, args, refused)
+        return await self.tell(via.metadata.key, cluster, order, args, refused, changes_it=False)
 
     async def make_login(self, obj: cluster_types.WekaCluster, named: str) -> decision.Outcome:
         """The operator's login and the people's, each made once; what is there stays as it is."""

@@ -296,6 +296,27 @@ async def test_a_pod_of_somebody_elses_is_never_asked(tmp_path: Path, monkeypatc
 CLUSTER = ("ns", "demo")
 
 
+async def test_who_hands_an_order_on_to_its_cluster_is_known_as_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The cluster is another one after it, and not the container by which it was told."""
+    async with started(tmp_path, monkeypatch) as it:
+        inside, place = it.common.inside, ("ns", "demo-drive-0")
+        it.said["cluster"] = {"guid": "g-1"}
+        await it.api.put("wekacontainers", "demo-drive-0", {"status": {"clusterID": "g-1"}})
+        await fake_api.until(lambda: bool(it.container("demo-drive-0").status.cluster_id))
+        inside.locals.read(place, "test")
+        inside.clusters.read(CLUSTER, "test")
+        await fake_api.until(lambda: isinstance(inside.locals.peek(place), freshness.Fresh))
+        await fake_api.until(lambda: isinstance(inside.clusters.peek(CLUSTER), freshness.Fresh))
+        outcome = await it.clusters.operations["user.add"](it.cluster(), {"user": "u"})
+
+        assert isinstance(outcome, decision.Ok)
+        assert [("demo-drive-0", "user.add", {"user": "u"})] == [each for each in it.asked if each[1] == "user.add"]
+        assert isinstance(inside.locals.peek(place), freshness.Fresh)
+        assert isinstance(inside.clusters.peek(CLUSTER), freshness.Stale)
+
+
 async def test_a_cluster_that_nobody_answers_for_is_unknown_after_a_few_polls(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
