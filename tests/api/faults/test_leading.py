@@ -215,8 +215,15 @@ async def _two(stage: run.Stage, path: Path) -> None:
         assert all(life.wire.writes for life in it.lives)
 
 
-async def test_two_that_both_believe_they_lead(stage: run.Stage) -> None:
-    await _two(stage, scenario.FOLDER / "widget.yaml")
+@pytest.mark.parametrize("name", ["widget", "wekaday"])
+async def test_two_that_both_believe_they_lead(stage: run.Stage, name: str) -> None:
+    await _two(stage, scenario.FOLDER / f"{name}.yaml")
+
+
+@pytest.mark.campaign
+async def test_two_that_both_believe_they_lead_give_a_cluster_no_order_twice(stage: run.Stage) -> None:
+    """What they give by exec counts too: the product has done all as often as for one alone."""
+    await _two(stage, scenario.FOLDER / "weka.yaml")
 
 
 # --- a real process that sleeps --------------------------------------------------------------------------------------

@@ -34,6 +34,8 @@ ONCE = (
     "filesystem.add",
     "group.add",
     "member.remove",
+    "upgrade.finish",
+    "upgrade.phase",
     "user.add",
 )
 """What the product does, and how often, must be the same however often it was asked for."""
@@ -57,6 +59,12 @@ class Product(fake_weka.Product):
         match what:
             case "cluster.form":
                 return self.formed
+            case "cluster.start_io":
+                return self.io == args["started"]
+            case "upgrade.phase":
+                return bool(self.phase == args["phase"])
+            case "upgrade.finish":
+                return not self.phase
             case "user.add":
                 return args["user"] in self.users
             case "group.add":
@@ -83,7 +91,7 @@ class Product(fake_weka.Product):
         except AssertionError as error:
             self.wrong.append(f"{what} at {pod}: {error}")
         if what in ONCE:
-            self.done[f"{what} {args.get('serial') or args.get('name') or args.get('user') or ''}".strip()] += 1
+            self.done[f"{what} {args.get('serial') or args.get('name') or args.get('phase') or args.get('user') or ''}".strip()] += 1
         return {}
 
     def state(self) -> dict[str, Any]:

@@ -339,7 +339,8 @@ def io_runs(seen: Seen) -> Verdict:
         return DONE
     if found.io.upper() == "STARTING":
         return Wait(Reason.STARTING_IO, "the cluster begins", on="cluster", within=READY_WITHIN)
-    start = decision.Call(why="all that it needs is there", operation="cluster.start_io")
+    args = {"started": seen.dialect.words.io_started}
+    start = decision.Call(why="all that it needs is there", operation="cluster.start_io", args=args)
     return anew(seen, Act(Reason.STARTING_IO, "the cluster is told to begin", (start,)))
 
 
