@@ -118,7 +118,8 @@ class Actor(operate.Operator):
 class Run:
     """A scenario in a namespace of its own. `plan` gives the faults of each life, by its number from 0 on.
 
-    `patience` is a factor to the scenario's own. With `stale` what the scenario calls so is allowed.
+    `patience` is a factor to the scenario's own. With `stale` what the scenario calls so is allowed. The last acts `but` so
+    many are not played.
     """
 
     def __init__(
@@ -130,9 +131,10 @@ class Run:
         plan: Callable[[int], faulty.Plan | None] = lambda _: None,
         patience: float = 1.0,
         stale: bool = False,
+        but: int = 0,
     ) -> None:
         self.namespace = f"run-{uuid.uuid4().hex[:10]}"
-        self.scenario = scenario.load(path, self.namespace)
+        self.scenario = scenario.load(path, self.namespace, but=but)
         self.points = points or Points()
         allowed = self.scenario.stale if stale else ()
         self._once_more = {each for each in allowed if "." not in each}
@@ -355,23 +357,23 @@ def _told(act: scenario.Act) -> str:
     return f"delete {act.delete.kind} {act.delete.name}" if act.delete else "nothing"
 
 
-_UNDISTURBED: dict[Path, tuple[Ending, list[str]]] = {}
+_UNDISTURBED: dict[tuple[Path, int], tuple[Ending, list[str]]] = {}
 
 
-async def undisturbed(stage: Stage, path: Path) -> tuple[Ending, list[str]]:
+async def undisturbed(stage: Stage, path: Path, *, but: int = 0) -> tuple[Ending, list[str]]:
     """What a scenario comes to when nothing is harmed, and what is written in it; played once per process.
 
     Once more, rather: what differs by itself must be known before a fault is blamed for it.
     """
-    if path not in _UNDISTURBED:
+    if (path, but) not in _UNDISTURBED:
         await stage.define(scenario.load(path, "none"))
-        async with Run(stage, path).running() as first:
+        async with Run(stage, path, but=but).running() as first:
             wanted = await first.play()
-        async with Run(stage, path).running() as second:
+        async with Run(stage, path, but=but).running() as second:
             assert [] == deviations(second.scenario, wanted, await second.play(wanted.scenes))
         # what is said on the way is written more or less often, so the last writes of one are not reached by another
-        _UNDISTURBED[path] = wanted, min(first.points.done, second.points.done, key=len)
-    return _UNDISTURBED[path]
+        _UNDISTURBED[path, but] = wanted, min(first.points.done, second.points.done, key=len)
+    return _UNDISTURBED[path, but]
 
 
 def deviations(

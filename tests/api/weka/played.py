@@ -20,8 +20,8 @@ from moorage.operators.weka import names
 from tests.api.xsld import kubelet
 from tests.unit.operators.weka import fake_weka
 
-DRIVES = 2
-"""Of each node."""
+SLOTS = ("s1", "s2", "s3", "s4", "s5")
+"""For drives, of each node."""
 
 LASTS = 0.1
 """Seconds that an order takes."""
@@ -46,7 +46,7 @@ class Product(fake_weka.Product):
 
     def __init__(self, node: Node) -> None:
         super().__init__()
-        self._node = node
+        self._node, self.slots = node, SLOTS
         self.done: Counter[str] = Counter()
         self.wrong: list[str] = []
 
@@ -119,7 +119,7 @@ class Node(kubelet.Node):
     async def start(self) -> None:
         """See `kubelet.Node`. No scheduler places anything here."""
         for name in self.names:
-            serials = json.dumps([f"{name}-s{it + 1}" for it in range(DRIVES)])
+            serials = json.dumps([f"{name}-{it}" for it in SLOTS])
             body = {
                 "apiVersion": "v1",
                 "kind": "Node",

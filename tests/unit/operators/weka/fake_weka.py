@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 from typing import Any
 
 import msgspec
@@ -30,6 +31,7 @@ class Product:
         self.members: dict[str, int] = {}  # by container
         self.states: dict[int, str] = {}
         self.drives: dict[str, dict[str, Any]] = {}  # by uuid
+        self.slots: tuple[str, ...] = ("s1", "s2")  # for drives, of each node
         self.formed = False
         self.io, self.phase = "", ""
         self.parity, self.data, self.spare = 0, 0, 0
@@ -63,7 +65,7 @@ class Product:
             "internal": "READY" if name in self.members else "STEM",
             "devices": [
                 {"serial": f"{node}-{it}", "path": f"/dev/{it}", "signed": True, "guid": "", "mounted": False}
-                for it in ("s1", "s2")
+                for it in self.slots
             ],
         }
         if name in self.members:
@@ -186,7 +188,7 @@ class World(Product):
         """The namespace and the nodes with their signed drives."""
         await self.api.put("namespaces", "ns", {"metadata": {"labels": {names.OPENED: "privileged"}}}, namespace="")
         for it in self.nodes:
-            annotations = {names.DRIVES: f'["{it}-s1", "{it}-s2"]'}
+            annotations = {names.DRIVES: json.dumps([f"{it}-{slot}" for slot in self.slots])}
             ready = {"conditions": [{"type": "Ready", "status": "True"}]}
             await self.api.put("nodes", it, {"metadata": {"annotations": annotations}, "status": ready}, namespace="")
 
@@ -213,12 +215,12 @@ class World(Product):
             await asyncio.sleep(0.002)
 
     async def _run(self, name: str, pod: dict[str, Any]) -> None:
-        mode = pod["metadata"]["labels"][names.MODE]
+        like = [pod["metadata"]["labels"][it] for it in (names.MODE, names.CLUSTER_ID)]
         terms = pod["spec"]["affinity"].get("nodeAffinity", {}).get("requiredDuringSchedulingIgnoredDuringExecution")
         taken = {
             it["spec"].get("nodeName")
             for it in self.of("pods").values()
-            if it["metadata"]["labels"][names.MODE] == mode
+            if [it["metadata"]["labels"][label] for label in (names.MODE, names.CLUSTER_ID)] == like
         }
         if terms:
             node = terms["nodeSelectorTerms"][0]["matchFields"][0]["values"][0]
