@@ -43,6 +43,11 @@ BLOCKS = {f"k{it}": f"text {it}" for it in range(8)}
 WITHIN = 300.0
 
 
+@pytest.fixture(scope="session", autouse=True)
+def account_roles() -> None:
+    """Nobody's rights are asked, as no cluster is needed."""
+
+
 @pytest.fixture(scope="module")
 def binary(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The stand-in under its three names."""
