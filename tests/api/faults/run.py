@@ -370,7 +370,8 @@ async def undisturbed(stage: Stage, path: Path, *, but: int = 0) -> tuple[Ending
         async with Run(stage, path, but=but).running() as first:
             wanted = await first.play()
         async with Run(stage, path, but=but).running() as second:
-            assert [] == deviations(second.scenario, wanted, await second.play(wanted.scenes))
+            differs = deviations(second.scenario, wanted, await second.play(wanted.scenes))
+            assert [] == differs, differs
         # what is said on the way is written more or less often, so the last writes of one are not reached by another
         _UNDISTURBED[path, but] = wanted, min(first.points.done, second.points.done, key=len)
     return _UNDISTURBED[path, but]
