@@ -242,7 +242,7 @@ class Run:
             if after is not None:
                 await after(number)
         await self.seen.caught_up()
-        ending.made, ending.removed = self.seen.made, self.seen.removed
+        ending.made, ending.removed = self.seen.made.copy(), self.seen.removed.copy()
         return ending
 
     async def outcome(
