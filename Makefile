@@ -61,8 +61,9 @@ format: venv ## write the source as the checks want it
 image: venv ## build the images as archives in build/images
 	@$(PY) -m dev.deploy images
 
-crds: venv ## write the CustomResourceDefinitions into the chart
+crds: venv ## write the CustomResourceDefinitions and the dialects into the chart
 	@.venv/bin/moorage crds --into charts/moorage/files/crds
+	@$(PY) -m dev.values
 
 docs: venv ## write the generated pages: docs/reasons.md and docs/api.md
 	@$(PY) -m dev.docs

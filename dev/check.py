@@ -14,7 +14,7 @@ from pathlib import Path
 
 import grimp
 
-from . import docs, stage
+from . import docs, stage, values
 
 ROOT = stage.ROOT
 BIN = Path(sys.executable).parent
@@ -40,12 +40,13 @@ def _tool(*words: str) -> Callable[[stage.Stage], None]:
 
 
 def definitions(it: stage.Stage) -> None:
-    """The chart's CRDs are those of the code."""
+    """The chart's CRDs, and the dialects in its schema, are those of the code."""
     with tempfile.TemporaryDirectory() as fresh:
         it.run(BIN / "moorage", "crds", "--into", fresh)
         _same(
             {path.name: path.read_text() for path in Path(fresh).iterdir()}, ROOT / "charts/moorage/files/crds", "crds"
         )
+    _same({values.SCHEMA.name: values.written()}, values.SCHEMA.parent, "crds", only=True)
 
 
 def pages(it: stage.Stage) -> None:

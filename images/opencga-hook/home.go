@@ -11,6 +11,13 @@ import (
 // files are those of the product's that an agent lays its own over.
 var files = []string{"configuration.yml", "storage-configuration.yml", "client-configuration.yml"}
 
+// authorities is where an image keeps whom its programs trust; it is told under a name of its own.
+const (
+	authorities     = "/etc/ssl/certs/ca-certificates.crt"
+	toldAuthorities = "authorities.pem"
+	mostAuthorities = 512 << 10
+)
+
 // laid makes a folder like the product's home, of links, in which an agent's files take the place of the image's. The
 // image's own stay as they are, on a root file system that is read only.
 func laid(home, conf, at string) error {
@@ -63,8 +70,8 @@ func contains(names []string, name string) bool {
 	return false
 }
 
-// own reads the files as they are in the image.
-func own(home string) (map[string]string, error) {
+// own reads the files as they are in the image, and whom it trusts.
+func own(home, trusted string) (map[string]string, error) {
 	found := map[string]string{}
 	for _, name := range files {
 		text, err := os.ReadFile(filepath.Join(home, "conf", name))
@@ -75,6 +82,9 @@ func own(home string) (map[string]string, error) {
 			return nil, err
 		}
 		found[name] = string(text)
+	}
+	if text, err := os.ReadFile(trusted); err == nil && len(text) <= mostAuthorities {
+		found[toldAuthorities] = string(text)
 	}
 	return found, nil
 }

@@ -23,6 +23,7 @@ const mostRequest = 1 << 20
 // settings are what the operator puts into the container's environment.
 type settings struct {
 	socket, home, conf, laid, ping string
+	trusted                        string        // the image's file with whom its programs trust
 	startup                        time.Duration // how long a server that has never answered counts as alive
 	linger                         time.Duration // how long a server serves on once its pod is to end
 }
@@ -34,6 +35,7 @@ func settingsFromEnvironment() settings {
 		conf:    os.Getenv("OPENCGA_CONF"),
 		laid:    filepath.Join(os.TempDir(), "opencga"),
 		ping:    os.Getenv("OPENCGA_PING"),
+		trusted: authorities,
 		startup: seconds("OPENCGA_STARTUP_SECONDS", 900),
 		linger:  seconds("OPENCGA_LINGER_SECONDS", 0),
 	}
@@ -210,7 +212,7 @@ func (h *hook) do(asked request) answer {
 	case "state":
 		return h.state()
 	case "files":
-		found, err := own(h.home)
+		found, err := own(h.home, h.trusted)
 		if err != nil {
 			return refused(err)
 		}

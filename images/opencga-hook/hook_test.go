@@ -208,6 +208,13 @@ func TestFilesOfTheAgentTakeThePlaceOfTheImages(t *testing.T) {
 	if len(told.Files) != 1 || told.Files["configuration.yml"] != "logLevel: info\n" {
 		t.Errorf("%v", told.Files)
 	}
+	h.trusted = filepath.Join(h.home, "ca-certificates.crt")
+	if err := os.WriteFile(h.trusted, []byte("PEM"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if told := asks(request{Do: "files"}); len(told.Files) != 2 || told.Files["authorities.pem"] != "PEM" {
+		t.Errorf("%v", told.Files)
+	}
 	if err := laid(h.home, h.conf, h.laid); err != nil {
 		t.Errorf("once more, as after a restart of the container: %v", err)
 	}

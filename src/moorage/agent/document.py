@@ -42,6 +42,13 @@ class Auth(msgspec.Struct, frozen=True):
     database: Login | None = None
 
 
+class Tls(msgspec.Struct, frozen=True):
+    """TLS to the database: in which file its authority is, if it is not one that everybody knows."""
+
+    ca_file_path: str = msgspec.field(name="CAFilePath", default="")
+    revision: str = ""
+
+
 class Deployment(msgspec.Struct, frozen=True):
     """Which of the processes is the MASTER."""
 
@@ -49,10 +56,14 @@ class Deployment(msgspec.Struct, frozen=True):
 
 
 class Upgrade(msgspec.Struct, frozen=True):
-    """What a migration may do; `stopped`: REST servers are stopped for one that forbids the old version."""
+    """What a migration may do; `stopped`: REST servers are stopped for one that forbids the old version.
+
+    `backup` is run before it, where there is something to be migrated.
+    """
 
     migration: str = "Auto"
     stopped: bool = False
+    backup: tuple[str, ...] = ()
 
 
 class Document(msgspec.Struct, frozen=True):
@@ -64,6 +75,7 @@ class Document(msgspec.Struct, frozen=True):
     processes: tuple[Process, ...]
     deployments: tuple[Deployment, ...]
     upgrade: Upgrade = Upgrade()
+    tls: Tls | None = None
 
     def process(self, name: str) -> Process | None:
         """The place of that pod."""

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import yaml
 
-from . import document
+from . import document, truststore
 
 NAMES = {
     "configuration": "configuration.yml",
@@ -21,6 +21,12 @@ NAMES = {
 }
 """The files, by what the document calls them."""
 
+AUTHORITIES = "authorities.pem"
+"""Of what the hook tells of the image: whom its programs trust, as one PEM file."""
+
+ALL = (*NAMES.values(), truststore.FILE)
+"""All that may be written."""
+
 
 class Secrets(msgspec.Struct, frozen=True):
     """What stands in the files that the document names. Never told, never logged."""
@@ -28,13 +34,14 @@ class Secrets(msgspec.Struct, frozen=True):
     admin: str
     user: str = ""
     password: str = ""
+    authority: str = ""  # that of the database, which is no secret, and read with them
 
     def __repr__(self) -> str:
         return "Secrets(...)"
 
 
-def rendered(found: document.Document, own: Mapping[str, str], secrets: Secrets) -> dict[str, str]:
-    """The files by name. `own` are those of the image, by name. Raises ValueError for one that is no YAML."""
+def rendered(found: document.Document, own: Mapping[str, str], secrets: Secrets) -> dict[str, bytes]:
+    """The files by name. `own` are those of the image, by name. Raises ValueError for one that can't be read."""
     made = {}
     for key, name in NAMES.items():
         try:
@@ -47,8 +54,22 @@ def rendered(found: document.Document, own: Mapping[str, str], secrets: Secrets)
         if key == "configuration" and found.auth.database is not None:
             login = {"user": secrets.user, "password": secrets.password}
             tree = over(tree, {"catalog": {"database": login}})
-        made[name] = msgspec.json.format(msgspec.json.encode(tree, order="deterministic"), indent=2).decode() + "\n"
+        made[name] = msgspec.json.format(msgspec.json.encode(tree, order="deterministic"), indent=2) + b"\n"
+    if found.tls is not None and found.tls.ca_file_path:
+        made[truststore.FILE] = _trusted(own.get(AUTHORITIES, ""), secrets.authority)
     return made
+
+
+def _trusted(images: str, users: str) -> bytes:
+    """The user's authority beside those of the image, by which other servers than the database are known."""
+    try:
+        given = truststore.certificates(users)
+    except ValueError as error:
+        raise ValueError(f"the authority of the database can't be read: {error}") from error
+    if not given:
+        raise ValueError("the authority of the database has no certificate")
+    known = [each for each in truststore.certificates(images) if each not in given]
+    return truststore.made([*given, *known])
 
 
 def over(base: Any, laid: Any) -> Any:
@@ -58,7 +79,7 @@ def over(base: Any, laid: Any) -> Any:
     return {**base, **{key: over(base[key], value) if key in base else value for key, value in laid.items()}}
 
 
-def digest(made: Mapping[str, str]) -> str:
+def digest(made: Mapping[str, bytes]) -> str:
     """Names a set of files; empty where there are none."""
     if not made:
         return ""

@@ -66,7 +66,7 @@ class Agent:
     def __init__(self, settings: Settings, asked: hook.Client, pool: futures.Executor) -> None:
         self._settings, self._hook, self._pool = settings, asked, pool
         self._own: dict[str, str] | None = None  # the image's files
-        self._made: tuple[object, dict[str, str], str] | None = None
+        self._made: tuple[object, dict[str, bytes], str] | None = None
         self._catalog: plan.Catalog | None = None
         self._asked_at = 0.0
         self._migrations: tuple[plan.Migration, ...] | None = None
@@ -95,7 +95,7 @@ class Agent:
 
     # --- what there is --------------------------------------------------------------------------------------------
 
-    def _look(self, kept: notes.Notes) -> tuple[plan.Seen, files.Secrets | None, dict[str, str]]:
+    def _look(self, kept: notes.Notes) -> tuple[plan.Seen, files.Secrets | None, dict[str, bytes]]:
         found, fault = self._document()
         try:
             told: plan.Hook | None = self._hook.state()
@@ -104,7 +104,7 @@ class Agent:
         except hook.HookError:
             told = None
         secrets: files.Secrets | None = None
-        made: dict[str, str] = {}
+        made: dict[str, bytes] = {}
         unknown = ""
         if found is not None:
             secrets = self._secrets(found)
@@ -127,6 +127,7 @@ class Agent:
             migrations=self._migrations,
             intent=kept.intent,
             migrated=kept.migrated,
+            backed_up=kept.backed_up,
             others=self._others(found, told, made, kept) if found is not None else {},
             drained=self._drained(),
         )
@@ -150,9 +151,9 @@ class Agent:
 
     def _rendered(
         self, found: document.Document, own: dict[str, str], secrets: files.Secrets
-    ) -> tuple[dict[str, str], str]:
+    ) -> tuple[dict[str, bytes], str]:
         """The files, or why there are none; made once for each content, as it takes a while."""
-        key = (found, own, secrets.admin, secrets.user, secrets.password)
+        key = (found, own, secrets.admin, secrets.user, secrets.password, secrets.authority)
         if self._made is None or self._made[0] != key:
             try:
                 self._made = key, files.rendered(found, own, secrets), ""
@@ -161,26 +162,28 @@ class Agent:
         return self._made[1], self._made[2]
 
     def _secrets(self, found: document.Document) -> files.Secrets | None:
-        login = found.auth.database
+        login, tls = found.auth.database, found.tls
         try:
             admin = Path(found.auth.admin.password_file).read_text()
+            authority = Path(tls.ca_file_path).read_text() if tls is not None and tls.ca_file_path else ""
             if login is None:
-                return files.Secrets(admin)
-            return files.Secrets(admin, Path(login.user_file).read_text(), Path(login.password_file).read_text())
+                return files.Secrets(admin, authority=authority)
+            user, password = Path(login.user_file).read_text(), Path(login.password_file).read_text()
+            return files.Secrets(admin, user, password, authority)
         except (OSError, UnicodeDecodeError):
             return None
 
-    def _present(self) -> dict[str, str]:
+    def _present(self) -> dict[str, bytes]:
         found = {}
-        for name in files.NAMES.values():
+        for name in files.ALL:
             try:
-                found[name] = (self._settings.conf / name).read_text()
-            except (OSError, UnicodeDecodeError):
+                found[name] = (self._settings.conf / name).read_bytes()
+            except OSError:
                 continue
         return found
 
     def _others(
-        self, found: document.Document, told: plan.Hook | None, made: dict[str, str], kept: notes.Notes
+        self, found: document.Document, told: plan.Hook | None, made: dict[str, bytes], kept: notes.Notes
     ) -> dict[str, plan.Other]:
         """Asked only where it counts: before a server is started or stopped, and before all are for a migration."""
         me = self._settings.me
@@ -222,7 +225,7 @@ class Agent:
         seen: plan.Seen,
         kept: notes.Notes,
         secrets: files.Secrets | None,
-        made: dict[str, str],
+        made: dict[str, bytes],
     ) -> bool:
         """One act. Raises HookError and OSError, after which all is looked at anew."""
         data = self._settings.data
@@ -231,8 +234,10 @@ class Agent:
                 self._hook.stop()
                 return False  # it ends in its time
             case plan.Render():
+                for name in set(files.ALL) - set(made):
+                    (self._settings.conf / name).unlink(missing_ok=True)
                 for name, text in made.items():
-                    notes.replace(self._settings.conf / name, text.encode())
+                    notes.replace(self._settings.conf / name, text)
             case plan.Begun() if secrets is not None:
                 self._hook.start(self._server(seen), f"{secrets.admin}\n")
                 return False
@@ -242,10 +247,13 @@ class Agent:
                 names = (seen.document.version, seen.version, seen.hook.boot)
                 intent = plan.Intent(move, uuid.uuid4().hex, *names, offline)
                 notes.write(data, msgspec.structs.replace(kept, intent=intent))
-                self._hook.run(intent.id, self._command(move, seen.document, offline=offline), f"{secrets.admin}\n")
-            case plan.Forget(migrated=migrated):
+                stdin = "" if move == plan.BACKUP else f"{secrets.admin}\n"
+                self._hook.run(intent.id, self._command(move, seen.document, offline=offline), stdin)
+            case plan.Forget(migrated=migrated, backed_up=backed_up):
                 reached = seen.version if migrated else kept.migrated
-                notes.write(data, msgspec.structs.replace(kept, intent=None, migrated=reached))
+                counts = backed_up or (kept.backed_up == seen.version and not migrated)
+                changed = {"migrated": reached, "backed_up": seen.version if counts else ""}
+                notes.write(data, msgspec.structs.replace(kept, intent=None, **changed))
                 self._catalog = self._migrations = None
                 self._searched_at = -TRIES_EVERY
             case plan.Ask():
@@ -295,6 +303,8 @@ class Agent:
     def _command(self, move: str, found: document.Document, *, offline: bool) -> list[str]:
         if move == plan.INSTALL:
             return [self._settings.tool, "catalog", "install", "--email", found.auth.admin.email]
+        if move == plan.BACKUP:
+            return list(found.upgrade.backup)
         return [self._settings.tool, "migration", "run", *(["--offline"] if offline else [])]
 
     # --- what is told ---------------------------------------------------------------------------------------------

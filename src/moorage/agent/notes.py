@@ -19,6 +19,7 @@ class Notes(msgspec.Struct, frozen=True):
     files: str = ""  # what names the files of that
     migrated: str = ""
     intent: plan.Intent | None = None
+    backed_up: str = ""  # the version before whose migration a backup was made
 
 
 def read(folder: Path) -> Notes:

@@ -12,10 +12,13 @@ import msgspec
 
 from . import document
 
-INSTALL, MIGRATE = "CatalogInstall", "Migrate"
+INSTALL, BACKUP, MIGRATE = "CatalogInstall", "Backup", "Migrate"
 READ, RENDER, START, CHANGE = "ReadConfiguration", "RenderConfig", "Start", "ChangeVersion"
 TURN, DRAIN, STOP = "WaitTurn", "Drain", "Stop"
 """Steps until a REST server is stopped: others go first, then it is no longer ready, and then it is stopped."""
+
+MOST_OF_BACKUP = 200
+"""Characters of what a backup said last that are told with its failure."""
 
 HELD, STOPPED, MIGRATED = "Held", "WaitStopped", "WaitMigrated"
 """The MASTER may not migrate as things are; it waits until no REST server runs; a REST server is stopped for that."""
@@ -89,6 +92,7 @@ class Seen(msgspec.Struct, frozen=True):
     migrations: tuple[Migration, ...] | None = None  # those to be applied; None: that was not asked
     intent: Intent | None = None
     migrated: str = ""  # the version that the catalog was migrated to by this one
+    backed_up: str = ""  # the version before whose migration a backup was made
     others: dict[str, Other] = {}
     drained: bool = False  # it has not been ready for long enough, so that nobody asks its server any more
 
@@ -112,9 +116,13 @@ class Begin(msgspec.Struct, frozen=True, tag=True):
 
 
 class Forget(msgspec.Struct, frozen=True, tag=True):
-    """What was noted is over; `migrated`: the catalog is of this version now."""
+    """What was noted is over; `migrated`: the catalog is of this version now; `backed_up`: it may be migrated to it.
+
+    A backup for another version counts for nothing any more.
+    """
 
     migrated: bool = False
+    backed_up: bool = False
 
 
 class Ask(msgspec.Struct, frozen=True, tag=True):
@@ -230,6 +238,8 @@ def _catalog(seen: Seen, found: document.Document, hook: Hook) -> Stand | None:
     """The catalog is installed once, and migrated to this version; None where both are so."""
     if seen.intent is not None:
         return _ended(seen, seen.intent, found, hook)
+    if seen.backed_up not in ("", seen.version):
+        return Stand(BACKUP, "Note", Forget())  # of an upgrade that was taken back; the catalog goes on from there
     if seen.migrated == seen.version and seen.catalog is not None and seen.catalog.installed:
         return None
     if seen.catalog is None:
@@ -247,6 +257,8 @@ def _catalog(seen: Seen, found: document.Document, hook: Hook) -> Stand | None:
     offline = any(each.stops for each in seen.migrations)
     if offline and not (found.upgrade.stopped and _are_stopped(seen, found.rest, found.version)):
         return Stand(MIGRATE, STOPPED)
+    if found.upgrade.backup and seen.migrations and seen.backed_up != seen.version:
+        return Stand(BACKUP, "Begin", Begin(BACKUP, offline))
     return Stand(MIGRATE, "Begin", Begin(MIGRATE, offline))
 
 
@@ -279,15 +291,21 @@ def _ended(seen: Seen, intent: Intent, found: document.Document, hook: Hook) -> 
         return Stand(MIGRATE, "Failed", error=said)
     if hook.command is not None and hook.command.id == intent.id:
         if hook.command.exit == 0:
-            return Stand(intent.move, "Note", Forget(migrated=intent.move == MIGRATE))
+            over = Forget(migrated=intent.move == MIGRATE, backed_up=intent.move == BACKUP)
+            return Stand(intent.move, "Note", over)
         if intent.document != found.version:
             return Stand(intent.move, "TryAgain", Forget())
         said = hook.command.output or f"it ended with {hook.command.exit}, and said nothing"
+        if intent.move == BACKUP:
+            said = f"the backup failed, so that nothing is migrated: {said[-MOST_OF_BACKUP:]}"
         return Stand(intent.move, "Failed", error=said)
     if hook.boot == intent.boot:  # the hook would know it: it was noted, and never begun
         return Stand(intent.move, "TryAgain", Forget())
-    if intent.move == MIGRATE:  # the product keeps count of its migrations, and does none twice
-        return Stand(MIGRATE, "TryAgain", Forget())
+    if intent.move in (
+        BACKUP,
+        MIGRATE,
+    ):  # the product keeps count of its migrations; a backup is nothing without its end
+        return Stand(intent.move, "TryAgain", Forget())
     if seen.catalog is None or not seen.catalog.reachable:
         return Stand(INSTALL, "WaitMongo", Ask())
     if seen.catalog.installed or intent.document != found.version:

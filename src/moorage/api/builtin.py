@@ -7,6 +7,7 @@ from .meta import Resource
 CONFIG_MAP = Resource("", "v1", "ConfigMap", "configmaps")
 DISRUPTION_BUDGET = Resource("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets")
 EVENT = Resource("events.k8s.io", "v1", "Event", "events")
+INGRESS = Resource("networking.k8s.io", "v1", "Ingress", "ingresses")
 LEASE = Resource("coordination.k8s.io", "v1", "Lease", "leases")
 NAMESPACE = Resource("", "v1", "Namespace", "namespaces", namespaced=False)
 NODE = Resource("", "v1", "Node", "nodes", namespaced=False)

@@ -9,20 +9,13 @@ from __future__ import annotations
 
 import base64
 import binascii
-import re
-from decimal import Decimal, InvalidOperation
 from typing import Any
+
+from . import quantities
 
 __all__ = ["same"]
 
 Path = tuple[str, ...]
-
-_SUFFIX = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
-_BINARY = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}
-_QUANTITY = re.compile(r"([-+]?[0-9.]+)(?:([eE][-+]?[0-9]+)|(Ki|Mi|Gi|Ti|Pi|Ei|[numkMGTPE]?))")
-_DURATION = re.compile(r"(?:[0-9]+(?:\.[0-9]+)?(?:ns|us|µs|ms|s|m|h))+")
-_DURATION_PART = re.compile(r"([0-9.]+)(ns|us|µs|ms|s|m|h)")
-_SECONDS = {"ns": "1e-9", "us": "1e-6", "µs": "1e-6", "ms": "1e-3", "s": "1", "m": "60", "h": "3600"}
 
 _QUANTITY_PARENTS = frozenset(
     {"limits", "requests", "capacity", "hard", "overhead", "allocatable", "used", "min", "max", "default"}
@@ -47,38 +40,14 @@ def same(path: Path, wanted: Any, live: Any) -> bool:
         return _same_bytes(wanted, live)
     if any(part in _VERBATIM for part in path):
         return False
-    if _takes_quantity(path) and (left := quantity(wanted)) is not None:
-        return left == quantity(live)
+    if _takes_quantity(path) and (left := quantities.number(wanted)) is not None:
+        return left == quantities.number(live)
     if isinstance(wanted, str) != isinstance(live, str):
         return str(wanted) == str(live) and str(wanted).lstrip("-").isdigit()  # a port as text or number
     if isinstance(wanted, str) and isinstance(live, str):
-        left, right = duration(wanted), duration(live)
+        left, right = quantities.duration(wanted), quantities.duration(live)
         return left is not None and left == right
     return False
-
-
-def quantity(value: Any) -> Decimal | None:
-    """The number that a quantity such as 500m, 1Gi or 2e3 stands for."""
-    found = _QUANTITY.fullmatch(str(value).strip())
-    if not found:
-        return None
-    digits, exponent, suffix = found.groups()
-    try:
-        number = Decimal(digits)
-        if exponent:
-            return number.scaleb(int(exponent[1:]))
-        if suffix in _BINARY:
-            return number * Decimal(1024 ** _BINARY[suffix])
-        return number.scaleb(_SUFFIX[suffix or ""])
-    except (InvalidOperation, ValueError):
-        return None
-
-
-def duration(text: str) -> Decimal | None:
-    """The seconds of a Go duration such as 1h30m."""
-    if not _DURATION.fullmatch(text):
-        return None
-    return sum((Decimal(n) * Decimal(_SECONDS[unit]) for n, unit in _DURATION_PART.findall(text)), Decimal(0))
 
 
 def _takes_quantity(path: Path) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from moorage.api import additions, conditions, equality, meta
+from moorage.api import additions, conditions, meta, quantities
 
 from . import apply, diagnosis, owners, parts, volumes
 
@@ -137,7 +137,7 @@ def fixed_claims(body: Object, live: Object) -> tuple[str, ...]:
 
     def size(obj: Object) -> Any:
         templates = obj["spec"].get("volumeClaimTemplates") or ()
-        return [equality.quantity(t["spec"]["resources"]["requests"]["storage"]) for t in templates]
+        return [quantities.number(t["spec"]["resources"]["requests"]["storage"]) for t in templates]
 
     return () if size(body) == size(live) else ("spec.volumeClaimTemplates",)
 

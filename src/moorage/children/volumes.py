@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 
-from moorage.api import builtin, equality
+from moorage.api import builtin, quantities
 from moorage.runtime import decision
 from moorage.runtime.decision import DONE, Act, Blocked, Verdict, Wait
 
@@ -108,7 +108,7 @@ def names(volumes: Iterable[VolumeSeen]) -> str:
 
 def whole_bytes(size: str) -> int:
     """A quantity in bytes, a part of one rounded up; 0 for what is none."""
-    return math.ceil(equality.quantity(size) or 0)
+    return math.ceil(quantities.number(size) or 0)
 
 
 _UNITS = [(f"{unit}i", 1024**n) for n, unit in reversed([*enumerate("KMGTPE", 1)])]

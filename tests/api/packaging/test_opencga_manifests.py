@@ -56,6 +56,12 @@ SAMPLES: dict[str, Any] = {
         "metadata": {"labels": {"team": "a"}, "annotations": {"note": "b"}},
     },
     "additionalOpenCGAConfig": {"healthCheck.interval": 30, "analysis": {"execution": {"id": "local"}}},
+    "ingress": {
+        "host": "opencga.example",
+        "className": "nginx",
+        "tlsSecretRef": {"name": "certificate"},
+        "annotations": {"cert-manager.io/issuer": "letters", "nginx.ingress.kubernetes.io/auth-secret": "people"},
+    },
     "prometheus": {
         "username": "prometheus",
         "passwordSecretRef": {"name": "metrics"},
@@ -128,6 +134,20 @@ def test_what_the_server_fills_in_is_what_the_code_does(cluster: Cluster, place:
         ({"security": {"authentication": {"modes": ["X509"]}}}, "spec.security.authentication.modes"),
         ({"cellbase": {"url": "https://user:password@cellbase"}}, "spec.cellbase.url"),
         ({"volumes": {"data": {"size": "big"}}}, "spec.volumes.data.size"),
+        ({"upgrade": {"backup": {"command": []}}}, "spec.upgrade.backup.command"),
+        ({"upgrade": {"backup": {"command": ["sh", "-c", "x"]}}}, "the program must be named by its path"),
+        ({"upgrade": {"backup": {"command": ["/bin/x", "--force"]}}}, "--force is never passed on"),
+        ({"ingress": {}}, "spec.ingress.host"),
+        ({"ingress": {"host": "https://a"}}, "spec.ingress.host"),
+        ({"ingress": {"host": "a", "path": "opencga"}}, "spec.ingress.path"),
+        ({"ingress": {"host": "a", "path": "/a;b{"}}, "spec.ingress.path"),
+        ({"ingress": {"host": "a", "tlsSecretRef": {"name": "other/certificate"}}}, "spec.ingress.tlsSecretRef.name"),
+        ({"ingress": {"host": "a", "annotations": {"moorage.dev/applied": "x"}}}, "are moorage's own"),
+        ({"ingress": {"host": "a", "annotations": {"nginx/server-snippet": "x"}}}, "can't hold a snippet"),
+        ({"ingress": {"host": "a", "annotations": {"nginx/auth-secret": "b/c"}}}, "Secrets of this namespace alone"),
+        ({"admin": {"passwordSecretRef": {"name": "other/password"}}}, "spec.admin.passwordSecretRef.name"),
+        ({"database": {"credentialsSecretRef": {"name": "b/c"}}}, "spec.database.credentialsSecretRef.name"),
+        ({"security": {"tls": {"caConfigMapRef": {"name": "b/c"}}}}, "spec.security.tls.caConfigMapRef.name"),
     ],
 )
 def test_what_is_refused_says_where(cluster: Cluster, place: str, change: dict[str, Any], words: str) -> None:

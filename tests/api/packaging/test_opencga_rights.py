@@ -36,7 +36,8 @@ def bound(operator: Operator, listed: str) -> str:
 
 def test_it_writes_all_that_an_installation_is_made_of(operator: Operator, bound: str) -> None:
     """The very objects, as they are applied; in another namespace none of them."""
-    spec = msgspec.convert({"version": "5.0.0", "database": {"hosts": ["m"]}}, types.CommunitySpec)
+    given = {"version": "5.0.0", "database": {"hosts": ["m"]}, "ingress": {"host": "opencga.example"}}
+    spec = msgspec.convert(given, types.CommunitySpec)
     wanted = basis.of(bound, "demo", "no-uid", spec, dialect.Dialect())
     placed = automation.Placed(3, "5.0.0", "5.0.0")
     document = automation.document(bound, "demo", spec, wanted.said, placed, {}, wanted.args)
@@ -46,7 +47,7 @@ def test_it_writes_all_that_an_installation_is_made_of(operator: Operator, bound
     body: dict[str, Any] = {"apiVersion": "v1", "kind": "List", "items": objects}
     account = operator.account(bound, "opencga")
 
-    assert {"StatefulSet", "Service", "Secret", "PodDisruptionBudget"} == {each["kind"] for each in objects}
+    assert {"StatefulSet", "Service", "Secret", "PodDisruptionBudget", "Ingress"} == {each["kind"] for each in objects}
     apply = ("apply", "--server-side", "--dry-run=server")
     operator.cluster.must(operator.cluster.kubectl(*apply, user=account, body=body))
     for each in objects:

@@ -85,9 +85,13 @@ class Hook(hook.Client):
     def run(self, id_: str, args: Sequence[str], stdin: str) -> None:
         self._may_end("before")
         assert self.command is None or not self.command.running, "one at a time"
-        self.passwords.add(stdin)
         assert "--force" not in args
-        self.done.append("install" if "install" in args else " ".join(["migrate", *args[3:]]))
+        if args[0] == "/bin/save":
+            assert (["/bin/save", "all"], "") == (list(args), stdin)
+            self.done.append("save")
+        else:
+            self.passwords.add(stdin)
+            self.done.append("install" if "install" in args else " ".join(["migrate", *args[3:]]))
         self.command, self._left = plan.Command(id_, running=True), self.takes
         self._may_end("after")
 
@@ -107,7 +111,7 @@ class World:
     """The folders of a pod, and what is in them."""
 
     def __init__(self, folder: Path, me: str = "demo-client-0", version: str = "5.0.0") -> None:
-        self.folder, self.hook = folder, Hook()
+        self.folder, self.hook, self.authority = folder, Hook(), ""
         for name in ("conf", "data", "health", "secrets"):
             (folder / name).mkdir()
         (folder / "secrets/password").write_text("Change-Me-2-day")
@@ -131,6 +135,9 @@ class World:
         auth = {"admin": {**DOCUMENT["auth"]["admin"], "passwordFile": str(self.folder / "secrets/password")}}
         processes = [{**it, "version": of} for it in DOCUMENT["processes"]]
         made = {**DOCUMENT, "version": version, "auth": auth, "processes": processes}
+        if self.authority:
+            (self.folder / "secrets/ca.crt").write_text(self.authority)
+            made["tls"] = {"CAFilePath": str(self.folder / "secrets/ca.crt"), "revision": str(version)}
         if args:
             made["args"] = {**DOCUMENT["args"], "configuration": {**DOCUMENT["args"]["configuration"], **args}}
         self.settings.document.write_text(json.dumps(made))

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from moorage.agent import files, health, hook, main, outside, plan
+from moorage.agent import files, health, hook, main, outside, plan, truststore
 from moorage.operators.opencga import answers, dialect, names
 from moorage.operators.opencga.wanted import build
+from tests.unit.agent import test_truststore
 from tests.unit.agent.played import Killed, World
 from tests.unit.opencga.test_build import wanted
 
@@ -83,6 +84,36 @@ def test_another_content_restarts_the_server_once_and_another_version_alone_does
     lives(world, pool)
     assert [*done, "stop", "start catalog"] == world.hook.done
     assert 3 == world.progress()["lastGoalVersionAchieved"]
+
+
+def test_another_authority_of_the_database_restarts_the_server_once(world: World, pool: futures.Executor) -> None:
+    """As the JVM reads it when it starts; the same one in another document does not, and without one its file goes."""
+    world.authority = test_truststore.ONE
+    world.publish(1)
+    lives(world, pool)
+    done, path = list(world.hook.done), world.settings.conf / truststore.FILE
+    first = path.read_bytes()
+    world.publish(2)
+    lives(world, pool)
+    assert done == world.hook.done
+
+    world.authority = test_truststore.TWO
+    world.publish(3)
+    lives(world, pool)
+    assert [*done, "stop", "start catalog"] == world.hook.done
+    assert path.read_bytes() not in (b"", first)
+
+    world.authority = "PEM"
+    world.publish(4)
+    lives(world, pool)
+    assert "the authority of the database has no certificate" == world.progress()["errorString"]
+    assert world.hook.running
+
+    world.authority = ""
+    world.publish(5)
+    lives(world, pool)
+    assert not path.exists()
+    assert world.state()["IsInGoalState"]
 
 
 @pytest.mark.parametrize("why", ["files", "migration"])
@@ -242,6 +273,89 @@ def test_a_new_version_migrates_once_more(world: World, pool: futures.Executor) 
 
     assert ["install", "migrate", "start catalog", "migrate", "start catalog"] == world.hook.done
     assert "5.0.1" == later.told()["catalog"]["version"]
+
+
+SAVES = {"migration": "Auto", "backup": ["/bin/save", "all"]}
+
+
+def upgraded(world: World, pool: futures.Executor) -> World:
+    """The MASTER's pod of the next version, before a migration that lets the old version work on."""
+    world.publish(1)
+    lives(world, pool)
+    world.hook.restarts()
+    world.hook.done.clear()
+    later = later_master(world, 2, **SAVES)
+    later.hook.migrations = [{"id": "to-5.0.1", "status": "PENDING", "offline": False}]
+    return later
+
+
+def test_a_backup_comes_before_a_migration_and_once(world: World, pool: futures.Executor) -> None:
+    """Without the administrator's password; a migration that is tried again has none before its second try."""
+    later = upgraded(world, pool)
+    later.hook.exits = {"migrate": 1}
+    lives(later, pool)
+    assert ["save", "migrate"] == later.hook.done
+    later.hook.exits = {}
+    amended(later, 3, SAVES)
+    lives(later, pool)
+
+    assert ["save", "migrate", "migrate", "start catalog"] == later.hook.done
+    assert "" == later.kept().backed_up
+    assert "5.0.1" == later.told()["catalog"]["version"]
+
+
+def test_a_backup_that_fails_holds_the_migration(world: World, pool: futures.Executor) -> None:
+    """With its words, until the configuration is another; the old version may come back, and knows nothing of it."""
+    later = upgraded(world, pool)
+    later.hook.exits = {"save": 1}
+    lives(later, pool)
+    assert ["save"] == later.hook.done
+    assert ("Failed", False) == standing(later)
+    assert "the backup failed, so that nothing is migrated: no" == later.progress()["errorString"]
+    assert "5.0.0" == later.told()["catalog"]["version"]
+
+    world.hook.restarts()
+    world.hook.migrations = []
+    world.publish(3)
+    lives(world, pool)
+    assert ["save", "start catalog"] == world.hook.done
+    assert world.state()["IsInGoalState"]
+
+
+def test_a_backup_counts_for_its_upgrade_alone(world: World, pool: futures.Executor) -> None:
+    """One that was taken back before it began to migrate is backed up again, when it comes once more."""
+    later = upgraded(world, pool)
+    agent = main.Agent(later.settings, later.hook, pool)
+    for _ in range(12):
+        if later.kept().backed_up == "":
+            agent.step()
+    assert ["save"] == later.hook.done
+    world.hook.restarts()
+    world.publish(3)
+    lives(world, pool)
+    assert "" == world.kept().backed_up
+    world.hook.restarts()
+    amended(later, 4, SAVES)
+    lives(later, pool)
+
+    assert ["save", "start catalog", "save", "migrate", "start catalog"] == later.hook.done
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("point", range(4))
+def test_an_agent_is_killed_at_each_request_of_a_backup(
+    world: World, pool: futures.Executor, when: str, point: int
+) -> None:
+    """One backup and one migration, in this order."""
+    later = upgraded(world, pool)
+    setattr(later.hook, when, point)
+    try:
+        lives(later, pool)
+    except Killed:
+        lives(later, pool)
+
+    assert ["save", "migrate", "start catalog"] == later.hook.done
+    assert later.state()["IsInGoalState"]
 
 
 def later_master(world: World, version: int, **upgrade: Any) -> World:

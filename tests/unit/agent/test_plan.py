@@ -89,7 +89,8 @@ def ended(exit_: int = 0, output: str = "") -> Hook:
     return Hook(running=False, command=Command("i", running=False, exit=exit_, output=output), boot="b")
 
 
-INSTALL, MIGRATE = plan.INSTALL, plan.MIGRATE
+INSTALL, BACKUP, MIGRATE = plan.INSTALL, plan.BACKUP, plan.MIGRATE
+SAVES = document.Upgrade(backup=("/bin/save", "all"))
 ROWS: dict[str, tuple[Seen, Stand]] = {
     "all is well": (rest(), Stand()),
     "no document yet": (rest(document=None), Stand("ReadConfiguration", "WaitConfiguration")),
@@ -196,6 +197,56 @@ ROWS: dict[str, tuple[Seen, Stand]] = {
             others=stopped("demo-0", "demo-1") | OFF,
         ),
         Stand(MIGRATE, "Begin", Begin(MIGRATE, offline=True)),
+    ),
+    # a backup before it
+    "a backup first": (migrates(ONLINE, document=found(upgrade=SAVES)), Stand(BACKUP, "Begin", Begin(BACKUP))),
+    "a backup once all are stopped": (
+        migrates(
+            OFFLINE,
+            document=found(upgrade=msgspec.structs.replace(SAVES, migration="Offline", stopped=True)),
+            others=stopped(*MEMBERS),
+        ),
+        Stand(BACKUP, "Begin", Begin(BACKUP, offline=True)),
+    ),
+    "no backup while servers are to be stopped": (
+        migrates(OFFLINE, document=found(upgrade=msgspec.structs.replace(SAVES, migration="Offline"))),
+        Stand(MIGRATE, "WaitStopped"),
+    ),
+    "no backup where nothing is to be migrated": (
+        migrates(document=found(upgrade=SAVES)),
+        Stand(MIGRATE, "Begin", Begin(MIGRATE)),
+    ),
+    "a backup was made": (
+        migrates(ONLINE, document=found(upgrade=SAVES), backed_up="5.0.0"),
+        Stand(MIGRATE, "Begin", Begin(MIGRATE)),
+    ),
+    "a backup was made for another version": (
+        migrates(ONLINE, document=found(upgrade=SAVES), backed_up="5.0.1"),
+        Stand(BACKUP, "Note", Forget()),
+    ),
+    "a backup was made for an upgrade that was taken back": (
+        master(backed_up="5.0.1"),
+        Stand(BACKUP, "Note", Forget()),
+    ),
+    "a backup has ended": (
+        migrates(ONLINE, hook=ended(), intent=begun(BACKUP)),
+        Stand(BACKUP, "Note", Forget(backed_up=True)),
+    ),
+    "a backup failed": (
+        migrates(ONLINE, hook=ended(2, "the beginning" + "." * 190 + "disk full"), intent=begun(BACKUP)),
+        Stand(BACKUP, "Failed", error="the backup failed, so that nothing is migrated: g" + "." * 190 + "disk full"),
+    ),
+    "a backup failed, and there is another configuration": (
+        migrates(ONLINE, hook=ended(2, "x"), intent=begun(BACKUP, document=6)),
+        Stand(BACKUP, "TryAgain", Forget()),
+    ),
+    "a backup whose container has ended": (
+        migrates(ONLINE, intent=begun(BACKUP, boot="a")),
+        Stand(BACKUP, "TryAgain", Forget()),
+    ),
+    "a backup runs": (
+        migrates(ONLINE, hook=Hook(running=False, command=Command("i", running=True)), intent=begun(BACKUP)),
+        Stand(BACKUP, "WaitCommand"),
     ),
     "a REST server is to stop for a migration, and is still asked": (
         rest(document=upgrade("Offline", stopped=True)),

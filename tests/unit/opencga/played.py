@@ -30,6 +30,8 @@ class Api(fake_api.FakeApi):
         self.broken: set[str] = set()  # pods that are not ready
         self.held: str = ""  # the version that the catalog stays at, while its migration takes its time
         self.failing: str = ""  # what servers report out of order
+        self.held_awake = False  # the MASTER is at a migration that takes its time
+        self.ended: list[str] = []  # pods, as their StatefulSet let them go
         self.versions: list[tuple[str, str]] = []  # of pods, as they were made
         self.wrong: list[str] = []
         self._addresses: dict[str, str] = {}
@@ -64,7 +66,8 @@ class Api(fake_api.FakeApi):
         wanted = [f"{place.name}-{each}" for each in range(spec["replicas"])]
         for pod in [it for it in self.pods() if owners.is_controlled(it, uid)]:
             if pod["metadata"]["name"] not in wanted:
-                self._has_no_place(pod["metadata"]["name"])
+                self.ended.append(pod["metadata"]["name"])
+                self._may_end(pod["metadata"]["name"])
                 await self.drop("pods", pod["metadata"]["name"])
         for name in wanted:
             if fake_api.Place("pods", "ns", name) not in self.objects:
@@ -107,7 +110,11 @@ class Api(fake_api.FakeApi):
         if away and away != [name]:
             self.wrong.append(f"{name} is evicted while {away} is away")
 
-    def _has_no_place(self, name: str) -> None:
+    def _may_end(self, name: str) -> None:
+        if self.community().get("spec", {}).get("hibernate"):
+            if name == "demo-client-0" and [it for it in self.running() if it != name]:
+                self.wrong.append(f"{name} ends before the others")
+            return
         document = self.document()
         if document and any(each["name"] == name for each in document["processes"]):
             self.wrong.append(f"{name} ends, and has a place in the configuration")
@@ -142,6 +149,12 @@ class Api(fake_api.FakeApi):
         generation = self.community()["metadata"]["generation"]
         return self.stands("Ready") and self.status()["observedGeneration"] == generation
 
+    def condition(self, type_: str) -> dict[str, Any]:
+        return next((dict(it) for it in self.status().get("conditions", ()) if it["type"] == type_), {})
+
+    def names(self, plural: str) -> set[str]:
+        return {place.name for place in self.objects if place.plural == plural}
+
     def left(self) -> set[str]:
         return {place.plural for place in self.objects} - {"events", "leases"}
 
@@ -164,6 +177,10 @@ class Api(fake_api.FakeApi):
         }
         if pod["metadata"]["labels"][names.ROLE] == names.MASTER:
             health["catalog"] = {"installed": True, "version": self.held or version}
+            if self.held_awake:
+                began = {"started": "2099-01-01T00:00:00Z", "completed": None}
+                moves = [{"move": "Migrate", "steps": [{"step": "Run", **began}]}]
+                health["mmsStatus"][name]["plans"] = [{**began, "moves": moves}]
         return 200, json.dumps(health).encode()
 
     def token(self) -> str:

@@ -176,14 +176,15 @@ class It(msgspec.Struct, frozen=True):
         there = observation.There(self._rest(), self._master(), published, document, self.token)
         known = msgspec.structs.replace(base, objects=freshness.Fresh(there), told=freshness.Fresh(()))
         told = tuple(self._as_of(known, each) for each in self.told.values())
-        known = msgspec.structs.replace(known, told=freshness.Fresh(told))
+        known = msgspec.structs.replace(known, told=self.facts.get("told", freshness.Fresh(told)))
         live = self.live
         if live is not None and not live.child.uid:
             wrong = (apply.STAMP,) if live.replicas != known.replicas else ()
             live = msgspec.structs.replace(live, child=apply.Child(live.uid, differs=wrong))
         master = self.master
         if master is not None and not master.child.uid:
-            master = msgspec.structs.replace(master, child=apply.Child(master.uid))
+            wrong = (apply.STAMP,) if master.replicas != known.masters else ()
+            master = msgspec.structs.replace(master, child=apply.Child(master.uid, differs=wrong))
         made = build.children(base.wanted)
         children = tuple((it, self.children.get(it.id, apply.Child(f"uid-{it.id}"))) for it in made)
         rest_ = msgspec.structs.replace(there.rest, workload=live, children=children)
@@ -223,6 +224,11 @@ def demo(members: int = 3, **spec: Any) -> It:
         master=workload(1, "master-uid"),
         told=told,
     )
+
+
+def asleep(**spec: Any) -> It:
+    """One that hibernates, and was well before."""
+    return demo(hibernate=True, **spec).but(live=workload(0), master=workload(0, "master-uid"), pods={}, told={})
 
 
 def fresh(**spec: Any) -> It:

@@ -20,7 +20,7 @@ SPEC: dict[str, Any] = {
     "cellbase": {"url": "https://cellbase/", "version": "v5"},
     "automationConfig": {"processes": [{"name": "demo-1", "disabled": True}]},
 }
-REVISIONS = {"db": "r-db", "demo-admin-password": "r-admin"}
+REVISIONS = {"db": "r-db", "demo-admin-password": "r-admin", "ConfigMap/ca": "r-ca"}
 
 
 def spec(**fields: Any) -> types.CommunitySpec:
@@ -96,6 +96,14 @@ def test_what_fields_of_the_spec_say_is_in_the_products_files() -> None:
     assert "http://demo-rest.ns.svc.cluster.local:9090/opencga" == args["client"]["rest"]["hosts"][0]["url"]
 
 
+def test_a_backup_is_in_the_document_where_there_is_one() -> None:
+    """As a list of arguments; without one the document is as it always was."""
+    assert {"migration": "Auto", "stopped": False} == made()["upgrade"]
+    assert {"migration": "Auto", "stopped": False, "backup": ["/bin/sh", "-c", "x"]} == (
+        made(upgrade={"backup": {"command": ["/bin/sh", "-c", "x"]}})["upgrade"]
+    )
+
+
 def test_without_credentials_nobody_logs_in() -> None:
     """And no mechanism is said."""
     found = made(database={"hosts": ["m"]})
@@ -112,13 +120,28 @@ def test_without_credentials_nobody_logs_in() -> None:
         ({"enabled": True}, {}),
         (
             {"enabled": True, "caConfigMapRef": {"name": "ca"}},
-            {"CAFilePath": "/var/lib/automation/credentials/ca/ca.crt"},
+            {"CAFilePath": "/var/lib/automation/credentials/ca/ca.crt", "revision": "r-ca"},
         ),
+        (
+            {"enabled": True, "caConfigMapRef": {"name": "ca"}, "caCertificateSecretRef": {"name": "db"}},
+            {"CAFilePath": "/var/lib/automation/credentials/ca/ca.crt", "revision": "r-db"},
+        ),
+        ({"caConfigMapRef": {"name": "ca"}}, None),
     ],
 )
 def test_the_authority_of_the_database(tls: dict[str, Any], found: dict[str, str] | None) -> None:
     """Where TLS is on, and one is named."""
     assert found == made(security={"tls": tls}).get("tls")
+
+
+def test_a_certificate_that_does_not_fit_is_refused_where_an_authority_is_named() -> None:
+    """By the product's own key, which nobody can turn then; a renewed authority is another document."""
+    named = {"tls": {"enabled": True, "caConfigMapRef": {"name": "ca"}}}
+    options = made(security=named)["args"]["configuration"]["catalog"]["database"]["options"]
+
+    assert (True, False) == (options["sslEnabled"], options["sslInvalidCertificatesAllowed"])
+    with pytest.raises(trees.TreeError, match="sets catalog"):
+        made(security=named, configuration={"catalog.database.options.sslInvalidCertificatesAllowed": True})
 
 
 def test_either_spelling_and_either_name_say_the_same() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from moorage.agent import truststore
 from moorage.children import apply
 from moorage.operators.opencga import dialect, names, types
 from moorage.operators.opencga.wanted import automation, basis, build
@@ -60,6 +61,49 @@ def test_pods_are_what_restricted_pod_security_takes(spec: dict[str, Any], role:
         assert container["resources"]["limits"]["memory"]
     kinds = {kind for volume in pod["volumes"] for kind in set(volume) - {"name"}}
     assert kinds <= {"emptyDir", "secret", "projected", "persistentVolumeClaim"}
+
+
+@pytest.mark.parametrize("role", [names.REST, names.MASTER])
+def test_the_jvm_is_told_whom_to_trust(role: str) -> None:
+    """Where the agent writes it; the authority itself is the agent's to read, from either kind of object."""
+    server, agent = pods(WHOLE)[role]["containers"]
+    told = by_name(server["env"])["JDK_JAVA_OPTIONS"]["value"]
+
+    assert f"-Djavax.net.ssl.trustStore=/opencga-conf/{truststore.FILE} -Djavax.net.ssl.trustStoreType=JKS" == told
+    assert "JDK_JAVA_OPTIONS" not in by_name(agent["env"])
+    assert "JDK_JAVA_OPTIONS" not in by_name(pods(PLAIN)[role]["containers"][0]["env"])
+    secret = {"tls": {"enabled": True, "caCertificateSecretRef": {"name": "authority"}}}
+    volumes = by_name(pods(WHOLE | {"security": secret})[role]["volumes"])
+    source = {"name": "authority", "items": [{"key": "ca.crt", "path": "ca/ca.crt"}]}
+    assert {"secret": source} == volumes["credentials"]["projected"]["sources"][-1]
+
+
+def ingress(**fields: Any) -> dict[str, Any]:
+    made = {it.resource.kind: it.body for it in build.children(wanted(ingress={"host": "opencga.example", **fields}))}
+    return made["Ingress"]
+
+
+def test_an_ingress_leads_to_members_that_are_ready() -> None:
+    """Through the Service that clients use, below the product's own path, and owned as that Service is."""
+    made = ingress()
+
+    service = {"name": "demo-rest", "port": {"name": "rest"}}
+    path = {"path": "/opencga", "pathType": "Prefix", "backend": {"service": service}}
+    assert {"rules": [{"host": "opencga.example", "http": {"paths": [path]}}]} == made["spec"]
+    assert "u-1" == made["metadata"]["ownerReferences"][0]["uid"]
+    assert "demo" == made["metadata"]["labels"][names.LABEL]
+    assert "Ingress" not in {it.resource.kind for it in build.children(wanted())}
+
+
+def test_an_ingress_has_what_its_controller_needs() -> None:
+    """Class, path, annotations, and the Secret by its name alone: what is in it is read by nobody here."""
+    given = {"className": "nginx", "path": "/", "tlsSecretRef": {"name": "certificate"}, "annotations": {"a/b": "c"}}
+    made = ingress(**given)
+
+    assert "nginx" == made["spec"]["ingressClassName"]
+    assert [{"hosts": ["opencga.example"], "secretName": "certificate"}] == made["spec"]["tls"]
+    assert "/" == made["spec"]["rules"][0]["http"]["paths"][0]["path"]
+    assert {"a/b": "c", apply.STAMP: made["metadata"]["annotations"][apply.STAMP]} == made["metadata"]["annotations"]
 
 
 @pytest.mark.parametrize("role", [names.REST, names.MASTER])

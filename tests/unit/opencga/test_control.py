@@ -14,7 +14,7 @@ from moorage.operators.opencga.wanted import automation
 from moorage.runtime import decision, freshness
 from tests.unit import verdicts
 from tests.unit.opencga import states
-from tests.unit.opencga.states import MASTER, NOW, demo, fresh
+from tests.unit.opencga.states import MASTER, NOW, asleep, demo, fresh
 from tests.unit.verdicts import SETTLED, Blocks, Row, Waits, acts
 
 DOWN = freshness.Failed("Down", "the server is down")
@@ -418,6 +418,29 @@ CATALOG: dict[str, Row] = {
         Blocks("MigrationFailed"),
         "duplicate key",
     ),
+    "a backup is made first": row(
+        upgrade().says_(MASTER, move="Backup", step="WaitCommand", since=NOW - 60.0),
+        "catalog_is_migrated",
+        waits("Migrating", "agents", MIGRATION),
+        f"{MASTER} makes a backup before it migrates the catalog to 5.0.1: Backup, WaitCommand",
+    ),
+    "not a MASTER that makes a backup": row(
+        upgrade().pod(MASTER, revision="old").says_(MASTER, move="Backup", step="WaitCommand", since=NOW - 60.0),
+        "master_is_replaced",
+        waits("UpdateWaits", "agents", MIGRATION),
+    ),
+    "a backup fails": row(
+        upgrade().says_(MASTER, move="Backup", step="Failed", error="the backup failed: disk full"),
+        "catalog_is_migrated",
+        Blocks("BackupFailed"),
+        f"{MASTER}: the backup failed: disk full",
+    ),
+    "a backup fails while REST servers are stopped": row(
+        all_stopped(forbidding(), *MEMBERS).says_(MASTER, move="Backup", step="Failed", error="disk full"),
+        "catalog_is_migrated",
+        Blocks("BackupFailed"),
+        f"{MASTER}: disk full; REST servers stay stopped",
+    ),
     "an upgrade: the catalog is migrated": row(
         upgrade().says_(MASTER, catalog="5.0.1"),
         "catalog_is_migrated",
@@ -610,7 +633,71 @@ GOAL: dict[str, Row] = {
     "nobody is wanted": row(demo(0), "", SETTLED),
 }
 
-ROWS = PLACE | GIVEN | OBJECTS | CATALOG | ROLLING | GOAL
+LAST_ONE = f"apply StatefulSet/demo-client master-uid if may_hibernate {MASTER}"
+HIBERNATES = demo(hibernate=True)
+MASTER_LEFT = HIBERNATES.but(live=states.workload(0)).no_pod("demo-0", "demo-1", "demo-2")
+
+HIBERNATION: dict[str, Row] = {
+    "REST servers are stopped first, all at once": row(
+        HIBERNATES,
+        "members_are_right",
+        acts(
+            "Resizing",
+            "apply StatefulSet/demo sts-uid if may_hibernate demo-0 if may_hibernate demo-1 if may_hibernate demo-2",
+        ),
+        "from 3 to 0 pods",
+    ),
+    "REST servers end, and the MASTER stays": row(
+        HIBERNATES.but(live=states.workload(0)).no_pod("demo-1").pod("demo-0", deleting=True),
+        "servers_have_stopped",
+        waits("Hibernating", "pod", STARTUP),
+        f"still to end: demo-0, demo-2; then {MASTER}",
+    ),
+    "then the MASTER is stopped": row(MASTER_LEFT, "master_is_right", acts("Resizing", LAST_ONE), "from 1 to 0 pods"),
+    "a MASTER that has begun to install when REST servers are stopped": row(
+        MASTER_LEFT.says(catalog_version="").says_(MASTER, move="CatalogInstall", step="Run", since=NOW - 60.0),
+        "servers_have_stopped",
+        waits("Hibernating", "agents", MIGRATION),
+        f"{MASTER} is at CatalogInstall, Run; it is stopped after that",
+    ),
+    "the MASTER ends": row(
+        asleep().pod(MASTER, deleting=True),
+        "servers_have_stopped",
+        waits("Hibernating", "pod", STARTUP),
+        f"still to end: {MASTER}",
+    ),
+    "it hibernates, and is well": row(asleep(), "", SETTLED),
+    "it hibernates, and nobody has asked anybody": row(asleep().fact(told=NOT_YET), "", SETTLED),
+    "it hibernates, and another version is wanted": row(asleep(version="5.0.1"), "", SETTLED),
+    "it was made to hibernate": row(
+        asleep().but(live=None),
+        "members_are_right",
+        acts("Creating", "apply StatefulSet/demo new if name_is_free StatefulSet demo"),
+        "made with 0 pods",
+    ),
+    "not while the MASTER migrates": row(
+        upgrade().wants(hibernate=True).says_(MASTER, move="Migrate", step="Run", since=NOW - 60.0),
+        "catalog_is_migrated",
+        waits("Migrating", "agents", MIGRATION),
+    ),
+    "not before the MASTER's agent was asked": row(
+        HIBERNATES.fact(told=NOT_YET), "agents_are_asked", unknown("MembersUnknown", "agents", unseen=True)
+    ),
+    "it wakes up: the MASTER": row(
+        asleep().wants(hibernate=False),
+        "master_is_right",
+        acts("Resizing", "apply StatefulSet/demo-client master-uid"),
+        "from 0 to 1 pods",
+    ),
+    "it wakes up: REST members, all at once": row(
+        asleep().wants(hibernate=False).but(master=states.workload(1, "master-uid")),
+        "members_are_right",
+        acts("Resizing", "apply StatefulSet/demo sts-uid"),
+        "from 0 to 3 pods",
+    ),
+}
+
+ROWS = PLACE | GIVEN | OBJECTS | CATALOG | ROLLING | GOAL | HIBERNATION
 
 
 @pytest.mark.parametrize("name", ROWS)
@@ -676,7 +763,7 @@ def test_rest_members_are_of_the_catalogs_version_whatever_the_spec_says() -> No
         (3, 1, True, 2, 2),
         (3, 1, False, 2, 3),
         (1, 0, True, 0, 0),
-        (0, 2, True, 0, 1),
+        (0, 2, True, 2, 2),
     ],
 )
 def test_a_place_comes_after_the_pod_and_goes_before_it(
@@ -688,6 +775,38 @@ def test_a_place_comes_after_the_pod_and_goes_before_it(
     seen = (it if good else it.but(published=automation.Published(7, "another"))).seen
 
     assert (places, replicas) == (seen.placed.members, seen.replicas)
+
+
+@pytest.mark.parametrize(
+    ("it", "kept"),
+    [
+        (demo(), ""),
+        (demo().says_(MASTER, move="CatalogInstall", step="WaitMongo", since=NOW), ""),  # its catalog is installed
+        (fresh(), f"{MASTER} is at CatalogInstall, WaitMongo"),
+        (upgrade().says_(MASTER, move="Migrate", step="Run", since=NOW), f"{MASTER} is at Migrate, Run"),
+        (upgrade().says_(MASTER, move="Migrate", step="Run", since=NOW - MIGRATION - 1.0), ""),
+        (upgrade().says_(MASTER, move="Migrate", step="Run", since=NOW, error="x"), ""),
+        (upgrade().says_(MASTER, move="Backup", step="WaitCommand", since=NOW), f"{MASTER} is at Backup, WaitCommand"),
+        (forbidding(), ""),  # it waits until all have stopped, and has begun nothing
+        (demo().says_(MASTER, fault="no answer"), f"{MASTER} is ready, and its agent does not tell what it does"),
+        (demo().says_(MASTER, fault="no answer").pod(MASTER, ready=False), ""),
+        (demo().fact(told=DOWN), f"the agent of {MASTER} is to be asked first"),
+    ],
+)
+def test_what_keeps_one_awake(it: states.It, kept: str) -> None:
+    """Only what must not be broken off, and what is not known; the document stays as it was either way."""
+    seen = it.wants(hibernate=True).seen
+
+    assert (kept, not kept) == (seen.kept_awake, seen.asleep)
+    assert it.seen.document == seen.document
+
+
+def test_who_has_stopped_stays_so_whatever_is_not_known() -> None:
+    """No server comes back for an agent that was not asked, or that has begun something meanwhile."""
+    for it in (MASTER_LEFT.fact(told=NOT_YET), MASTER_LEFT.says_(MASTER, move="Migrate", step="Run", since=NOW)):
+        assert it.seen.asleep
+        assert (0, 1) == (it.seen.replicas, it.seen.masters)
+        assert 3 == it.seen.placed.members
 
 
 def test_nobody_comes_by_what_was_told_a_while_ago() -> None:
@@ -787,6 +906,7 @@ def test_on_the_way_out(name: str) -> None:
 def test_every_reason_of_a_verdict_is_in_a_table() -> None:
     """No verdict and no reason is left out; facts alone have the others."""
     of_facts = {Reason.INSTALLED, Reason.SERVING, Reason.NOBODY_WANTED, Reason.CURRENT, Reason.VERSION_REACHED}
+    of_facts |= {Reason.HIBERNATED, Reason.HIBERNATION_WAITS}
     found = {getattr(each.shape, "reason", "") for each in (ROWS | LEAVING).values()} - {""}
 
     assert {str(each) for each in Reason} - {str(each) for each in of_facts} == found

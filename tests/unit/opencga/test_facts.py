@@ -12,7 +12,7 @@ from moorage.operators.opencga import answers, control, facts, observation, scre
 from moorage.operators.opencga.reasons import Reason
 from moorage.runtime import decision, freshness
 from tests.unit.opencga import states
-from tests.unit.opencga.states import MASTER, NOW, demo, fresh
+from tests.unit.opencga.states import MASTER, NOW, asleep, demo, fresh
 
 NOT_YET, DOWN = freshness.not_yet("it"), freshness.Failed("Down", "the server is down")
 FAULTY = freshness.Fresh(observation.SecretsSeen("there is no Secret x"))
@@ -25,6 +25,7 @@ WELL = {
     "MasterAvailable": (True, Reason.SERVING),
     "Healthy": (True, Reason.SERVING),
     "Upgrading": (False, Reason.CURRENT),
+    "Hibernated": (False, Reason.CURRENT),
 }
 
 
@@ -92,6 +93,23 @@ def test_all_is_well() -> None:
         (demo(version="5.0.1"), "Upgrading", True, Reason.MIGRATING, "5.0.0 to 5.0.1"),
         (fresh(), "Upgrading", False, Reason.CURRENT, ""),
         (demo().fact(objects=DOWN), "Upgrading", None, Reason.CLUSTER_UNKNOWN, ""),
+        (asleep(), "Hibernated", True, Reason.HIBERNATED, ""),
+        (asleep(), "ConfigApplied", True, Reason.HIBERNATED, "version 7, for who wakes up"),
+        (asleep(), "CatalogInstalled", True, Reason.INSTALLED, "when last told"),
+        (asleep(), "Migrated", True, Reason.MIGRATED, "5.0.0"),
+        (asleep(version="5.0.1"), "Migrated", False, Reason.MIGRATING, "of version 5.0.0, 5.0.1 is wanted"),
+        (asleep(), "RestAvailable", True, Reason.HIBERNATED, ""),
+        (asleep(), "MasterAvailable", True, Reason.HIBERNATED, ""),
+        (asleep().fact(told=DOWN), "Healthy", True, Reason.HIBERNATED, ""),
+        (asleep().pod(MASTER), "Hibernated", False, Reason.HIBERNATING, f"still there: {MASTER}"),
+        (asleep().fact(objects=DOWN), "Hibernated", None, Reason.CLUSTER_UNKNOWN, ""),
+        (
+            demo(version="5.0.1", hibernate=True).says_(MASTER, move="Migrate", step="Run", since=NOW - 60.0),
+            "Hibernated",
+            False,
+            Reason.HIBERNATION_WAITS,
+            f"{MASTER} is at Migrate, Run; all is stopped after that",
+        ),
     ],
 )
 def test_a_condition(it: states.It, type_: str, status: bool | None, reason: Reason, words: str) -> None:
@@ -128,6 +146,20 @@ def test_the_status_of_one_that_is_well() -> None:
     assert [(MASTER, "master", True, "5.0.0", 7)] + [(f"demo-{n}", "rest", True, "5.0.0", 7) for n in range(3)] == [
         (it.name, it.role, it.ready, it.version, it.configuration) for it in made["memberStatuses"]
     ]
+
+
+def test_the_status_of_one_that_hibernates() -> None:
+    """A phase of its own, no pod is missed, and all have the places that they wake up to."""
+    made = reported(asleep())
+
+    assert ("Hibernated", "", 0, 3, []) == (
+        made["phase"],
+        made["message"],
+        made["currentStatefulSetReplicas"],
+        made["currentOpenCGARESTMembers"],
+        made["memberStatuses"],
+    )
+    assert "Pending" == reported(asleep().pod("demo-0", deleting=True))["phase"]
 
 
 def test_the_status_says_who_is_where_since_when() -> None:

@@ -347,6 +347,7 @@ def at(move: str, *, since: float, error: str = "") -> dict[str, Any]:
         (at("Start", since=1.8e9), True, ""),
         (at("Migrate", since=4e9), True, "demo-client-0 is at Migrate"),
         (at("CatalogInstall", since=4e9), False, "demo-client-0 is at CatalogInstall"),
+        (at("Backup", since=4e9), True, "demo-client-0 is at Backup"),
         (at("Migrate", since=4e9, error="x"), True, ""),
         (at("Migrate", since=1.0), True, ""),  # for longer than it may take
         (None, True, "demo-client-0 is ready, and its agent does not tell what it does"),
@@ -370,6 +371,40 @@ async def test_a_master_that_works_at_the_catalog_is_not_taken_away(
             told = api.one("pods", "demo-client-0")["status"]["containerStatuses"][0]
             await api.put("pods", "demo-client-0", {"status": {"containerStatuses": [{**told, "ready": False}]}})
         said = await made.guards["master_is_idle"](obj, {"pod": "demo-client-0"})
+
+    assert why == said
+
+
+@pytest.mark.parametrize(
+    ("health", "ready", "hibernate", "why"),
+    [
+        (at("Start", since=1.8e9), True, True, ""),
+        (at("Start", since=1.8e9), True, False, "spec.hibernate is not true any more"),
+        (at("Migrate", since=4e9), True, True, "demo-client-0 is at Migrate"),
+        (at("CatalogInstall", since=4e9), True, True, "demo-client-0 is at CatalogInstall"),
+        (at("Migrate", since=1.0), True, True, ""),  # for longer than it may take
+        (None, True, True, "demo-client-0 is ready, and its agent does not tell what it does"),
+        (None, False, True, ""),
+    ],
+)
+async def test_nobody_is_stopped_by_a_word_that_was_taken_back(
+    monkeypatch: pytest.MonkeyPatch, health: dict[str, Any] | None, ready: bool, hibernate: bool, why: str
+) -> None:
+    """Nor beside a MASTER that works at the catalog, asked right then."""
+    api = await grown(hibernate=True)
+    async with started(api, monkeypatch) as (made, obj):
+
+        async def get(_: str, port: int, __: str) -> tuple[int, bytes]:
+            if health is None:
+                raise kind.asking.AskError("no answer")
+            return (200, json.dumps(health).encode()) if port == 5000 else (200, b"{}")
+
+        monkeypatch.setattr(api, "get", get)
+        await api.put("opencgacommunity", "demo", {"spec": {"hibernate": hibernate}})
+        if not ready:
+            told = api.one("pods", "demo-client-0")["status"]["containerStatuses"][0]
+            await api.put("pods", "demo-client-0", {"status": {"containerStatuses": [{**told, "ready": False}]}})
+        said = await made.guards["may_hibernate"](obj, {"pod": "demo-1"})
 
     assert why == said
 

@@ -110,6 +110,38 @@ async def test_made_scaled_upgraded_and_deleted(monkeypatch: pytest.MonkeyPatch)
     }
 
 
+async def test_stopped_and_woken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """REST servers before the MASTER; volumes and configuration as they were; kept by another process; all back."""
+    api = await applied()
+    async with operating(api, monkeypatch):
+        await fake_api.until(api.settled, within=WITHIN)
+        document, claims = api.document(), api.names("persistentvolumeclaims")
+        api.held_awake = True
+        await edited(api, hibernate=True)
+        told = "demo-client-0 is at Migrate, Run"
+        await fake_api.until(lambda: told in api.condition("Hibernated").get("message", ""), within=WITHIN)
+        assert 4 == len(api.running())
+        api.held_awake = False
+        await fake_api.until(lambda: api.stands("Hibernated") and api.settled(), within=WITHIN)
+    assert {} == api.running()
+    assert ["demo-client-0"] == api.ended[-1:]
+    assert "Hibernated" == api.status()["phase"]
+    assert (document, claims) == (api.document(), api.names("persistentvolumeclaims"))
+
+    before = len(api.writes())
+    async with operating(api, monkeypatch):  # another process, which knows nothing
+        await edited(api, hibernate=True, version="5.0.1")
+        await fake_api.until(lambda: api.stands("Migrated", "False"), within=WITHIN)
+        assert {} == api.running()
+        assert {"opencgacommunity", "secrets", "statefulsets", "events"} >= {
+            it.at.plural for it in api.writes()[before:]
+        }
+        await edited(api, hibernate=False, version="5.0.1")
+        await fake_api.until(lambda: len(api.running()) == 4 and api.settled(), within=WITHIN)
+    assert {"5.0.1"} == set(api.running().values())
+    assert [] == api.wrong
+
+
 async def test_at_rest_nothing_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
     """Agents and servers are asked many times over, by two processes one after another."""
     api = await applied()

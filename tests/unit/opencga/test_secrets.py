@@ -50,7 +50,7 @@ async def whole() -> fake_api.FakeApi:
     api = fake_api.FakeApi()
     await api.put("secrets", "own", encoded(p=PASSWORD))
     await api.put("secrets", "db", encoded(u="opencga", password="x"))
-    await api.put("configmaps", "authority", {"data": {"ca.crt": "PEM\n"}})
+    await api.put("configmaps", "authority", {"data": {"ca.crt": f"{secrets.BEGINS}\nYQ==\n{secrets.ENDS}\n"}})
     return api
 
 
@@ -58,8 +58,21 @@ async def test_all_is_there() -> None:
     """By each it is known what it holds now; none of its values is."""
     found = await seen(await whole(), **WHOLE)
 
-    assert ("", ["own", "db", "authority"]) == (found.fault, list(found.revisions))
+    assert ("", ["own", "db", "ConfigMap/authority"]) == (found.fault, list(found.revisions))
     assert PASSWORD not in repr(found)
+
+
+async def test_an_authority_may_be_in_a_secret() -> None:
+    """Under a key of that kind, in its own words; it may end with a line break, as such files do."""
+    api = await whole()
+    await api.put("secrets", "authority", encoded(**{"ca.crt": f"{secrets.BEGINS}\nYQ==\n{secrets.ENDS}\n"}))
+    tls = {"enabled": True, "caCertificateSecretRef": {"name": "authority"}, "caConfigMapRef": {"name": "other"}}
+    found = await seen(api, **WHOLE | {"security": {"tls": tls}})
+    assert ("", ["own", "db", "authority"]) == (found.fault, list(found.revisions))
+
+    await api.drop("secrets", "authority")
+    found = await seen(api, **WHOLE | {"security": {"tls": tls}})
+    assert "there is no Secret authority, which spec.security.tls.caCertificateSecretRef names" == found.fault
 
 
 async def test_without_names_it_is_the_one_of_old() -> None:
@@ -99,6 +112,7 @@ async def test_without_names_it_is_the_one_of_old() -> None:
             {"data": {}},
             "ConfigMap authority of spec.security.tls.caConfigMapRef: it has no key",
         ),
+        ("configmaps", "authority", {"data": {"ca.crt": "PEM"}}, "its key ca.crt has no certificate"),
     ],
 )
 async def test_what_is_wrong_is_named(plural: str, name: str, content: dict[str, Any] | None, words: str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-import pytest
 
 from moorage.operators.opencga import types
 
@@ -80,12 +79,6 @@ def test_defaults_of_the_code_are_those_of_the_definition() -> None:
     told = {"version": "5.0.0", **filled(spec)}
 
     assert msgspec.convert({"version": "5.0.0"}, types.CommunitySpec) == msgspec.convert(told, types.CommunitySpec)
-
-
-@pytest.mark.parametrize(("text", "seconds"), [("90s", 90.0), ("15m", 900.0), ("2h", 7200.0)])
-def test_a_duration(text: str, seconds: float) -> None:
-    """In seconds."""
-    assert seconds == types.seconds(text)
 
 
 def test_versions_have_an_order() -> None:

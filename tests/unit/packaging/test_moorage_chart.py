@@ -99,20 +99,6 @@ def test_every_section_is_one_that_the_operator_takes(render: Any) -> None:
     assert 9446 == taken["xsld"].dialect.ports.admin
 
 
-def test_the_schema_knows_the_whole_dialect_and_no_more(root: Any) -> None:
-    """A name of the dialect that is misspelt would otherwise be overlooked."""
-
-    def names(schema: Values) -> Any:
-        return {key: names(each) for key, each in schema.get("properties", {}).items()}
-
-    def keys(value: Any) -> Any:
-        return {key: keys(each) for key, each in value.items()} if isinstance(value, dict) else {}
-
-    schema = json.loads((root / "charts/moorage/values.schema.json").read_text())["definitions"]["dialect"]
-
-    assert keys(msgspec.to_builtins(dialect.Dialect())) == names(schema)
-
-
 def test_a_registry_replaces_the_default_folder(render: Any) -> None:
     values = {
         "systems": {"collector": {"charts": {"default": {"oci": "oci://registry.example/charts", "plainHTTP": True}}}}

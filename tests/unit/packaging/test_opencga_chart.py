@@ -79,20 +79,6 @@ def test_its_section_is_what_the_operator_takes(render: Any) -> None:
     assert (8080, dialect.Ports().agent) == (taken.dialect.ports.rest, taken.dialect.ports.agent)
 
 
-def test_the_schema_knows_the_whole_dialect_and_no_more(root: Any) -> None:
-    """A name of the table that is misspelt would otherwise be overlooked."""
-
-    def told(schema: Values) -> Any:
-        return {key: told(each) for key, each in schema.get("properties", {}).items()}
-
-    def keys(value: Any) -> Any:
-        return {key: keys(each) for key, each in value.items()} if isinstance(value, dict) else {}
-
-    schema = json.loads((root / "charts/moorage/values.schema.json").read_text())["definitions"]["opencgaDialect"]
-
-    assert keys(msgspec.to_builtins(dialect.Dialect())) == told(schema)
-
-
 @pytest.mark.parametrize(
     ("own", "words"),
     [

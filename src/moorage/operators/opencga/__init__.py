@@ -16,9 +16,10 @@ The steps of an installation (`control`), in order, with what each comes to:
 | its objects: Services, budget, token, document | Applying, MakingToken, Publishing | ClusterUnknown | |
 | the MASTER's StatefulSet, then that of REST | Creating, Resizing, ReplacingWorkload | ChildEnding | |
 | pods that never came up; volumes | ReplacingDeadPod, GrowingVolumes, ClearingVolume | Creating | VolumeCannotGrow |
+| one that hibernates has no pod; what follows is for others | | Hibernating | |
 | the MASTER's pod is current | ReplacingMaster | ReplacingMaster, UpdateWaits | |
 | agents were asked | | MembersUnknown | |
-| the catalog is installed, then migrated | Migrated | InstallingCatalog, Migrating | CatalogFailed, MigrationFailed |
+| the catalog is there, then migrated | Migrated | InstallingCatalog, Migrating | Catalog-, Backup-, MigrationFailed |
 | REST members are replaced, one after another | Updating | Updating, UpdateWaits | UpdateStalled |
 | all have applied the document | | ApplyingConfiguration, MemberSilent | MemberFailed |
 | servers tell the version | VersionReached | VersionDiffers | |
@@ -29,7 +30,7 @@ An upgrade follows from data, not from a mode: the MASTER is always of `spec.ver
 that the catalog was migrated to. So they roll when it was, and a kill anywhere changes nothing. Back to the old version
 is possible until then.
 
-Going up or down is by one member at a time, but for the first. A member that comes gets its pod and then its place in
+Going up or down is by one member at a time, but from none. A member that comes gets its pod and then its place in
 the document; one that goes loses its place first, and its pod when the document without it is really there.
 
 `names` what all is called; `types` spec and status; `dialect` what the product and the agents are guessed to say;

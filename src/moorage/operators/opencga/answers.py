@@ -40,6 +40,19 @@ class Agent(msgspec.Struct, frozen=True):
         return bool(self.step)
 
 
+def holds_catalog(agent: Agent | None, moves: dialects.Moves, catalog: str) -> bool:
+    """Whether it has begun something at the catalog that must not be broken off, as far as anybody knows.
+
+    Who only looks for the database of a catalog that is installed (`catalog` is its version), or waits until REST
+    servers have stopped, has begun nothing.
+    """
+    if agent is None or not agent.busy or agent.error:
+        return False
+    if agent.move == moves.install:
+        return not catalog
+    return agent.move == moves.backup or (agent.move == moves.migrate and agent.step != moves.stop)
+
+
 class Server(msgspec.Struct, frozen=True):
     """How a REST server is, by its own word."""
 

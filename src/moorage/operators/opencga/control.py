@@ -6,19 +6,46 @@ repairs. Then the MASTER, which installs and migrates the catalog; then the REST
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
 
-from moorage.api import conditions
+from moorage.api import conditions, quantities
 from moorage.children import parts, pod_replacement, waits
 from moorage.children.parts import PodSeen
 from moorage.runtime import decision, freshness
 from moorage.runtime.decision import DONE, Act, Blocked, Verdict, Wait
 
-from . import answers, deletion, objects, types
+from . import answers, deletion, objects
 from .observation import Seen
 from .reasons import Reason
 
 READ_THE_LOG = "read the log of that pod's containers (kubectl logs POD --all-containers), and correct what it says"
+
+
+# --- all of it is stopped -----------------------------------------------------------------------------------------
+
+
+def servers_have_stopped(seen: Seen) -> Verdict:
+    """One that hibernates has no pod: REST servers end first, and then the MASTER, once it is done with the catalog."""
+    if not seen.asleep:
+        return DONE
+    within = quantities.seconds(seen.spec.timeouts.startup)
+    if rest := [pod.name for pod in seen.there.rest.pods]:
+        said = f"still to end: {_ending(seen, rest)}; then {seen.master_pod}"
+        return Wait(Reason.HIBERNATING, said, on="pod", within=within, again=seen.busy)
+    if seen.masters:
+        said = f"{seen.kept_awake}; it is stopped after that"
+        within = quantities.seconds(seen.spec.timeouts.migration)
+        return Wait(Reason.HIBERNATING, said, on="agents", within=within, again=seen.busy)
+    if left := [pod.name for pod in seen.there.master.pods]:
+        said = f"still to end: {_ending(seen, left)}"
+        return Wait(Reason.HIBERNATING, said, on="pod", within=within, again=seen.busy)
+    return DONE
+
+
+def _ending(seen: Seen, pods: Iterable[str]) -> str:
+    """These, each with what is wrong with it in the cluster: no agent of theirs is asked any more."""
+    return waits.each(pods, lambda name: waits.of_pod(seen.there.pod(name)))
 
 
 # --- the MASTER ---------------------------------------------------------------------------------------------------
@@ -33,7 +60,7 @@ def master_is_replaced(seen: Seen) -> Verdict:
         Reason.REPLACING_MASTER,
         gate=lambda pod: _master_may_go(seen, pod),
         guard=lambda pod: decision.Guard("master_is_idle", {"pod": pod.name}),
-        within=types.seconds(seen.spec.timeouts.startup),
+        within=quantities.seconds(seen.spec.timeouts.startup),
         again=seen.busy,
         describe=seen.troubles,
     )
@@ -43,7 +70,7 @@ def _master_may_go(seen: Seen, pod: PodSeen) -> Verdict:
     agent = seen.agent(pod.name)
     if agent is None or not objects.works_at_catalog(seen, pod):
         return DONE
-    limit = types.seconds(seen.spec.timeouts.migration)
+    limit = quantities.seconds(seen.spec.timeouts.migration)
     if seen.now > agent.since + limit:
         return DONE
     said = f"{pod.name} is at {agent.move}, and is replaced after that"
@@ -85,9 +112,9 @@ def catalog_is_migrated(seen: Seen) -> Verdict:
     if at == (moves.migrate, moves.stop) and not seen.stopped and seen.spec.upgrade.migration == "Offline":
         return _servers_are_stopped(seen)
     failed = Reason.MIGRATION_HELD if at == (moves.migrate, moves.held) else Reason.MIGRATION_FAILED
-    return _catalog(
-        seen, f"migrates the catalog to {wanted}{_meanwhile(seen)}", Reason.MIGRATING, {moves.migrate: failed}
-    )
+    doing = "makes a backup before it migrates" if at[0] == moves.backup else "migrates"
+    failures = {moves.migrate: failed, moves.backup: Reason.BACKUP_FAILED}
+    return _catalog(seen, f"{doing} the catalog to {wanted}{_meanwhile(seen)}", Reason.MIGRATING, failures)
 
 
 def _meanwhile(seen: Seen) -> str:
@@ -112,7 +139,9 @@ def _servers_are_stopped(seen: Seen) -> Verdict:
     leaving = [pod.name for pod in seen.there.rest.pods if pod.ordinal >= seen.placed.members]
     if leaving or (live is not None and live.replicas != seen.placed.members):
         said = f"{seen.troubles(leaving) or 'a member'} leaves first; then REST servers are stopped for the migration"
-        return Wait(Reason.STOPPING, said, on="pod", within=types.seconds(seen.spec.timeouts.startup), again=seen.busy)
+        return Wait(
+            Reason.STOPPING, said, on="pod", within=quantities.seconds(seen.spec.timeouts.startup), again=seen.busy
+        )
     note = decision.Remember(
         why="a migration forbids the old version, and spec.upgrade.migration is Offline",
         fields={"stoppedFor": seen.spec.version},
@@ -126,12 +155,12 @@ def _catalog(seen: Seen, doing: str, reason: Reason, failures: dict[str, Reason]
     master, pod = seen.master, seen.master_pod
     if master is None:
         said = f"{seen.troubles([pod])} {doing}"
-        return Wait(reason, said, on="agents", within=types.seconds(seen.spec.timeouts.startup), again=seen.busy)
+        return Wait(reason, said, on="agents", within=quantities.seconds(seen.spec.timeouts.startup), again=seen.busy)
     if master.error:
         failed = failures.get(master.move, Reason.MEMBER_FAILED)
         stopped = "; REST servers stay stopped, as it forbids the old version" if seen.stopped else ""
         return Blocked(failed, f"{pod}: {master.error}{stopped}", decision.next_of(failed))
-    return _at_step(seen, pod, master, reason, f"{pod} {doing}", types.seconds(seen.spec.timeouts.migration))
+    return _at_step(seen, pod, master, reason, f"{pod} {doing}", quantities.seconds(seen.spec.timeouts.migration))
 
 
 def _at_step(seen: Seen, pod: str, agent: answers.Agent, reason: Reason, said: str, limit: float) -> Verdict:
@@ -165,7 +194,7 @@ def new_members_are_back(seen: Seen) -> Verdict:
         why=seen.trouble,
         now=seen.now,
         on="pod",
-        within=types.seconds(seen.spec.timeouts.startup),
+        within=quantities.seconds(seen.spec.timeouts.startup),
         pace=seen.busy,
         instead=lambda _, __: DONE,
         blocked=Reason.UPDATE_STALLED,
@@ -180,7 +209,7 @@ def members_roll(seen: Seen) -> Verdict:
         Reason.UPDATING,
         gate=lambda pod: _may_go(seen, pod),
         guard=lambda pod: decision.Guard("others_are_ready", {"pod": pod.name}),
-        within=types.seconds(seen.spec.timeouts.startup),
+        within=quantities.seconds(seen.spec.timeouts.startup),
         again=seen.busy,
         describe=seen.troubles,
     )
@@ -210,7 +239,7 @@ def members_apply_configuration(seen: Seen) -> Verdict:
         return Blocked(Reason.MEMBER_FAILED, said, decision.next_of(Reason.MEMBER_FAILED))
     if silent := [pod for pod in pods if seen.agent(pod) is None]:
         said = f"{seen.troubles(silent)} is to apply version {seen.version} of the configuration"
-        within = types.seconds(seen.spec.timeouts.startup)
+        within = quantities.seconds(seen.spec.timeouts.startup)
         return Wait(Reason.MEMBER_SILENT, said, on="agents", within=within, again=seen.busy)
     behind = [(pod, agent) for pod in pods if (agent := seen.agent(pod)) and not seen.has_applied(pod)]
     if not behind:
@@ -219,7 +248,7 @@ def members_apply_configuration(seen: Seen) -> Verdict:
     others = f", and {len(behind) - 1} more" if len(behind) > 1 else ""
     has = f"version {agent.configuration} of the" if agent.configuration >= 0 else "no"
     said = f"{pod} has {has} configuration, {seen.version} is wanted{others}"
-    limit = types.seconds(seen.spec.timeouts.step)
+    limit = quantities.seconds(seen.spec.timeouts.step)
     return _at_step(seen, pod, agent, Reason.APPLYING_CONFIGURATION, said, limit)
 
 
@@ -244,7 +273,7 @@ def _serving(seen: Seen) -> list[str]:
 
 def all_is_well(seen: Seen) -> Verdict:
     """Pods are ready, and servers have what they need. Nobody is restarted for what lies outside."""
-    within = types.seconds(seen.spec.timeouts.startup)
+    within = quantities.seconds(seen.spec.timeouts.startup)
     if failing := failing_of(seen):
         said = f"REST servers report out of order: {failing}"
         return Wait(Reason.DEPENDENCY_DOWN, said, on="agents", within=within, again=seen.busy)
@@ -282,6 +311,7 @@ ABOUT_PODS = frozenset(
         Reason.REPLACING_MASTER,
         Reason.UPDATING,
         Reason.UPDATE_WAITS,
+        Reason.HIBERNATING,
     ]
 )
 """Whoever is waited for here is a pod's."""
@@ -293,6 +323,16 @@ ENDING = frozenset([Reason.CHILD_ENDING, Reason.CLEARING_VOLUME, Reason.REMOVING
 def told(steps: Sequence[Step]) -> tuple[Step, ...]:
     """The same steps, whose waits say what lies behind them."""
     return waits.told(steps, _pods, about_pods=ABOUT_PODS, ending=ENDING)
+
+
+def _while_awake(step: Step) -> Step:
+    """The same step, which asks nothing of servers that should not be."""
+
+    @functools.wraps(step)
+    def awake(seen: Seen) -> Verdict:
+        return DONE if seen.asleep else step(seen)
+
+    return awake
 
 
 def _pods(seen: Seen) -> Iterable[parts.PodSeen]:
@@ -319,15 +359,21 @@ STEPS: tuple[Step, ...] = (
     objects.volumes_grow,
     objects.volumes_are_reclaimed,
     objects.templates_are_known,
-    master_is_replaced,
-    agents_are_asked,
-    catalog_is_installed,
-    catalog_is_migrated,
-    new_members_are_back,
-    members_roll,
-    members_apply_configuration,
-    members_tell_the_version,
-    all_is_well,
+    servers_have_stopped,
+    *map(
+        _while_awake,
+        (
+            master_is_replaced,
+            agents_are_asked,
+            catalog_is_installed,
+            catalog_is_migrated,
+            new_members_are_back,
+            members_roll,
+            members_apply_configuration,
+            members_tell_the_version,
+            all_is_well,
+        ),
+    ),
     objects.surplus_objects_go,
     objects.children_stay,
     objects.surplus_is_gone,

@@ -46,6 +46,8 @@ def config_applied(seen: Seen) -> Fact:
         return Fact("ConfigApplied", False, Reason.SPEC_UNSOUND, "the spec gives no configuration")
     if not seen.is_documented:
         return Fact("ConfigApplied", None, Reason.SECRETS_UNKNOWN, "the Secrets are not known, and so no configuration")
+    if seen.asleep and seen.there.document.good:
+        return Fact("ConfigApplied", True, Reason.HIBERNATED, f"version {seen.version}, for who wakes up")
     pods = [seen.master_pod, *seen.rest_pods(seen.placed.members)]
     behind = [pod for pod in pods if not seen.has_applied(pod)]
     if not seen.there.document.good or behind:
@@ -80,6 +82,8 @@ def rest_available(seen: Seen) -> Fact:
     """Whether queries are answered: by one member at least."""
     if not _known(seen):
         return Fact("RestAvailable", None, Reason.CLUSTER_UNKNOWN, "")
+    if seen.asleep:
+        return Fact("RestAvailable", True, Reason.HIBERNATED, "")
     if seen.spec.members == 0:
         return Fact("RestAvailable", True, Reason.NOBODY_WANTED, "")
     up = [pod for pod in seen.rest_pods(seen.spec.members) if pod in seen.there.rest.up]
@@ -91,6 +95,8 @@ def master_available(seen: Seen) -> Fact:
     """Whether the MASTER's pod is ready."""
     if not _known(seen):
         return Fact("MasterAvailable", None, Reason.CLUSTER_UNKNOWN, "")
+    if seen.asleep:
+        return Fact("MasterAvailable", True, Reason.HIBERNATED, "")
     if seen.master_pod in seen.there.master.up:
         return Fact("MasterAvailable", True, Reason.SERVING, "")
     return Fact("MasterAvailable", False, Reason.MASTER_NOT_READY, seen.troubles([seen.master_pod]))
@@ -98,6 +104,8 @@ def master_available(seen: Seen) -> Fact:
 
 def healthy(seen: Seen) -> Fact:
     """Whether servers have what they need, by their own word."""
+    if _known(seen) and seen.asleep:
+        return Fact("Healthy", True, Reason.HIBERNATED, "")
     if not _known(seen) or isinstance(seen.told, freshness.Failed):
         return Fact("Healthy", None, Reason.MEMBERS_UNKNOWN, "the servers were not asked")
     failing = control.failing_of(seen)
@@ -120,6 +128,19 @@ def upgrading(seen: Seen) -> Fact:
     if seen.status.catalog_version not in ("", seen.spec.version):
         return Fact("Upgrading", True, Reason.MIGRATING, f"{seen.status.catalog_version} to {seen.spec.version}")
     return Fact("Upgrading", False, Reason.CURRENT, "")
+
+
+def hibernated(seen: Seen) -> Fact:
+    """Whether it has no pod, and should have none."""
+    if not _known(seen):
+        return Fact("Hibernated", None, Reason.CLUSTER_UNKNOWN, "")
+    if not seen.spec.hibernate:
+        return Fact("Hibernated", False, Reason.CURRENT, "")
+    if not seen.asleep:
+        return Fact("Hibernated", False, Reason.HIBERNATION_WAITS, f"{seen.kept_awake}; all is stopped after that")
+    if left := [pod.name for pod in seen.there.pods]:
+        return Fact("Hibernated", False, Reason.HIBERNATING, f"still there: {', '.join(left)}")
+    return Fact("Hibernated", not seen.masters, Reason.HIBERNATED if not seen.masters else Reason.HIBERNATING, "")
 
 
 FactOf: TypeAlias = Callable[[Seen], Fact]
@@ -146,6 +167,7 @@ FACTS: tuple[FactOf, ...] = (
     _as_it_was(master_available),
     _as_it_was(healthy),
     _as_it_was(upgrading),
+    _as_it_was(hibernated),
 )
 READY_FACTS = frozenset(
     {"ConfigApplied", "CatalogInstalled", "Migrated", "RestAvailable", "MasterAvailable", "Healthy"}
@@ -159,7 +181,7 @@ def report(seen: Seen, standing: decision.StepTaken | None) -> dict[str, Any]:
     """The fields of the status that say how it stands; what is not known stays as it was."""
     verdict = standing.verdict if standing else None
     fields: dict[str, Any] = {
-        "phase": phase(standing),
+        "phase": phase(standing, asleep=_known(seen) and seen.asleep),
         "message": getattr(verdict, "message", "")[:MOST_WORDS],
         "opencgarestUri": automation.endpoint(seen.meta.namespace, seen.name, seen.wanted.said),
         "selector": ",".join(f"{key}={value}" for key, value in seen.wanted.role(names.REST).items()),
@@ -177,7 +199,9 @@ def report(seen: Seen, standing: decision.StepTaken | None) -> dict[str, Any]:
         fields["volumeSize"] = min(sizes, key=volumes.whole_bytes)
     if not isinstance(seen.told, freshness.Failed):
         pods = {seen.master_pod: names.MASTER} | dict.fromkeys(seen.rest_pods(seen.placed.members), names.REST)
-        fields["memberStatuses"] = [_member(seen, pod, role) for pod, role in pods.items()]
+        fields["memberStatuses"] = [
+            _member(seen, pod, role) for pod, role in pods.items() if not seen.asleep or there.pod(pod)
+        ]
     return fields
 
 
@@ -198,11 +222,11 @@ def _member(seen: Seen, pod: str, role: str) -> types.MemberStatus:
     )
 
 
-def phase(standing: decision.StepTaken | None) -> str:
-    """One word for people, of the original's three; `standing` is where the steps stopped."""
+def phase(standing: decision.StepTaken | None, *, asleep: bool) -> str:
+    """One word for people, of the original's three and one more; `standing` is where the steps stopped."""
     match standing:
         case None:
-            return "Running"
+            return "Hibernated" if asleep else "Running"
         case decision.StepTaken(verdict=decision.Blocked()):
             return "Failed"
     return "Pending"

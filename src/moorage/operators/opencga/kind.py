@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from moorage.api import builtin, conditions
+from moorage.api import builtin, conditions, quantities
 from moorage.children import apply, ordinals, owners, parts, reading, volumes
 from moorage.children.live import guards, surroundings
 from moorage.kube import client as kube_client
@@ -20,7 +20,7 @@ from moorage.kube import errors
 from moorage.operators import accounts, asking, tenancy
 from moorage.runtime import decision, freshness, kind, namespace_watches, source
 
-from . import config, control, facts, members, names, objects, observation, secrets, tokens, types
+from . import answers, config, control, facts, members, names, objects, observation, secrets, tokens, types
 from .wanted import automation, basis, build
 
 Object = dict[str, Any]
@@ -73,6 +73,7 @@ class CommunityKind(kind.Kind[types.Community, observation.Seen]):
             "others_are_ready": self._others_are_ready,
             "master_is_idle": self._master_is_idle,
             "pod_is_expendable": self._pod_is_expendable,
+            "may_hibernate": self._may_hibernate,
             "others_stay": self._neighbours.stay,
         }
 
@@ -226,7 +227,7 @@ class CommunityKind(kind.Kind[types.Community, observation.Seen]):
         known = msgspec.structs.replace(seen, objects=freshness.Fresh(there))
         wanted = {
             names.REST: build.members(seen.wanted, known.replicas, known.rest_version),
-            names.MASTER: build.master(seen.wanted, seen.spec.version),
+            names.MASTER: build.master(seen.wanted, seen.spec.version, known.masters),
         }
         found = {names.REST: there.rest, names.MASTER: there.master}
         for role, part in found.items():
@@ -291,13 +292,16 @@ class CommunityKind(kind.Kind[types.Community, observation.Seen]):
         at_work = await self._is_at_work(obj, str(args["pod"]))
         if at_work is not None:
             return at_work
-        namespace = obj.metadata.namespace
+        return await self._is_silent_and_ready(obj.metadata.namespace, str(args["pod"]))
+
+    async def _is_silent_and_ready(self, namespace: str, pod: str) -> str:
+        """Of a MASTER whose agent says nothing: silence is no evidence where the pod is well."""
         try:
-            live = await self._within(namespace).get(builtin.POD, namespace, str(args["pod"]))
+            live = await self._within(namespace).get(builtin.POD, namespace, pod)
         except errors.NotFound:
             return ""
-        ready = self._pod(live, names.master(obj.metadata.name)).ready
-        return f"{args['pod']} is ready, and its agent does not tell what it does" if ready else ""
+        ready = self._pod(live, pod.rpartition("-")[0]).ready
+        return f"{pod} is ready, and its agent does not tell what it does" if ready else ""
 
     async def _is_at_work(self, obj: types.Community, pod: str) -> str | None:
         """What that agent does at the catalog, which must not be broken off; None where it says nothing."""
@@ -309,10 +313,28 @@ class CommunityKind(kind.Kind[types.Community, observation.Seen]):
         if agent is None:
             return None
         moves = self._settings.dialect.moves
-        if not objects.is_at_work(agent, moves.install, moves.migrate):
+        if not objects.is_at_work(agent, moves.install, moves.backup, moves.migrate):
             return ""
-        late = time.time() - agent.since > types.seconds(obj.spec.timeouts.migration)
+        late = time.time() - agent.since > quantities.seconds(obj.spec.timeouts.migration)
         return "" if late else f"{pod} is at {agent.move}"
+
+    async def _may_hibernate(self, obj: types.Community, args: dict[str, Any]) -> str:
+        """The spec still says so, and the MASTER's agent, asked now, has begun nothing at the catalog."""
+        namespace, name = obj.metadata.key
+        live = await self._world.client.get(names.COMMUNITY, namespace, name)
+        if (live.get("spec") or {}).get("hibernate") is not True:
+            return "spec.hibernate is not true any more"
+        try:
+            told = await self._members.ask(obj.metadata.key)
+        except source.SourceError as error:
+            return f"the agents can't be asked: {error}"
+        master = ordinals.pod(names.master(name), 0)
+        found = next((it for it in told if it.pod == master), None)
+        if found is not None and found.agent is not None:
+            at_work = answers.holds_catalog(found.agent, self._settings.dialect.moves, obj.status.catalog_version)
+            late = time.time() > found.agent.since + quantities.seconds(obj.spec.timeouts.migration)
+            return f"{master} is at {found.agent.move}" if at_work and not late else ""
+        return await self._is_silent_and_ready(namespace, master)
 
     async def _pod_is_expendable(self, obj: types.Community, args: dict[str, Any]) -> str:
         """It serves nobody still; where it runs, it is at no work at the catalog."""

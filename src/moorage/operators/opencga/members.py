@@ -43,7 +43,7 @@ class Asks(Protocol):
 POLL_LIMIT = 20.0
 """Seconds that one look at all pods of an installation may take."""
 
-OTHERS = (builtin.SERVICE, builtin.DISRUPTION_BUDGET)
+OTHERS = (builtin.SERVICE, builtin.DISRUPTION_BUDGET, builtin.INGRESS)
 WATCHED = (builtin.STATEFUL_SET, builtin.POD, builtin.VOLUME_CLAIM, *OTHERS)
 
 

@@ -49,6 +49,11 @@ def endpoint(name: str) -> str:
     return f"{name}-rest"
 
 
+def ingress(name: str) -> str:
+    """What leads to that Service from outside the cluster."""
+    return name
+
+
 def configuration(name: str) -> str:
     """The Secret that the agents read."""
     return f"{name}-config"

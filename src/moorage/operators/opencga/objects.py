@@ -152,11 +152,11 @@ def master_is_right(seen: Seen) -> Verdict:
     return stateful_set.is_right(
         seen.there.master.workload,
         (seen.meta.namespace, names.master(seen.name)),
-        1,
-        lambda _: build.master(seen.wanted, seen.spec.version),
+        seen.masters,
+        lambda replicas: build.master(seen.wanted, seen.spec.version, replicas),
         WORKLOAD,
         owner=OWNER,
-        may_go=lambda ordinal: _has_left(names.master(seen.name), ordinal),
+        may_go=lambda ordinal: _may_go(seen, names.master(seen.name), ordinal, asleep=ordinal == 0),
     )
 
 
@@ -169,13 +169,20 @@ def members_are_right(seen: Seen) -> Verdict:
         lambda replicas: build.members(seen.wanted, replicas, seen.rest_version),
         WORKLOAD,
         owner=OWNER,
-        may_go=lambda ordinal: _has_left(names.rest(seen.name), ordinal),
+        may_go=lambda ordinal: _may_go(seen, names.rest(seen.name), ordinal, asleep=seen.asleep),
         handed_on="spec.statefulSet.spec" if seen.spec.stateful_set.spec else "",
     )
 
 
 def _has_left(workload: str, ordinal: int) -> decision.Guard:
     return decision.Guard("member_has_left", {"pod": ordinals.pod(workload, ordinal)})
+
+
+def _may_go(seen: Seen, workload: str, ordinal: int, *, asleep: bool) -> decision.Guard:
+    """Who is stopped with all others keeps its place, and must not be stopped by a word that was taken back."""
+    if asleep and seen.spec.hibernate:
+        return decision.Guard("may_hibernate", {"pod": ordinals.pod(workload, ordinal)})
+    return _has_left(workload, ordinal)
 
 
 def templates_are_known(seen: Seen) -> Verdict:
@@ -203,9 +210,9 @@ def failing_pods_are_replaced(seen: Seen) -> Verdict:
 
 
 def works_at_catalog(seen: Seen, pod: PodSeen) -> bool:
-    """Whether its agent installs or migrates the catalog, as far as anybody knows."""
+    """Whether its agent installs, backs up or migrates the catalog, as far as anybody knows."""
     moves = seen.wanted.said.moves
-    return is_at_work(seen.agent(pod.name), moves.install, moves.migrate)
+    return is_at_work(seen.agent(pod.name), moves.install, moves.backup, moves.migrate)
 
 
 def is_at_work(agent: answers.Agent | None, *moves: str) -> bool:

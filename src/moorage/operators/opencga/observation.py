@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from moorage.api import meta
+from moorage.api import meta, quantities
 from moorage.children import apply, ordinals, parts, waits
 from moorage.operators import accounts
 from moorage.runtime import freshness
@@ -90,6 +90,42 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """REST servers are of the version of the catalog: so they follow the MASTER, once it has migrated that."""
         return self.status.catalog_version or self.spec.version
 
+    # --- whether they should be at all ---------------------------------------------------------------------------
+
+    @functools.cached_property
+    def kept_awake(self) -> str:
+        """What stands against stopping the MASTER, in words; empty where nothing does, or where it is stopped."""
+        live, pod = self.there.master.workload, self.master_pod
+        if live is None or live.replicas == 0:
+            return ""
+        if not isinstance(self.told, freshness.Fresh):
+            return f"the agent of {pod} is to be asked first"
+        agent = self.master
+        if agent is None:
+            return f"{pod} is ready, and its agent does not tell what it does" if pod in self.there.master.up else ""
+        at_work = answers.holds_catalog(agent, self.wanted.said.moves, self.status.catalog_version)
+        late = self.now > agent.since + quantities.seconds(self.spec.timeouts.migration)
+        return f"{pod} is at {agent.move}, {agent.step}" if at_work and not late else ""
+
+    @functools.cached_property
+    def asleep(self) -> bool:
+        """There should be no REST server. Who has none already gets none for what an agent has not told yet."""
+        if not self.spec.hibernate or freshness.value_of(self.objects) is None:
+            return self.spec.hibernate
+        return not self._live or not self.kept_awake
+
+    @property
+    def masters(self) -> int:
+        """How many MASTERs there should be: one, but for one that hibernates, once all REST servers have stopped."""
+        if not self.asleep:
+            return 1
+        live = self.there.master.workload
+        if live is None or live.replicas == 0:
+            return 0
+        return 1 if self._live or self.there.rest.pods or self.kept_awake else 0
+
+    # --- how many, and of which version --------------------------------------------------------------------------
+
     @property
     def _live(self) -> int | None:
         found = freshness.value_of(self.objects)
@@ -97,9 +133,12 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @functools.cached_property
     def placed(self) -> automation.Placed:
-        """Who has a place in the document: who comes gets it after its pod, who goes loses it before."""
+        """Who has a place in the document: who comes gets it after its pod, who goes loses it before.
+
+        Where there is no pod, or none should be, all have the places that they wake up to.
+        """
         live, wanted = self._live, self.spec.members
-        members = wanted if live is None else live if live <= wanted else live - 1
+        members = wanted if not live or self.asleep else live if live <= wanted else live - 1
         return automation.Placed(members, self.rest_version, self.spec.version, self.stopped)
 
     @property
@@ -109,9 +148,11 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @functools.cached_property
     def replicas(self) -> int:
-        """How many REST pods there should be now: all at first, then one more or one less at a time."""
+        """How many REST pods there should be now: all where there is none, then one more or one less at a time."""
         live, wanted = self._live, self.spec.members
-        if live is None:
+        if self.asleep:
+            return 0
+        if not live:
             return wanted
         if wanted > live:
             return live + 1 if self.settled else live

@@ -154,6 +154,12 @@ class Reason(decision.Reason):
         "correct what the words say; while nothing was migrated spec.version may go back",
         WARNS,
     )
+    BACKUP_FAILED = (
+        "BackupFailed",
+        "The command of spec.upgrade.backup failed, so that nothing is migrated; the message has its last words.",
+        "correct what the words say, and change the spec, by which it is run again; or set spec.version back",
+        WARNS,
+    )
     MIGRATION_HELD = (
         "MigrationHeld",
         "A migration is not run as things are: it forbids the old version to work, or a person is to run it.",
@@ -197,6 +203,23 @@ class Reason(decision.Reason):
         WARNS,
     )
     VERSION_REACHED = "VersionReached", "All members are of the version that the spec names.", "nothing"
+
+    # --- all of it is stopped ---
+    HIBERNATING = (
+        "Hibernating",
+        "spec.hibernate is true: REST servers end, and then the MASTER; all data is kept.",
+        "the end of the pods is awaited, in which servers stop in order",
+    )
+    HIBERNATED = (
+        "Hibernated",
+        "It has no pod, as spec.hibernate is true; volumes, catalog and configuration are as they were.",
+        "set spec.hibernate to false to have it back",
+    )
+    HIBERNATION_WAITS = (
+        "HibernationWaits",
+        "spec.hibernate is true, and the MASTER works at the catalog, which is not broken off.",
+        "the agent of the MASTER is awaited, whose step the message names; then servers are stopped",
+    )
 
     # --- how it stands ---
     DEPENDENCY_DOWN = (

@@ -22,6 +22,8 @@ from .wanted import automation
 EVERY = 30.0
 """Seconds between two looks."""
 
+BEGINS, ENDS = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
+
 _LEFT_OUT = "spec.admin.passwordSecretRef, left out,"
 
 Object = dict[str, Any]
@@ -36,6 +38,8 @@ class Asked(msgspec.Struct, frozen=True):
     keys: tuple[str, ...]
     field: str
     administrator: bool = False  # it is OpenCGA's own password, which has a rule
+    authority: bool = False  # it is a certificate
+    called: str = ""  # among all that the spec names; empty: by its name
 
 
 class Given(msgspec.Struct, frozen=True):
@@ -53,8 +57,9 @@ def given(obj: types.Community) -> Given:
     if ref := spec.database.credentials_secret_ref:
         keys = (ref.user_key, ref.password_key)
         asked.append(Asked(builtin.SECRET, ref.name, keys, "spec.database.credentialsSecretRef"))
-    if spec.security.tls.enabled and (authority := spec.security.tls.ca_config_map_ref):
-        asked.append(Asked(builtin.CONFIG_MAP, authority.name, ("ca.crt",), "spec.security.tls.caConfigMapRef"))
+    if found := automation.authority(spec):
+        key = (automation.AUTHORITY_KEY,)
+        asked.append(Asked(found.resource, found.name, key, found.field, authority=True, called=found.key))
     return Given(obj.metadata.key, tuple(asked))
 
 
@@ -89,7 +94,7 @@ class Secrets:
                 return SecretsSeen(said, f"make it with the key {' and '.join(each.keys)}, or correct {each.field}")
             if fault := _fault(each, found):
                 return SecretsSeen(f"{kind_} {each.name} of {each.field}: {fault}", f"correct the {kind_}")
-            revisions[each.name] = revision(found)
+            revisions[each.called or each.name] = revision(found)
         return SecretsSeen(revisions=revisions)
 
 
@@ -109,6 +114,9 @@ def _fault(each: Asked, found: Object) -> str:
             return f"its key {key} is empty"
         if each.administrator and (fault := types.password_fault(text)):
             return f"{key}: {fault}"
-        if each.resource == builtin.SECRET and text != text.strip("\r\n"):
+        if each.authority:
+            if not (BEGINS in text and ENDS in text):
+                return f"its key {key} has no certificate: it must be of the form PEM, which begins with {BEGINS}"
+        elif each.resource == builtin.SECRET and text != text.strip("\r\n"):
             return f"{key} ends with a line break, which would be taken for a part of it"
     return ""

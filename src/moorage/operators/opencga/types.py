@@ -14,7 +14,11 @@ from .wanted import overrides
 Int32 = {"format": "int32"}
 _VERSION = msgspec.Meta(max_length=11, pattern=r"^[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}$", description="X.Y.Z")
 _SIZE = msgspec.Meta(max_length=32, pattern=overrides.QUANTITY)
-_NAME = msgspec.Meta(min_length=1, max_length=253)
+_NAME = msgspec.Meta(
+    min_length=1,
+    max_length=253,
+    pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$",
+)
 _KEY = msgspec.Meta(min_length=1, max_length=253)
 _HOST = msgspec.Meta(min_length=1, max_length=259, pattern=r"^[a-zA-Z0-9]([-a-zA-Z0-9._]*[a-zA-Z0-9])?(:[0-9]{1,5})?$")
 _HOSTS = msgspec.Meta(max_length=16)
@@ -41,7 +45,7 @@ def password_fault(text: str) -> str:
 
 
 class NamedRef(msgspec.Struct, frozen=True):
-    """An object of the same namespace."""
+    """An object of the same namespace; one of another can't be named."""
 
     name: Annotated[str, _NAME]
 
@@ -71,10 +75,16 @@ class Authentication(msgspec.Struct, frozen=True):
 class Tls(msgspec.Struct, frozen=True, rename="camel"):
     """TLS to the database."""
 
-    enabled: bool = False
+    enabled: Annotated[
+        bool,
+        msgspec.Meta(description="Without an authority below those count that the JVM of the image knows."),
+    ] = False
     certificate_key_secret_ref: Annotated[NamedRef | None, msgspec.Meta(description=_UNUSED)] = None
     ca_config_map_ref: Annotated[
         NamedRef | None, msgspec.Meta(description="A ConfigMap whose ca.crt signs the database's certificate.")
+    ] = None
+    ca_certificate_secret_ref: Annotated[
+        NamedRef | None, msgspec.Meta(description="The same in a Secret, which counts before the ConfigMap.")
     ] = None
 
 
@@ -238,6 +248,33 @@ class Timeouts(msgspec.Struct, frozen=True):
     migration: Annotated[str, _DURATION] = "12h"
 
 
+class Backup(msgspec.Struct, frozen=True):
+    """A command that is run in the MASTER's container, without a shell of its own."""
+
+    command: Annotated[
+        tuple[Annotated[str, msgspec.Meta(max_length=4096)], ...],
+        msgspec.Meta(
+            min_length=1,
+            max_length=32,
+            description="A program of the image by its path, and its arguments. It may be run again where its "
+            "container ended before it did; nothing secret may stand in it.",
+        ),
+    ]
+
+    __cel__ = (
+        crd.Rule(
+            "self.command[0].startsWith('/')",
+            "the program must be named by its path, such as /bin/sh",
+            field_path=".command",
+        ),
+        crd.Rule(
+            "self.command.all(word, word != '--force')",
+            "--force is never passed on, as it drops what is there",
+            field_path=".command",
+        ),
+    )
+
+
 class Upgrade(msgspec.Struct, frozen=True):
     """Added. What a new version may do."""
 
@@ -248,6 +285,59 @@ class Upgrade(msgspec.Struct, frozen=True):
             "are stopped meanwhile; Manual: a person runs all of them."
         ),
     ] = "Auto"
+    backup: Annotated[
+        Backup | None,
+        msgspec.Meta(description="Run before a migration; one that fails holds the upgrade, and nothing is migrated."),
+    ] = None
+
+
+class Ingress(msgspec.Struct, frozen=True, rename="camel"):
+    """Added. How REST servers are reached from outside the cluster."""
+
+    host: Annotated[
+        str,
+        msgspec.Meta(max_length=253, pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"),
+    ]
+    class_name: Annotated[
+        str, msgspec.Meta(max_length=253, description="Of the controller; empty: the cluster's own choice.")
+    ] = ""
+    path: Annotated[
+        str,
+        msgspec.Meta(
+            max_length=253,
+            pattern=r"^(/[-a-zA-Z0-9._~]+)*/?$",
+            description="What is led to the servers; empty: what their paths begin with. They see it as it was asked.",
+        ),
+    ] = ""
+    tls_secret_ref: Annotated[
+        NamedRef | None,
+        msgspec.Meta(
+            description="A Secret of type kubernetes.io/tls, which the controller reads: a renewed one restarts nobody."
+        ),
+    ] = None
+    annotations: Annotated[
+        dict[str, Annotated[str, msgspec.Meta(max_length=1024)]],
+        msgspec.Meta(max_length=32, description="For the controller, or for who makes certificates."),
+    ] = {}
+
+    __cel__ = (
+        crd.Rule(
+            "!has(self.annotations) || self.annotations.all(key, !key.startsWith('moorage.dev/'))",
+            "annotations that begin with moorage.dev/ are moorage's own",
+            field_path=".annotations",
+        ),
+        crd.Rule(
+            "!has(self.annotations) || self.annotations.all(key, !key.endsWith('-snippet'))",
+            "annotations can't hold a snippet, which would be configuration of a controller that others use too",
+            field_path=".annotations",
+        ),
+        crd.Rule(
+            "!has(self.annotations) || "
+            "self.annotations.all(key, !key.endsWith('-secret') || !self.annotations[key].contains('/'))",
+            "annotations can name Secrets of this namespace alone: a name without a /",
+            field_path=".annotations",
+        ),
+    )
 
 
 class DisruptionBudget(msgspec.Struct, frozen=True):
@@ -304,6 +394,14 @@ class CommunitySpec(msgspec.Struct, frozen=True, rename="camel"):
     pod_disruption_budget: DisruptionBudget = DisruptionBudget()
     timeouts: Timeouts = Timeouts()
     upgrade: Upgrade = Upgrade()
+    ingress: Ingress | None = None
+    hibernate: Annotated[
+        bool,
+        msgspec.Meta(
+            description="Added. True: REST servers and the MASTER are stopped, and all data is kept; False: they are "
+            "back as they were."
+        ),
+    ] = False
 
     __cel__ = (
         crd.Rule(
@@ -341,7 +439,9 @@ class CommunityStatus(common_status.Status, frozen=True, kw_only=True, rename="c
     """The observed state."""
 
     opencgarest_uri: str = ""
-    phase: Annotated[str, msgspec.Meta(description="Running, Pending or Failed.")] = ""
+    phase: Annotated[
+        str, msgspec.Meta(description="Running, Pending or Failed; Hibernated where spec.hibernate has it so.")
+    ] = ""
     version: Annotated[str, msgspec.Meta(max_length=11, description="What all members ran when all was well last.")] = (
         ""
     )
@@ -433,11 +533,6 @@ def definition() -> dict[str, object]:
             crd.Column("Age", ".metadata.creationTimestamp", type="date"),
         ),
     )
-
-
-def seconds(text: str) -> float:
-    """A duration of the spec, such as 15m, in seconds."""
-    return int(text[:-1]) * {"s": 1.0, "m": 60.0, "h": 3600.0}[text[-1]]
 
 
 def number(version: str) -> tuple[int, ...]:

@@ -91,17 +91,3 @@ class PortRange(msgspec.Struct, frozen=True, rename="camel"):
 
 
 Tolerations = Annotated[tuple[dict[str, Any], ...], msgspec.Meta(max_length=64)]
-
-_UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
-
-
-def seconds(text: str) -> float:
-    """A duration of the spec, such as 24h or 1h30m, in seconds."""
-    total, number, rest = 0.0, "", text
-    while rest:
-        if rest[0].isdigit() or rest[0] == ".":
-            number, rest = number + rest[0], rest[1:]
-            continue
-        unit = next(each for each in ("ns", "us", "ms", "s", "m", "h") if rest.startswith(each))
-        total, number, rest = total + float(number or 0) * _UNITS[unit], "", rest[len(unit) :]
-    return total

@@ -284,6 +284,10 @@ class Groups:
         finally:
             self.polls.outdate(place, f"{method} {path}")
 
+    async def ask_primary(self, cache: types.XsldCache, method: str, path: str, body: Any = None) -> Any:
+        """The same to who is the primary of that cache, as far as its status names one of its own pods."""
+        return await self.ask(cache.metadata.key, cache.status.primary_of(cache.metadata.name), method, path, body)
+
     @staticmethod
     def number(answer: Any) -> int:
         """The task's id. Raises AdminError for an answer without one: something may have begun."""

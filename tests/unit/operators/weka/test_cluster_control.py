@@ -10,7 +10,7 @@ import pytest
 
 from moorage.api import conditions
 from moorage.children import apply
-from moorage.operators.weka import allocation, answers, common_types, names
+from moorage.operators.weka import allocation, answers, names
 from moorage.operators.weka.cluster import build, control, deletion, facts, kind, observation, types
 from moorage.operators.weka.cluster.observation import LoginSeen
 from moorage.operators.weka.cluster.reasons import ClusterReason as Reason
@@ -662,13 +662,6 @@ def test_what_was_not_asked_yet_stands_as_it_stood() -> None:
 
     assert all(each.status for each in found.facts)
     assert "status" not in found.report
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds"), [("0", 0.0), ("24h", 86_400.0), ("1h30m", 5400.0), ("1.5s", 1.5), ("250ms", 0.25)]
-)
-def test_durations(text: str, seconds: float) -> None:
-    assert seconds == pytest.approx(common_types.seconds(text))
 
 
 def test_a_restart_is_for_what_is_listed_and_nothing_else() -> None:

@@ -52,11 +52,6 @@ def test_a_line_break_at_the_end_is_told_with_what_to_do(end: str) -> None:
     assert "printf" in fault
 
 
-@pytest.mark.parametrize(("text", "expected"), [("0s", 0.0), ("90s", 90.0), ("15m", 900.0), ("2h", 7200.0)])
-def test_durations_in_seconds(text: str, expected: float) -> None:
-    assert expected == types.seconds(text)
-
-
 @pytest.mark.parametrize(
     ("written", "primary"),
     [

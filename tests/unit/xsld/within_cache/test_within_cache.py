@@ -42,10 +42,17 @@ class Of(msgspec.Struct, frozen=True):
     spec: dict[str, Any]
     in_c: dict[str, Any]
     name: str  # of the field with the name on the server
+    operation: tuple[str, dict[str, Any]]  # by which its cache is asked for something
 
 
 GRIDS = Of(
-    grid_kind.GridKind, grid_control.STEPS, grid_control.DELETION_STEPS, {}, {"made": True, "cache": "c"}, "gridName"
+    grid_kind.GridKind,
+    grid_control.STEPS,
+    grid_control.DELETION_STEPS,
+    {},
+    {"made": True, "cache": "c"},
+    "gridName",
+    ("ask", {"what": grid_control.CREATE}),
 )
 TEMPLATES = Of(
     template_kind.TemplateKind,
@@ -54,6 +61,7 @@ TEMPLATES = Of(
     INLINE,
     {"asked": True, "hash": "h", "cache": "c"},
     "templateName",
+    ("remove", {}),
 )
 each_kind = pytest.mark.parametrize("of", [GRIDS, TEMPLATES], ids=["grids", "templates"])
 
@@ -186,6 +194,29 @@ async def test_with_the_cache_that_it_was_made_in_it_is_gone(of: Of) -> None:
     await place.put("x", deleting=True, **D, status=of.in_c)
     async with place.started():
         assert ("cache_holds_it", "Leaving") == await place.stands(leaving=True)
+
+
+@each_kind
+@pytest.mark.parametrize(("written", "asked"), [("", "c-0"), ("c-2", "c-2"), ("d-1", "c-0"), ("other", "c-0")])
+async def test_nobody_is_asked_but_a_pod_of_its_cache(
+    of: Of, written: str, asked: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever the cache's status names as the primary, and before it names one."""
+    place, told = Place(of), list[str]()
+
+    async def sent(_self: Any, _place: Any, pod: str, *_: Any) -> Any:
+        told.append(pod)
+        raise LookupError("nobody is there")
+
+    monkeypatch.setattr(group_access.Groups, "ask", sent)
+    await place.api.put("xsldcaches", "c", {**CACHE, "status": {"primary": written}})
+    await place.put("x")
+    async with place.started():
+        obj = place.kind.find("ns", "x")
+        operation = of.operation[0]
+        await place.kind.operations[operation](obj, of.operation[1])
+
+    assert [asked] == told
 
 
 # --- who else means the same

@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from moorage.api import builtin, meta
 from moorage.children import ordinals
 from moorage.operators.opencga import dialect as dialects
 from moorage.operators.opencga import names, types
@@ -57,14 +58,56 @@ def document(
         "auth": _auth(name, spec, said, revisions),
         "args": dict(args),
         "processes": processes,
-        "upgrade": {"migration": spec.upgrade.migration, "stopped": placed.stopped},
+        "upgrade": _upgrade(spec, placed),
         "deployments": [{"_id": name, "members": members, "master": ordinals.pod(names.master(name), 0)}],
     }
     if spec.security.tls.enabled:
-        made["tls"] = (
-            {"CAFilePath": f"{said.container.credentials}/ca/ca.crt"} if spec.security.tls.ca_config_map_ref else {}
-        )
+        made["tls"] = _tls(spec, said, revisions)
     return made
+
+
+def _upgrade(spec: types.CommunitySpec, placed: Placed) -> dict[str, Any]:
+    told: dict[str, Any] = {"migration": spec.upgrade.migration, "stopped": placed.stopped}
+    return told | ({"backup": list(spec.upgrade.backup.command)} if spec.upgrade.backup else {})
+
+
+class Authority(msgspec.Struct, frozen=True):
+    """Where the certificate is by which the database is known."""
+
+    resource: meta.Resource
+    name: str
+    field: str
+
+    @property
+    def key(self) -> str:
+        """Names it among what a spec names: a Secret by its name, anything else beside them."""
+        return self.name if self.resource == builtin.SECRET else f"{self.resource.kind}/{self.name}"
+
+
+AUTHORITY_KEY = "ca.crt"
+
+
+def authority(spec: types.CommunitySpec) -> Authority | None:
+    """That which the spec names; None without TLS, or where it names none."""
+    tls = spec.security.tls
+    if not tls.enabled:
+        return None
+    if tls.ca_certificate_secret_ref:
+        name = tls.ca_certificate_secret_ref.name
+        return Authority(builtin.SECRET, name, "spec.security.tls.caCertificateSecretRef")
+    if tls.ca_config_map_ref:
+        return Authority(builtin.CONFIG_MAP, tls.ca_config_map_ref.name, "spec.security.tls.caConfigMapRef")
+    return None
+
+
+def _tls(spec: types.CommunitySpec, said: dialects.Dialect, revisions: Mapping[str, str]) -> dict[str, str]:
+    found = authority(spec)
+    if found is None:
+        return {}
+    return {
+        "CAFilePath": f"{said.container.credentials}/ca/{AUTHORITY_KEY}",
+        "revision": revisions.get(found.key, ""),
+    }
 
 
 def _process(
@@ -162,12 +205,14 @@ def _twice(spec: types.CommunitySpec) -> trees.Tree:
 
 def _own(namespace: str, name: str, spec: types.CommunitySpec, said: dialects.Dialect) -> dict[str, trees.Tree]:
     database, ports = spec.database, said.ports
-    options = {
+    options: trees.Tree = {
         "authenticationDatabase": database.authentication_database,
         "authenticationMechanism": mechanism(spec),
         "replicaSet": database.replica_set,
         "sslEnabled": spec.security.tls.enabled,
     }
+    if authority(spec) is not None:
+        options["sslInvalidCertificatesAllowed"] = False
     if database.credentials_secret_ref is None:
         del options["authenticationDatabase"], options["authenticationMechanism"]
     storage: trees.Tree = {}

@@ -20,6 +20,8 @@ from .basis import Wanted
 def children(wanted: Wanted) -> tuple[Desired, ...]:
     """All but the StatefulSets and the document."""
     made = [_headless(wanted), _endpoint(wanted)]
+    if wanted.spec.ingress is not None:
+        made.append(_ingress(wanted, wanted.spec.ingress))
     if wanted.spec.pod_disruption_budget.enabled and wanted.spec.members >= 2:
         made.append(bodies.budget(wanted.ref, selector=wanted.role(names.REST), labels=wanted.labels))
     return tuple(made)
@@ -48,6 +50,26 @@ def _endpoint(wanted: Wanted) -> Desired:
         "ports": [_port("rest", wanted.said.ports.rest)],
     }
     return _service(wanted, names.endpoint(wanted.name), spec)
+
+
+def _ingress(wanted: Wanted, given: types.Ingress) -> Desired:
+    """From outside to those that are ready. Its certificate is the controller's to read."""
+    service = {"name": names.endpoint(wanted.name), "port": {"name": "rest"}}
+    path = {"path": given.path or wanted.said.paths.context, "pathType": "Prefix", "backend": {"service": service}}
+    spec: dict[str, Any] = {"rules": [{"host": given.host, "http": {"paths": [path]}}]}
+    if given.class_name:
+        spec["ingressClassName"] = given.class_name
+    if given.tls_secret_ref is not None:
+        spec["tls"] = [{"hosts": [given.host], "secretName": given.tls_secret_ref.name}]
+    body = bodies.owned(
+        builtin.INGRESS,
+        names.ingress(wanted.name),
+        wanted.ref,
+        {"spec": spec},
+        labels=wanted.labels,
+        annotations=given.annotations,
+    )
+    return Desired(builtin.INGRESS, body)
 
 
 def configuration(wanted: Wanted, made: automation.Document, version: int) -> Desired:
@@ -105,13 +127,13 @@ def _further(wanted: Wanted, made: Desired, override: types.StatefulSetOverride)
     return Desired(made.resource, body)
 
 
-def master(wanted: Wanted, version: str) -> Desired:
-    """The StatefulSet of the MASTER, which is one."""
+def master(wanted: Wanted, version: str, replicas: int = 1) -> Desired:
+    """The StatefulSet of the MASTER, which is one, or none while all is stopped."""
     resources = wanted.spec.client.resources
     template = pods.template(wanted, names.MASTER, version, resources)
     return bodies.statefulset(
         wanted.ref,
-        1,
+        replicas,
         pods.ours(template, template, wanted, names.MASTER, resources),
         selector=wanted.role(names.MASTER),
         labels=wanted.labels,

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from moorage.api import builtin, quantities
 from moorage.children import bodies, volumes
 from moorage.operators.opencga import dialect as dialects
 from moorage.operators.opencga import names, types
@@ -27,6 +28,9 @@ LINGER = 5
 
 MOST_DRAIN = 120
 """Seconds that a member waits at most until it is not ready, before its server is restarted."""
+
+TRUSTED = "truststore.jks"
+"""What agents call the file with the authorities that the server's JVM trusts."""
 
 VERSION = f"{names.GROUP}/version"
 """Annotation of a pod template: the version of OpenCGA in its image."""
@@ -82,8 +86,9 @@ def _credentials(wanted: Wanted) -> list[dict[str, Any]]:
     ]
     if ref := spec.database.credentials_secret_ref:
         made.append(_source("secret", ref.name, "database", ref.user_key, ref.password_key))
-    if spec.security.tls.enabled and (authority := spec.security.tls.ca_config_map_ref):
-        made.append(_source("configMap", authority.name, "ca", "ca.crt"))
+    if authority := automation.authority(spec):
+        kind = "secret" if authority.resource == builtin.SECRET else "configMap"
+        made.append(_source(kind, authority.name, "ca", automation.AUTHORITY_KEY))
     return made
 
 
@@ -132,7 +137,7 @@ def _server(wanted: Wanted, role: str, version: str, resources: types.Resources)
     """The hook is its first process. It knows whether the server should run: a database that is gone kills nobody."""
     inside, ports = wanted.said.container, wanted.said.ports
     hook = f"{inside.hooks}/{inside.hook_name}"
-    startup = max(3, int(types.seconds(wanted.spec.timeouts.startup) // START_PERIOD))
+    startup = max(3, int(quantities.seconds(wanted.spec.timeouts.startup) // START_PERIOD))
     port = _container_port("rest", ports.rest) if role == names.REST else _container_port("monitor", ports.monitor)
     return {
         "name": container_of(role, wanted.said),
@@ -149,6 +154,7 @@ def _server(wanted: Wanted, role: str, version: str, resources: types.Resources)
             {"name": "OPENCGA_PING", "value": _ping(role, wanted.said)},
             {"name": "OPENCGA_STARTUP_SECONDS", "value": str(startup * START_PERIOD)},
             {"name": "OPENCGA_LINGER_SECONDS", "value": str(LINGER if role == names.REST else 0)},
+            *_trust(wanted),
         ],
         "ports": [port],
         "resources": _amounts(resources),
@@ -166,6 +172,15 @@ def _server(wanted: Wanted, role: str, version: str, resources: types.Resources)
             *_data_mounts(wanted),
         ],
     }
+
+
+def _trust(wanted: Wanted) -> list[dict[str, Any]]:
+    """The product has no key for an authority: its JVM is told where the agent writes it."""
+    if automation.authority(wanted.spec) is None:
+        return []
+    at = f"{wanted.said.container.conf}/{TRUSTED}"
+    value = f"-Djavax.net.ssl.trustStore={at} -Djavax.net.ssl.trustStoreType=JKS"
+    return [{"name": "JDK_JAVA_OPTIONS", "value": value}]
 
 
 def _ping(role: str, said: dialects.Dialect) -> str:

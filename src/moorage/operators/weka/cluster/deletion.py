@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from moorage.api import conditions
+from moorage.api import conditions, quantities
 from moorage.children import apply
 from moorage.operators import steps
-from moorage.operators.weka import common_types, names, place
+from moorage.operators.weka import names, place
 from moorage.operators.weka.container import types as container_types
 from moorage.runtime import decision
 from moorage.runtime.decision import DONE, Act, Verdict, Wait
@@ -22,7 +22,7 @@ GONE_WITHIN = 60 * 60.0
 
 def left(deleted: str | None, spec: types.WekaClusterSpec, now: float) -> float:
     """Seconds of the grace that are left; negative: it is over."""
-    grace = common_types.seconds(spec.graceful_destroy_duration)
+    grace = quantities.seconds(spec.graceful_destroy_duration)
     return grace - conditions.age(deleted, now) if deleted else 0.0
 
 

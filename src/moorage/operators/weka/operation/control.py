@@ -12,10 +12,10 @@ from typing import Any
 
 import msgspec
 
-from moorage.api import builtin, conditions
+from moorage.api import builtin, conditions, quantities
 from moorage.children import objects
 from moorage.operators import steps
-from moorage.operators.weka import common_types, names, place
+from moorage.operators.weka import names, place
 from moorage.runtime import decision
 from moorage.runtime.decision import DONE, Act, Blocked, Verdict, Wait
 
@@ -91,7 +91,7 @@ def it_is_not_over(seen: Seen) -> Verdict:
         return Blocked(Reason.FAILED, steps.some(failed, NAMED), decision.next_of(Reason.FAILED))
     if seen.status.status != FINISHED:
         return DONE
-    left = common_types.seconds(seen.spec.deletion_delay) - conditions.age(seen.status.completed_at, seen.now)
+    left = quantities.seconds(seen.spec.deletion_delay) - conditions.age(seen.status.completed_at, seen.now)
     if left > 0:
         return Wait(Reason.DONE, _summary(seen), on="time", within=0.0, again=min(left, 3600.0) + 0.5)
     ref = names.OPERATION.ref(*seen.meta.key, seen.meta.uid)

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from moorage.api import builtin, meta
+from moorage.api import builtin, meta, quantities
 from moorage.children import bodies, ordinals
 from moorage.children.parts import Desired
 from moorage.operators.xsld import names
@@ -247,7 +247,7 @@ def _container(wanted: Wanted) -> dict[str, Any]:
             "tcpSocket": {"port": ports.admin},
             "timeoutSeconds": 5,
             "periodSeconds": START_PERIOD,
-            "failureThreshold": min(COUNT_MAX, max(3, int(types.seconds(spec.timeouts.startup) // START_PERIOD))),
+            "failureThreshold": min(COUNT_MAX, max(3, int(quantities.seconds(spec.timeouts.startup) // START_PERIOD))),
         },
         "readinessProbe": {
             "exec": {"command": [f"{SCRIPTS}/probe.sh"]},
@@ -284,7 +284,7 @@ def _env(wanted: Wanted) -> list[dict[str, Any]]:
         "XSLD_ADMIN_PORT": str(wanted.said.ports.admin),
         "XSLD_SQL_TOOL": inside.sql_tool,
         "XSLD_SQL_CONNECT": inside.sql_connect,
-        "XSLD_ADDRESS_TRIES": str(int(types.seconds(wanted.spec.timeouts.startup) // 2)),
+        "XSLD_ADDRESS_TRIES": str(int(quantities.seconds(wanted.spec.timeouts.startup) // 2)),
     }
     filled = {"member": "$(MEMBER_NAME)", "address": "$(POD_IP)"}
     made: list[dict[str, Any]] = [

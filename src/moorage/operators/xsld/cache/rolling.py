@@ -5,7 +5,7 @@ Highest ordinal first and the primary last. As catalog servers sit on the lowest
 
 from __future__ import annotations
 
-from moorage.api import conditions
+from moorage.api import conditions, quantities
 from moorage.children import ordinals, pod_replacement, stateful_set
 from moorage.children.parts import PodSeen
 from moorage.operators.xsld.group import answers
@@ -13,7 +13,7 @@ from moorage.operators.xsld.reasons import Reason
 from moorage.runtime import decision
 from moorage.runtime.decision import DONE, Act, Blocked, Verdict, Wait
 
-from . import left_members, member_trouble, replication, tasks, types
+from . import left_members, member_trouble, replication, tasks
 from .observation import Seen
 
 
@@ -56,7 +56,7 @@ def new_members_are_back(seen: Seen) -> Verdict:
         why=lambda name: member_trouble.of(seen, name),
         now=seen.now,
         on="group",
-        within=types.seconds(strategy.member_timeout),
+        within=quantities.seconds(strategy.member_timeout),
         pace=seen.busy,
         instead=lambda _, late: _roll_back(seen, late),
         blocked=Reason.UPDATE_STALLED if strategy.pause_on_failure else None,
@@ -104,7 +104,7 @@ def template_rolls(seen: Seen) -> Verdict:
         Reason.UPDATING,
         gate=lambda pod: _may_go(seen, group, pod),
         guard=lambda pod: decision.Guard("others_are_online", {"pod": pod.name}),
-        within=types.seconds(seen.spec.update_strategy.member_timeout),
+        within=quantities.seconds(seen.spec.update_strategy.member_timeout),
         again=seen.busy,
         describe=lambda names: member_trouble.of_all(seen, names),
     )
@@ -169,7 +169,7 @@ def _held_back(seen: Seen, pod: PodSeen) -> Verdict:
         Reason.UPDATING,
         back_since=lambda other: _back_since(seen, other),
         now=seen.now,
-        settle=types.seconds(settle),
+        settle=quantities.seconds(settle),
         said=settle,
         on="group",
     )

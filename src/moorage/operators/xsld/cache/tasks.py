@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from moorage.api import conditions
+from moorage.api import conditions, quantities
 from moorage.operators.xsld.group import answers
 from moorage.operators.xsld.reasons import Reason
 from moorage.runtime import decision
@@ -263,7 +263,7 @@ def find(seen: Seen, current: types.CurrentTask) -> answers.Task | None:
 def _limit(seen: Seen, command: str) -> float:
     timeouts = seen.spec.timeouts
     text = {JOIN: timeouts.join, LEAVE: timeouts.disjoin}.get(command, timeouts.replication)
-    return types.seconds(text)
+    return quantities.seconds(text)
 
 
 def _intent(seen: Seen, command: str, target: str) -> str:

@@ -469,11 +469,6 @@ def definition() -> dict[str, object]:
     )
 
 
-def seconds(text: str) -> float:
-    """A duration of the spec, such as 15m, in seconds."""
-    return int(text[:-1]) * {"s": 1.0, "m": 60.0, "h": 3600.0}[text[-1]]
-
-
 def image_to_run(obj: XsldCache) -> str:
     """The image that members get: of a roll that failed the last good one, for as long as the spec names the failed."""
     spec, status = obj.spec, obj.status

@@ -65,7 +65,7 @@ class GridKind(common_kind.DependentKind[types.DataGrid, control.Seen]):
         path = self._settings.dialect.paths.grid.format(name=obj.server_name)
 
         async def send() -> decision.Outcome:
-            answer = await groups.ask(cache.metadata.key, cache.status.primary, method, path, body)
+            answer = await groups.ask_primary(cache, method, path, body)
             return decision.Ok({"taskId": groups.number(answer)})
 
         def refused(words: str) -> decision.Outcome:

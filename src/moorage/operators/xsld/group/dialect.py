@@ -14,70 +14,72 @@ between: the first that the answer has counts. `list` names the field that holds
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
+
+from moorage.operators.dialect_fields import Port, Word
 
 
 class Ports(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Where a member listens."""
 
-    ui: int = 9443
-    data: int = 9444
-    admin: int = 9445
-    catalog: int = 4809
+    ui: Port = 9443
+    data: Port = 9444
+    admin: Port = 9445
+    catalog: Port = 4809
 
 
 class Paths(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """Below `base`; {id} and {name} are filled in."""
 
-    base: str = "/wxsadmin/v1"
-    tasks: str = "/task"
-    task_status: str = "/task/{id}/status"
-    task_cancel: str = "/task/cancel/{id}/force"
-    group: str = "/cacheMemberGroup"  # guess
-    grids: str = "/grid"
-    grid: str = "/grid/{name}"
-    templates: str = "/gridTemplate"  # guess
-    template: str = "/gridTemplate/{name}"  # guess
+    base: Word = "/wxsadmin/v1"
+    tasks: Word = "/task"
+    task_status: Word = "/task/{id}/status"
+    task_cancel: Word = "/task/cancel/{id}/force"
+    group: Word = "/cacheMemberGroup"  # guess
+    grids: Word = "/grid"
+    grid: Word = "/grid/{name}"
+    templates: Word = "/gridTemplate"  # guess
+    template: Word = "/gridTemplate/{name}"  # guess
 
 
 class Commands(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """Names of asynchronous commands."""
 
-    join: str = "NewMemberJoinTaskCommand"
-    leave: str = "RemoveMemberTaskCommand"  # guess
-    replicate: str = "DerbyReplicationTaskCommand"  # guess
-    failover: str = "DerbyFailoverTaskCommand"  # guess
+    join: Word = "NewMemberJoinTaskCommand"
+    leave: Word = "RemoveMemberTaskCommand"  # guess
+    replicate: Word = "DerbyReplicationTaskCommand"  # guess
+    failover: Word = "DerbyFailoverTaskCommand"  # guess
 
 
 class Parameters(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """Names of the commands' parameters; all values are texts."""
 
-    secret_key: str = "secretKey"
-    member: str = "memberName"
-    host: str = "cacheMemberGroupHost"
-    catalog: str = "isCatalog"
-    master: str = "masterMemberName"  # guess
-    slave: str = "slaveMemberName"  # guess
-    new_master: str = "newMasterMemberName"  # guess
+    secret_key: Word = "secretKey"
+    member: Word = "memberName"
+    host: Word = "cacheMemberGroupHost"
+    catalog: Word = "isCatalog"
+    master: Word = "masterMemberName"  # guess
+    slave: Word = "slaveMemberName"  # guess
+    new_master: Word = "newMasterMemberName"  # guess
 
 
 class MemberFields(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """Fields of a member in the answer to `paths.group`; all of them guesses."""
 
     list: str = "members"
-    name: str = "memberName"
-    address: str = "ipAddress"
-    status: str = "status"
-    catalog: str = "catalogServer"
-    primary: str = "primary"
-    role: str = "derbyRole"
-    online: str = "Online"
-    joining: str = "Joining"
-    leaving: str = "Leaving"
-    master: str = "master"
-    slave: str = "slave"
+    name: Word = "memberName"
+    address: Word = "ipAddress"
+    status: Word = "status"
+    catalog: Word = "catalogServer"
+    primary: Word = "primary"
+    role: Word = "derbyRole"
+    online: Word = "Online"
+    joining: Word = "Joining"
+    leaving: Word = "Leaving"
+    master: Word = "master"
+    slave: Word = "slave"
 
 
 class TaskFields(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -87,14 +89,14 @@ class TaskFields(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fie
     """
 
     list: str = ""
-    id: str = "taskId id"
-    command: str = "command"
-    description: str = "description"
-    status: str = "status"
-    progress: str = "progress"
-    message: str = "message"
-    pending: str = "Pending"
-    cancelled: str = "Cancelled"
+    id: Word = "taskId id"
+    command: Word = "command"
+    description: Word = "description"
+    status: Word = "status"
+    progress: Word = "progress"
+    message: Word = "message"
+    pending: Word = "Pending"
+    cancelled: Word = "Cancelled"
 
 
 SETTINGS = (
@@ -121,9 +123,10 @@ class GridFields(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fie
     """Fields of a grid in the answer to `paths.grids`; all of them guesses."""
 
     list: str = ""
-    name: str = "name gridName"
-    status: str = "status"
-    settings: dict[str, str] = {}  # how an answer calls a setting, where that is not the name under which it is sent
+    name: Word = "name gridName"
+    status: Word = "status"
+    settings: Annotated[dict[str, Word], msgspec.Meta(extra_json_schema={"propertyNames": {"enum": [*SETTINGS]}})] = {}
+    """How an answer calls a setting, where that is not the name under which it is sent."""
 
     def __post_init__(self) -> None:
         """Raises ValueError for a setting that is none."""
@@ -135,26 +138,26 @@ class TemplateFields(msgspec.Struct, frozen=True, rename="camel", forbid_unknown
     """Fields of a template in the answer to `paths.templates`, and those that it is uploaded with; all guesses."""
 
     list: str = ""
-    name: str = "name templateName"
+    name: Word = "name templateName"
     method: Literal["PUT", "POST"] = "PUT"
-    description: str = "description"
-    object_grid: str = "objectGridXml"
-    deployment: str = "deploymentXml"
+    description: Word = "description"
+    object_grid: Word = "objectGridXml"
+    deployment: Word = "deploymentXml"
 
 
 class Container(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """What is inside the image."""
 
-    entrypoint: str = "/entrypoint.sh"  # guess
-    home: str = "/opt/ibm/WebSphere/eXtremeScale/wxs"
-    sql_tool: str = "/opt/ibm/WebSphere/eXtremeScale/derby/bin/ij"  # guess
-    sql_connect: str = "CONNECT 'jdbc:derby://127.0.0.1:1527/xsadmin';"  # guess
-    sql_read_address: str = "SELECT IP_ADDRESS FROM XSADMIN.MEMBER WHERE MEMBER_NAME = '{member}';"  # guess
-    sql_write_address: str = (  # guess
+    entrypoint: Word = "/entrypoint.sh"  # guess
+    home: Word = "/opt/ibm/WebSphere/eXtremeScale/wxs"
+    sql_tool: Word = "/opt/ibm/WebSphere/eXtremeScale/derby/bin/ij"  # guess
+    sql_connect: Word = "CONNECT 'jdbc:derby://127.0.0.1:1527/xsadmin';"  # guess
+    sql_read_address: Word = "SELECT IP_ADDRESS FROM XSADMIN.MEMBER WHERE MEMBER_NAME = '{member}';"  # guess
+    sql_write_address: Word = (  # guess
         "UPDATE XSADMIN.MEMBER SET IP_ADDRESS = '{address}' WHERE MEMBER_NAME = '{member}';"
     )
-    sql_count_members: str = "SELECT COUNT(*) FROM XSADMIN.MEMBER;"  # guess
-    volume: str = "/vol"
+    sql_count_members: Word = "SELECT COUNT(*) FROM XSADMIN.MEMBER;"  # guess
+    volume: Word = "/vol"
     env: dict[str, str] = {}  # more environment for every member
 
 
@@ -170,8 +173,8 @@ class Dialect(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields
     grid: GridFields = GridFields()
     template: TemplateFields = TemplateFields()
     container: Container = Container()
-    user: str = "xsadmin"
-    join_host: str = "{pod}.{service}.{namespace}.svc"  # or {address}
-    grid_online: str = "Online"
-    grid_error: str = "Error"
-    transient_status: str = "Failed to get the task status"
+    user: Word = "xsadmin"
+    join_host: Word = "{pod}.{service}.{namespace}.svc"  # or {address}
+    grid_online: Word = "Online"
+    grid_error: Word = "Error"
+    transient_status: Word = "Failed to get the task status"

@@ -143,7 +143,7 @@ class TemplateKind(common_kind.DependentKind[types.GridTemplate, control.Seen]):
         if cache is None:
             raise LookupError("the cache is not clear")
         path = self._settings.dialect.paths.template.format(name=obj.server_name)
-        return await self._caches.groups.ask(cache.metadata.key, cache.status.primary, method, path, body)
+        return await self._caches.groups.ask_primary(cache, method, path, body)
 
 
 def _print(spec: types.GridTemplateSpec) -> str:
