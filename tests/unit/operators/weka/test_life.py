@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import yaml
 
@@ -67,16 +68,19 @@ class Lived:
         return [args for _, order, args in self.weka.orders if order == what]
 
     @contextlib.asynccontextmanager
-    async def operating(self, scratch: Path, *, killed: bool = False) -> AsyncIterator[None]:
+    async def operating(
+        self, scratch: Path, *, killed: bool = False, **settings: Any
+    ) -> AsyncIterator[manager.Manager]:
         """An operator at work; `killed`: it ends wherever it stands."""
         around = system.Environment("moorage-system", scratch, Path("helm"), binary.KubeAccess(), 3.0)
-        kinds = weka.SYSTEM.kinds(SETTINGS, around)
+        kinds = weka.SYSTEM.kinds(msgspec.structs.replace(SETTINGS, **settings), around)
         stop = asyncio.Event()
         options = manager.Settings(identity="me", namespace="moorage-system", elect=False, port=0)
-        running = asyncio.create_task(manager.Manager(kube_client.Client(self.api), kinds, options).run(stop))
+        made = manager.Manager(kube_client.Client(self.api), kinds, options)
+        running = asyncio.create_task(made.run(stop))
         kubelet = asyncio.create_task(self.weka.kubelet())
         try:
-            yield
+            yield made
         finally:
             kubelet.cancel()
             if killed:
@@ -119,6 +123,30 @@ async def test_the_sample_is_formed_once_and_at_rest_it_writes_nothing(lived: Li
     async with lived.operating(tmp_path):
         asked = lived.weka.asked
         await fake_api.until(lambda: lived.weka.asked > asked + 100, within=60)
+
+    assert [] == lived.api.writes()[before:]
+
+
+def passes(at_work: manager.Manager) -> dict[str, float]:
+    """How many there were of each kind."""
+    samples = [it for metric in at_work.metrics.reconciles.collect() for it in metric.samples]
+    found: collections.Counter[str] = collections.Counter()
+    for it in samples:
+        if it.name.endswith("_total"):
+            found[it.labels["kind"]] += it.value
+    return found
+
+
+async def test_at_rest_it_writes_nothing_whatever_is_looked_at(lived: Lived, tmp_path: Path) -> None:
+    """Three resyncs of the cluster and of each of its ten containers, and polls of all of them: not one write."""
+    async with lived.operating(tmp_path):
+        await fake_api.until(lived.stands, within=60)
+        await fake_api.until(lived.all_ready, within=60)
+    async with lived.operating(tmp_path, resync_seconds=0.5) as at_work:
+        await fake_api.until(lambda: passes(at_work)["WekaContainer"] >= 10, within=60)
+        before, first = len(lived.api.writes()), passes(at_work)
+        enough = {"WekaCluster": first["WekaCluster"] + 3, "WekaContainer": first["WekaContainer"] + 30}
+        await fake_api.until(lambda: all(passes(at_work)[kind] >= count for kind, count in enough.items()), within=60)
 
     assert [] == lived.api.writes()[before:]
 
