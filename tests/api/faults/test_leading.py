@@ -224,7 +224,7 @@ async def test_two_that_both_believe_they_lead(stage: run.Stage) -> None:
 
 @pytest.mark.parametrize("name", ["wekaday", pytest.param("weka", marks=pytest.mark.campaign)])
 async def test_two_that_both_believe_they_lead_give_no_order_twice(stage: run.Stage, name: str) -> None:
-    """What they give by exec counts too. Without its end, at which one may bind the rights that the other gives back."""
+    """What they give by exec counts too. Without its end, where one may bind the rights that the other gives back."""
     await _two(stage, scenario.FOLDER / f"{name}.yaml", but=1)
 
 

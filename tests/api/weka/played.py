@@ -1,4 +1,4 @@
-"""Nodes whose pods are Weka's containers, played within the test, beside a real API server; exec into them is answered here.
+"""Nodes whose pods are Weka's containers, played within the test beside a real API server, which answer exec too.
 
 What an order does lasts, as it does in a pod: it is carried out to its end whoever has asked is gone, and one that is
 given again meanwhile looks first, as the tool does. All that the product would be told more than once is on record.
@@ -91,7 +91,8 @@ class Product(fake_weka.Product):
         except AssertionError as error:
             self.wrong.append(f"{what} at {pod}: {error}")
         if what in ONCE:
-            self.done[f"{what} {args.get('serial') or args.get('name') or args.get('phase') or args.get('user') or ''}".strip()] += 1
+            about = [str(args[it]) for it in ("serial", "name", "phase", "user") if args.get(it)]
+            self.done[" ".join([what, *about[:1]])] += 1
         return {}
 
     def state(self) -> dict[str, Any]:
@@ -147,9 +148,7 @@ class Node(kubelet.Node):
             now = conditions.timestamp(asyncio.get_running_loop().time())
             ready = {"type": "Ready", "status": "True", "reason": "Test", "lastHeartbeatTime": now}
             told = {"status": {"conditions": [ready], "allocatable": {"cpu": "64", "memory": "64Gi", "pods": "500"}}}
-            await self._client.patch_merge(
-                kubelet.NODE, "", name, told, subresource="status", field_manager="test"
-            )
+            await self._client.patch_merge(kubelet.NODE, "", name, told, subresource="status", field_manager="test")
             await asyncio.sleep(kubelet.BEAT)
 
     def of(self, plural: str) -> dict[str, dict[str, Any]]:

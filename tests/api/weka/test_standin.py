@@ -133,11 +133,13 @@ async def lived(tmp_path: Path, binary: Path, monkeypatch: pytest.MonkeyPatch) -
     await made.node.prepare()
     await made.apply()
     kubelet = asyncio.create_task(made.node.run())
-    yield made
-    kubelet.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await kubelet
-    await made.node.close()
+    try:
+        yield made
+        kubelet.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await kubelet
+    finally:
+        await made.node.close()  # else its processes keep the addresses that the next test needs
 
 
 async def test_data_is_there_after_an_upgrade_a_lost_pod_and_a_smaller_size(lived: Lived, tmp_path: Path) -> None:
@@ -174,13 +176,15 @@ async def test_data_is_there_after_an_upgrade_a_lost_pod_and_a_smaller_size(live
 
 
 async def test_a_container_that_stays_down_is_replaced_within_its_budget(lived: Lived, tmp_path: Path) -> None:
-    """Another one comes first, and has the data; the next one within the day is left to a person, and nothing is lost."""
+    """Another one comes first, and has the data; the next one within the day is left to a person. Nothing is lost."""
     async with lived.operating(tmp_path, replace=config.Replace(after_seconds=3.0, per_day=1)):
         await lived.until(lived.is_ready)
         await lived.written()
         lived.lose("hello-drive-1")
         await lived.until(lambda: "hello-drive-1" not in lived.node.of("wekacontainers") and lived.is_ready())
-        assert {"hello-compute-0", *(f"hello-drive-{it}" for it in (0, 2, 3, 4, 5))} == {*lived.node.of("wekacontainers")}
+        assert {"hello-compute-0", *(f"hello-drive-{it}" for it in (0, 2, 3, 4, 5))} == {
+            *lived.node.of("wekacontainers")
+        }
         assert ["hello-drive-1"] == [*lived.status["replaced"]]
         assert BLOCKS == await lived.read("hello-drive-5")
 

@@ -1,4 +1,4 @@
-"""Containers and a cluster of Weka as the tool in their pods would tell of them, and a kubelet for an API server in memory.
+"""Containers and a cluster of Weka as the tool in their pods tells of them, and a kubelet for an API server in memory.
 
 Pods end only when they were told that they may; members are up while their pod runs.
 """

@@ -417,7 +417,7 @@ async def test_a_container_that_was_started_again_is_asked_at_once(
 async def test_a_hundred_containers_at_rest_cost_a_tenth_of_flat_polling(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is run in pods in ten minutes, of which a second stands for two; a look into each every 30 s would be 2,000 calls.
+    """What is run in pods in ten minutes, two for each second; a look into each every 30 s would be 2,000 calls.
 
     A container that is not ready is asked as often as before, and as soon as that is known.
     """

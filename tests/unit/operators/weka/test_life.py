@@ -289,7 +289,9 @@ async def test_five_clusters_at_once_share_no_port_and_no_drive(
         await lived.api.put("wekaclusters", f"c{it}", {"spec": SAMPLE["spec"]})
 
     def given() -> list[dict[str, Any]]:
-        return [it["status"] for it in lived.weka.of("wekacontainers").values() if "allocations" in it.get("status", {})]
+        return [
+            it["status"] for it in lived.weka.of("wekacontainers").values() if "allocations" in it.get("status", {})
+        ]
 
     async with lived.operating(tmp_path):
         await fake_api.until(lambda: len(given()) == 50, within=120)

@@ -12,7 +12,7 @@ import msgspec
 from moorage.api import conditions
 from moorage.children import apply, objects, parts
 from moorage.children.live import guards
-from moorage.operators.weka import agents, answers, common_kind, names, shared
+from moorage.operators.weka import agents, common_kind, names, shared
 from moorage.operators.weka.container import build as container_build
 from moorage.operators.weka.container import kind as container_kind
 from moorage.operators.weka.container import types as container_types
