@@ -18,6 +18,7 @@ from moorage.kube import credentials
 from moorage.kube.http import transport
 
 ROOT = Path(__file__).parents[2]
+SYSTEMS = ("collector", "xsld", "kre", "opencga", "weka")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -47,12 +48,12 @@ def account_roles() -> None:
     """What the accounts may do by which moorage reaches a namespace: the chart's roles, under the tests' own names."""
     tools = {**os.environ, "PATH": os.pathsep.join([str(ROOT / ".testbed" / "bin"), os.environ["PATH"]])}
     command = ["helm", "template", "test-moorage", "charts/moorage"]
-    command += [f"--show-only=templates/{system}/rbac.yaml" for system in ("collector", "xsld", "kre", "opencga")]
-    command += ["--set", "systems.kre.enabled=true,systems.opencga.enabled=true"]
+    command += [f"--show-only=templates/{system}/rbac.yaml" for system in SYSTEMS]
+    command += ["--set", ",".join(f"systems.{system}.enabled=true" for system in SYSTEMS)]
     run = functools.partial(subprocess.run, check=True, capture_output=True, text=True, env=tools, cwd=ROOT)
     rendered = yaml.safe_load_all(run(command).stdout)
     names = ["test-moorage-collector-tenant"]
-    names += [f"test-moorage-{system}-namespace" for system in ("xsld", "kre", "opencga")]
+    names += [f"test-moorage-{system}-namespace" for system in SYSTEMS[1:]]
     roles = [body for body in rendered if body["kind"] == "ClusterRole" and body["metadata"]["name"] in names]
     assert len(roles) == len(names)
     apply = ["kubectl", "--kubeconfig", _kubeconfig(), "apply", "--server-side", "--force-conflicts", "-f", "-"]

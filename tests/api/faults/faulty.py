@@ -12,12 +12,12 @@ import contextlib
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
 from moorage.kube import errors
-from moorage.kube.http import transport
+from moorage.kube.http import exec_protocol, transport
 
 from . import events
 
@@ -69,7 +69,9 @@ class Write(msgspec.Struct, frozen=True):
 
     @property
     def what(self) -> str:
-        """`PATCH configmaps`, `PATCH widgets/status`."""
+        """`PATCH configmaps`, `PATCH widgets/status`, `EXEC drive.add`."""
+        if self.method == "EXEC":
+            return f"EXEC {self.body}"
         parts = self.path.partition("/namespaces/")[2].split("/")
         if len(parts) < 2:  # not in a namespace, or one itself
             return f"{self.method} {self.path.rpartition('/namespaces')[1].strip('/') or self.path.split('/')[-1]}"
@@ -141,6 +143,16 @@ class Plan:
         """Returns when a watch may be opened."""
 
 
+class Execs(Protocol):
+    """Who answers what is run in pods, in place of their kubelets."""
+
+    def order(self, query: Mapping[str, Any]) -> str:
+        """What that command changes; empty: nothing, it is a question."""
+
+    async def run(self, pod: str, query: Mapping[str, Any]) -> exec_protocol.ExecResult:
+        """To its end."""
+
+
 class Wire:
     """A transport that numbers the writes from 1 on. Events and Leases are kept apart, as they are no effect."""
 
@@ -161,6 +173,8 @@ class Wire:
         """When the opening of each watch was tried."""
 
         self.dead = asyncio.Event()
+        self.execs: Execs | None = None
+        self._begun: set[asyncio.Task[Any]] = set()
 
     @property
     def busiest(self) -> int:
@@ -252,13 +266,65 @@ class Wire:
             else:
                 yield stream
 
-    def socket(self, *args: Any, **given: Any) -> Any:
+    def socket(self, path: str, **given: Any) -> Any:
         """See `transport.Transport`."""
-        return self._inner.socket(*args, **given)
+        return self._inner.socket(path, **given) if self.execs is None else self._exec(path, given["query"], self.execs)
+
+    @contextlib.asynccontextmanager
+    async def _exec(self, path: str, query: Mapping[str, Any], execs: Execs) -> AsyncIterator[transport.Socket]:
+        """What is run goes on in the pod, also when whoever has asked is gone."""
+        if self.dead.is_set():
+            raise errors.TransportError("this process is dead", sent=False)
+        self.calls["exec"] += 1
+        self.sent.append(time.monotonic())
+        order = execs.order(query)
+        if order:
+            self.writes.append(write := Write("EXEC", path, order, len(self.writes) + 1, time.time()))
+        word = self.fault(write) if order else self.plan.read(Read(path, query))
+        if word == "kill before":
+            await self._die()
+        await self._fail_before(word)
+        if (refusal := _status(word)) is not None:
+            raise errors.from_status(f"exec {path}", errors.Status(code=refusal.status, message="injected"))
+        task = asyncio.create_task(execs.run(path.split("/")[-2], query))
+        self._begun.add(task)
+        task.add_done_callback(self._begun.discard)
+        if word == "kill after":
+            await self._die()
+        said = await asyncio.shield(task)
+        if order:
+            self.writes[write.number - 1] = msgspec.structs.replace(write, applied=True)
+        if word in ("lose", "500 after", "half"):
+            raise errors.TransportError("injected: the answer is lost", sent=True)
+        if word == "slow after":
+            await asyncio.sleep(self.plan.pause)
+        yield _Said(said)
 
     async def close(self) -> None:
         """Closes the transport below."""
         await self._inner.close()
+
+
+class _Said:
+    """The end of a command, as a socket that tells it."""
+
+    protocol = exec_protocol.PROTOCOLS[0]
+
+    def __init__(self, said: exec_protocol.ExecResult) -> None:
+        self._said = said
+
+    async def frames(self) -> AsyncIterator[bytes]:
+        """See `transport.Socket`."""
+        yield b"\x01" + self._said.stdout.encode()
+        yield b"\x02" + self._said.stderr.encode()
+        cause = {"reason": "ExitCode", "message": str(self._said.code)}
+        ended: dict[str, Any] = {"status": "Success"}
+        if self._said.code:
+            ended = {"status": "Failure", "reason": "NonZeroExitCode", "details": {"causes": [cause]}}
+        yield b"\x03" + msgspec.json.encode(ended)
+
+    async def send(self, frame: bytes) -> None:
+        """See `transport.Socket`."""
 
 
 def busiest(moments: list[float]) -> int:

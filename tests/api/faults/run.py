@@ -118,7 +118,8 @@ class Actor(operate.Operator):
 class Run:
     """A scenario in a namespace of its own. `plan` gives the faults of each life, by its number from 0 on.
 
-    `patience` is a factor to the scenario's own. With `stale` what the scenario calls so is allowed.
+    `patience` is a factor to the scenario's own. With `stale` what the scenario calls so is allowed. Of its acts the last
+    `but` so many are not played.
     """
 
     def __init__(
@@ -130,9 +131,10 @@ class Run:
         plan: Callable[[int], faulty.Plan | None] = lambda _: None,
         patience: float = 1.0,
         stale: bool = False,
+        but: int = 0,
     ) -> None:
         self.namespace = f"run-{uuid.uuid4().hex[:10]}"
-        self.scenario = scenario.load(path, self.namespace)
+        self.scenario = scenario.load(path, self.namespace, but=but)
         self.points = points or Points()
         allowed = self.scenario.stale if stale else ()
         self._once_more = {each for each in allowed if "." not in each}
@@ -141,6 +143,7 @@ class Run:
         self._stage, self._plan, self._client = stage, plan, stage.client
         self.lives: list[Actor] = []
         self._replacing = asyncio.Lock()
+        self._around = surroundings.Around()
         self.seen: observer.Observer
 
     @property
@@ -170,7 +173,7 @@ class Run:
             stack.push_async_callback(self.seen.stop)
             await self.seen.start()
             around = surroundings.around(self.scenario.surroundings, self._client, self.namespace)
-            await stack.enter_async_context(around)
+            self._around = await stack.enter_async_context(around)
             stack.push_async_callback(self._end)
             await self.start()
             self._keeper = asyncio.create_task(self._keep())
@@ -191,6 +194,7 @@ class Run:
         folder.mkdir()
         plan = self._plan(len(self.lives))
         it = Actor(self._stage, self.scenario, helm, folder, plan=plan)
+        it.wire.execs = self._around.execs
         harm = it.wire.fault
         it.wire.fault = lambda write: f"kill {when}" if (when := self.points.reached(write.what)) else harm(write)
         self.lives.append(it)
@@ -238,7 +242,7 @@ class Run:
             if after is not None:
                 await after(number)
         await self.seen.caught_up()
-        ending.made, ending.removed = self.seen.made, self.seen.removed
+        ending.made, ending.removed = self.seen.made.copy(), self.seen.removed.copy()
         return ending
 
     async def outcome(
@@ -293,7 +297,9 @@ class Run:
         told = self.scenario
         looked = [told.resource(each) for each in told.look]
         ignore = (*told.ignore, *self._spared)
-        return await observer.state(self._client, looked, told.namespaces, ignore=ignore, masked=told.mask)
+        found = await observer.state(self._client, looked, told.namespaces, ignore=ignore, masked=told.mask)
+        beside: observer.State = observer.mask(self._around.state(), told.namespaces, told.mask)
+        return found | beside
 
     async def _equal(self, wanted: observer.State) -> bool:
         return wanted == await self.state()
@@ -302,7 +308,7 @@ class Run:
         """The state once it is as it should be, and two looks with nothing written between them say the same."""
         written = len(self.actor.wire.writes)
         found = await self.state()
-        if any("deletionTimestamp" in body["metadata"] for body in found.values()):
+        if any("deletionTimestamp" in body.get("metadata", {}) for body in found.values()):
             return None  # what is going is no state to be compared with
         if not (all(map(_is_settled, self._own(found))) and self._expected(act, found) and self.actor.idle):
             return None
@@ -351,23 +357,24 @@ def _told(act: scenario.Act) -> str:
     return f"delete {act.delete.kind} {act.delete.name}" if act.delete else "nothing"
 
 
-_UNDISTURBED: dict[Path, tuple[Ending, list[str]]] = {}
+_UNDISTURBED: dict[tuple[Path, int], tuple[Ending, list[str]]] = {}
 
 
-async def undisturbed(stage: Stage, path: Path) -> tuple[Ending, list[str]]:
+async def undisturbed(stage: Stage, path: Path, *, but: int = 0) -> tuple[Ending, list[str]]:
     """What a scenario comes to when nothing is harmed, and what is written in it; played once per process.
 
     Once more, rather: what differs by itself must be known before a fault is blamed for it.
     """
-    if path not in _UNDISTURBED:
+    if (path, but) not in _UNDISTURBED:
         await stage.define(scenario.load(path, "none"))
-        async with Run(stage, path).running() as first:
+        async with Run(stage, path, but=but).running() as first:
             wanted = await first.play()
-        async with Run(stage, path).running() as second:
-            assert [] == deviations(second.scenario, wanted, await second.play(wanted.scenes))
+        async with Run(stage, path, but=but).running() as second:
+            differs = deviations(second.scenario, wanted, await second.play(wanted.scenes))
+            assert [] == differs, differs
         # what is said on the way is written more or less often, so the last writes of one are not reached by another
-        _UNDISTURBED[path] = wanted, min(first.points.done, second.points.done, key=len)
-    return _UNDISTURBED[path]
+        _UNDISTURBED[path, but] = wanted, min(first.points.done, second.points.done, key=len)
+    return _UNDISTURBED[path, but]
 
 
 def deviations(

@@ -124,12 +124,13 @@ def everyday() -> list[Path]:
     return [path for path in files() if load(path, "none").everyday]
 
 
-def load(path: Path, namespace: str) -> Scenario:
-    """The scenario as it is played in a namespace."""
+def load(path: Path, namespace: str, *, but: int = 0) -> Scenario:
+    """The scenario as it is played in a namespace, the last acts `but` so many left out."""
     text = path.read_text()
     for word, meaning in (("namespace", namespace), ("charts", CHARTS), ("shipped", SHIPPED)):
         text = text.replace(f"$({word})", str(meaning))
     found = msgspec.convert(yaml.safe_load(text), Scenario)
+    found = msgspec.structs.replace(found, story=found.story[: len(found.story) - but])
     return found if found.namespaces != ("$(namespace)",) else msgspec.structs.replace(found, namespaces=(namespace,))
 
 

@@ -206,10 +206,13 @@ async def test_all_faults_of_leaders(
 # --- two that both believe they lead ---------------------------------------------------------------------------------
 
 
-async def _two(stage: run.Stage, path: Path) -> None:
-    """A lease is no fence; what two write at once must still be made once, and come out as one alone would have it."""
-    wanted, _ = await run.undisturbed(stage, path)
-    async with run.Run(stage, path).running() as it:
+async def _two(stage: run.Stage, path: Path, *, but: int = 0) -> None:
+    """A lease is no fence; what two write at once must still be made once, and come out as one alone would have it.
+
+    The last acts `but` so many are left out.
+    """
+    wanted, _ = await run.undisturbed(stage, path, but=but)
+    async with run.Run(stage, path, but=but).running() as it:
         await it.start()  # beside the first, which goes on
         assert [] == run.deviations(it.scenario, wanted, await it.play(wanted.scenes))
         assert all(life.wire.writes for life in it.lives)
@@ -217,6 +220,12 @@ async def _two(stage: run.Stage, path: Path) -> None:
 
 async def test_two_that_both_believe_they_lead(stage: run.Stage) -> None:
     await _two(stage, scenario.FOLDER / "widget.yaml")
+
+
+@pytest.mark.parametrize("name", ["wekaday", pytest.param("weka", marks=pytest.mark.campaign)])
+async def test_two_that_both_believe_they_lead_give_no_order_twice(stage: run.Stage, name: str) -> None:
+    """What they give by exec counts too. Without its end, where one may bind the rights that the other gives back."""
+    await _two(stage, scenario.FOLDER / f"{name}.yaml", but=1)
 
 
 # --- a real process that sleeps --------------------------------------------------------------------------------------

@@ -46,7 +46,8 @@ class Process:
     def ask_to_end(self) -> None:
         if self.process is not None and not self.asked_to_end:
             self.asked_to_end = True
-            self.process.send_signal(signal.SIGTERM)
+            with contextlib.suppress(ProcessLookupError):  # it has ended
+                self.process.send_signal(signal.SIGTERM)
 
     def kill(self) -> None:
         """With all that it has started: the agent outlives the first process, and no pod does."""

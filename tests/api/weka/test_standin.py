@@ -43,6 +43,11 @@ BLOCKS = {f"k{it}": f"text {it}" for it in range(8)}
 WITHIN = 300.0
 
 
+@pytest.fixture(scope="session", autouse=True)
+def account_roles() -> None:
+    """Nobody's rights are asked, as no cluster is needed."""
+
+
 @pytest.fixture(scope="module")
 def binary(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The stand-in under its three names."""
@@ -72,9 +77,17 @@ class Lived:
         metadata = {"creationTimestamp": "2026-01-01T00:00:00Z"}
         await self.api.put("wekaclusters", "hello", {"metadata": metadata, "spec": spec})
 
+    def lose(self, name: str) -> None:
+        """All of that container's processes die, and nobody starts them again."""
+        self.node.pods[self.node.of("pods")[name]["metadata"]["uid"]].kill()
+
     @property
     def status(self) -> dict[str, Any]:
         return (self.node.of("wekaclusters").get("hello") or {}).get("status") or {}
+
+    def reason(self) -> str:
+        """Why it is not Ready."""
+        return next((it["reason"] for it in self.status.get("conditions", ()) if it["type"] == "Ready"), "")
 
     def is_ready(self) -> bool:
         generation = self.node.of("wekaclusters")["hello"]["metadata"]["generation"]
@@ -101,11 +114,11 @@ class Lived:
         return {key: await self.node.weka(via, "standin", "get", key) for key in BLOCKS}
 
     @contextlib.asynccontextmanager
-    async def operating(self, scratch: Path) -> AsyncIterator[None]:
+    async def operating(self, scratch: Path, **settings: Any) -> AsyncIterator[None]:
         around = system.Environment("moorage-system", scratch, Path("helm"), helm_binary.KubeAccess(), 3.0)
         stop = asyncio.Event()
         options = manager.Settings(identity="me", namespace="moorage-system", elect=False, port=0)
-        kinds = weka.SYSTEM.kinds(SETTINGS, around)
+        kinds = weka.SYSTEM.kinds(msgspec.structs.replace(SETTINGS, **settings), around)
         running = asyncio.create_task(manager.Manager(kube_client.Client(self.api), kinds, options).run(stop))
         try:
             yield
@@ -120,11 +133,13 @@ async def lived(tmp_path: Path, binary: Path, monkeypatch: pytest.MonkeyPatch) -
     await made.node.prepare()
     await made.apply()
     kubelet = asyncio.create_task(made.node.run())
-    yield made
-    kubelet.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await kubelet
-    await made.node.close()
+    try:
+        yield made
+        kubelet.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await kubelet
+    finally:
+        await made.node.close()  # else its processes keep the addresses that the next test needs
 
 
 async def test_data_is_there_after_an_upgrade_a_lost_pod_and_a_smaller_size(lived: Lived, tmp_path: Path) -> None:
@@ -158,3 +173,22 @@ async def test_data_is_there_after_an_upgrade_a_lost_pod_and_a_smaller_size(live
 
     assert (1, 1, 1) == tuple(told.count(it) for it in ("cluster.form", "cluster.start_io", "user.add"))
     assert 6 == told.count("drive.add")
+
+
+async def test_a_container_that_stays_down_is_replaced_within_its_budget(lived: Lived, tmp_path: Path) -> None:
+    """Another one comes first, and has the data; the next one within the day is left to a person. Nothing is lost."""
+    async with lived.operating(tmp_path, replace=config.Replace(after_seconds=3.0, per_day=1)):
+        await lived.until(lived.is_ready)
+        await lived.written()
+        lived.lose("hello-drive-1")
+        await lived.until(lambda: "hello-drive-1" not in lived.node.of("wekacontainers") and lived.is_ready())
+        assert {"hello-compute-0", *(f"hello-drive-{it}" for it in (0, 2, 3, 4, 5))} == {
+            *lived.node.of("wekacontainers")
+        }
+        assert ["hello-drive-1"] == [*lived.status["replaced"]]
+        assert BLOCKS == await lived.read("hello-drive-5")
+
+        lived.lose("hello-drive-2")
+        await lived.until(lambda: lived.reason() == "ReplaceGated")
+        assert "deletionTimestamp" not in lived.node.of("wekacontainers")["hello-drive-2"]["metadata"]
+        assert BLOCKS == await lived.read("hello-compute-0")

@@ -84,8 +84,8 @@ class Agents:
         """`members` are the containers of the WekaCluster at a place."""
         self._world, self._settings, self._rights = world, settings, rights
         self._container, self._members = container, members
-        self._paces: dict[Place, float] = {}
-        self._running: dict[Place, str] = {}  # by container: the uid of the pod that ran when it was looked at last
+        self._busy: set[Place] = set()  # containers and clusters that are not ready
+        self._running: dict[Place, str] = {}  # by container: what ran when it was looked at last
         self._misses: dict[Place, int] = {}  # by cluster: polls in a row that nobody answered
         self._empty: set[Place] = set()  # clusters of which no container runs
         self.watches = namespace_watches.Watches(
@@ -95,7 +95,7 @@ class Agents:
             "container",
             self._look,
             world.enqueue,
-            every=self._pace,
+            every=lambda place: self._pace(place, settings.poll.container_seconds),
             deadline=POLL_LIMIT,
             concurrency=64,
             backoff=(1.0, 30.0),
@@ -104,7 +104,7 @@ class Agents:
             "cluster",
             self._look_at_cluster,
             world.enqueue,
-            every=self._pace,
+            every=lambda place: self._pace(place, settings.poll.idle_seconds),
             deadline=POLL_LIMIT,
             concurrency=16,
             backoff=(1.0, 30.0),
@@ -128,30 +128,30 @@ class Agents:
         for each in (self.locals, self.clusters, self.logins):
             each.forget(reader)
         self.watches.leave(reader)
-        self._paces.pop(place, None)
+        self._busy.discard(place)
         self._running.pop(place, None)
         self._misses.pop(place, None)
         self._empty.discard(place)
 
     def set_pace(self, place: Place, *, busy: bool) -> None:
         """How often it is asked; what is to be asked more often than before is asked at once."""
-        poll = self._settings.poll
-        seconds = poll.busy_seconds if busy else poll.idle_seconds
-        before, self._paces[place] = self._paces.get(place, seconds), seconds
-        if seconds < before:
+        if busy and place not in self._busy:
+            self._busy.add(place)
             self.locals.refresh(place)
             self.clusters.refresh(place)
+        elif not busy:
+            self._busy.discard(place)
 
-    def _pace(self, place: Place) -> float:
-        return self._paces.get(place, self._settings.poll.idle_seconds)
+    def _pace(self, place: Place, idle: float) -> float:
+        return self._settings.poll.busy_seconds if place in self._busy else idle
 
     # --- what is known -------------------------------------------------------------------------------------------
 
     def local(self, obj: container_types.WekaContainer, reader: kind.Key) -> freshness.Observed[answers.Local]:
-        """A container by its own word. One whose pod has begun to run is asked at once."""
-        place, uid = obj.metadata.key, self._uid(obj)
-        before, self._running[place] = self._running.get(place, uid), uid
-        if uid and uid != before:
+        """A container by its own word. One that has begun to run, or was started again, is asked at once."""
+        place, run = obj.metadata.key, self._run_of(obj)
+        before, self._running[place] = self._running.get(place, run), run
+        if run and run != before:
             self.locals.refresh(place)
         return self.locals.read(place, reader)
 
@@ -178,12 +178,15 @@ class Agents:
 
     def _uid(self, obj: container_types.WekaContainer | None) -> str:
         """The uid of the container's pod, if that runs."""
+        return self._run_of(obj).partition(" ")[0]
+
+    def _run_of(self, obj: container_types.WekaContainer | None) -> str:
+        """The uid of the container's pod, and since when that runs; empty where it does not."""
         view = self.watches.peek(obj.metadata.namespace) if obj is not None else None
         pod = view.pod(obj) if view is not None and obj is not None else None
-        runs = pod is not None and any(
-            "running" in (it.get("state") or {}) for it in (pod.get("status") or {}).get("containerStatuses") or ()
-        )
-        return str(pod["metadata"]["uid"]) if pod is not None and runs else ""
+        stated = ((pod.get("status") or {}).get("containerStatuses") or ()) if pod is not None else ()
+        running = [it["state"]["running"] for it in stated if "running" in (it.get("state") or {})]
+        return f"{pod['metadata']['uid']} {(running[0] or {}).get('startedAt', '')}" if pod and running else ""
 
     async def _look(self, place: Place) -> answers.Local:
         uid = self._uid(self._container(*place))
@@ -254,8 +257,13 @@ class Agents:
         args: dict[str, Any],
         refused: decision.Reason,
         uid: str = "",
+        *,
+        changes_it: bool = True,
     ) -> decision.Outcome:
-        """Give one order to one container; with `uid`, to that pod of it alone. `refused`: why, where it says no."""
+        """Give one order to one container; with `uid`, to that pod of it alone. `refused`: why, where it says no.
+
+        `changes_it`: the container itself is another one after it, so that it is asked anew.
+        """
         live = self._uid(self._container(*place))
         if not live or (uid and live != uid):
             return decision.Conflict(f"{place[1]} has another pod by now, or none")
@@ -265,7 +273,8 @@ class Agents:
             return decision.Unknown(f"{order} at {place[1]}: {error}")
         finally:
             why = f"{order} was told"
-            self.locals.outdate(place, why)
+            if changes_it:
+                self.locals.outdate(place, why)
             if cluster is not None:
                 self.clusters.outdate(cluster, why)
         if done.fault == "Refused":
@@ -280,7 +289,7 @@ class Agents:
         if not able:
             return decision.Conflict(f"no container of {cluster[1]} runs")
         via = min(able, key=lambda it: (it.metadata.name == but, it.metadata.deleting, it.spec.mode, it.metadata.name))
-        return await self.tell(via.metadata.key, cluster, order, args, refused)
+        return await self.tell(via.metadata.key, cluster, order, args, refused, changes_it=False)
 
     async def make_login(self, obj: cluster_types.WekaCluster, named: str) -> decision.Outcome:
         """The operator's login and the people's, each made once; what is there stays as it is."""

@@ -8,10 +8,14 @@ from . import dialect
 
 
 class Poll(msgspec.Struct, frozen=True, rename="camel"):
-    """Seconds between two looks into a container, and at a cluster."""
+    """Seconds between two looks into a container, and at a cluster.
 
-    busy_seconds: float = 5.0
-    idle_seconds: float = 60.0
+    Of a container that is ready its cluster tells whether it is up, so that it need not be asked itself as often.
+    """
+
+    busy_seconds: float = 5.0  # both, while they are not ready
+    idle_seconds: float = 60.0  # a cluster that is ready
+    container_seconds: float = 600.0  # a container that is ready
 
 
 class Replace(msgspec.Struct, frozen=True, rename="camel"):

@@ -1,4 +1,4 @@
-"""Containers and a cluster of Weka, and a kubelet, beside an API server in memory: what the tool in the pods would say.
+"""Containers and a cluster of Weka as the tool in their pods tells of them, and a kubelet for an API server in memory.
 
 Pods end only when they were told that they may; members are up while their pod runs.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 from typing import Any
 
 import msgspec
@@ -20,103 +21,27 @@ GUID = "guid-1"
 ASKS = ("local", "cluster")
 
 
-class World:
-    """All of it. `orders` are (pod, order, arguments), as they came."""
+class Product:
+    """Containers and their cluster. `orders` are (pod, order, arguments), as they came."""
 
-    def __init__(self, api: fake_api.FakeApi, nodes: int) -> None:
-        self.api, self.nodes = api, [f"n{it}" for it in range(nodes)]
+    def __init__(self) -> None:
         self.orders: list[tuple[str, str, dict[str, Any]]] = []
         self.resources: dict[str, str] = {}  # by container: it lies on its node
         self.flags: dict[str, set[str]] = {}  # by uid of a pod
         self.members: dict[str, int] = {}  # by container
         self.states: dict[int, str] = {}
         self.drives: dict[str, dict[str, Any]] = {}  # by uuid
+        self.slots: tuple[str, ...] = ("s1", "s2")  # for drives, of each node
         self.formed = False
         self.io, self.phase = "", ""
         self.parity, self.data, self.spare = 0, 0, 0
         self.users, self.groups, self.filesystems = ["admin"], [], []
-        self.down: set[str] = set()  # containers that never come up
-        self.away: list[int] = []  # how many pods were ending, whenever one was
-        self.asked = 0
-        self.loses = False  # the first answer to each order at each container
-        self.lost: set[tuple[str, str]] = set()
-        self._next = 0
-
-    async def prepare(self) -> None:
-        """The namespace and the nodes with their signed drives."""
-        await self.api.put("namespaces", "ns", {"metadata": {"labels": {names.OPENED: "privileged"}}}, namespace="")
-        for it in self.nodes:
-            annotations = {names.DRIVES: f'["{it}-s1", "{it}-s2"]'}
-            ready = {"conditions": [{"type": "Ready", "status": "True"}]}
-            await self.api.put("nodes", it, {"metadata": {"annotations": annotations}, "status": ready}, namespace="")
 
     def of(self, plural: str) -> dict[str, dict[str, Any]]:
         """All objects of a kind, by name."""
-        return {place.name: it for place, it in self.api.objects.items() if place.plural == plural}
-
-    # --- the kubelet ---------------------------------------------------------------------------------------------
-
-    async def kubelet(self) -> None:
-        """Gives pods a node and lets them run; ends those that are deleted and may stop."""
-        while True:
-            pods = self.of("pods")
-            ending = [it for it in pods.values() if it["metadata"].get("deletionTimestamp")]
-            if ending:
-                self.away.append(len(ending))
-            for name, pod in pods.items():
-                metadata = pod["metadata"]
-                if metadata.get("deletionTimestamp"):
-                    if self.flags.get(metadata["uid"]):
-                        await self.api.drop("pods", name)
-                elif not (pod.get("status") or {}).get("podIP"):
-                    await self._run(name, pod)
-            await asyncio.sleep(0.002)
-
-    async def _run(self, name: str, pod: dict[str, Any]) -> None:
-        mode = pod["metadata"]["labels"][names.MODE]
-        terms = pod["spec"]["affinity"].get("nodeAffinity", {}).get("requiredDuringSchedulingIgnoredDuringExecution")
-        taken = {
-            it["spec"].get("nodeName")
-            for it in self.of("pods").values()
-            if it["metadata"]["labels"][names.MODE] == mode
-        }
-        if terms:
-            node = terms["nodeSelectorTerms"][0]["matchFields"][0]["values"][0]
-        else:
-            node = next((it for it in self.nodes if it not in taken), "")
-        if not node or name in self.down:
-            return
-        self._next += 1
-        running = {
-            "name": names.POD_CONTAINER,
-            "ready": True,
-            "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}},
-        }
-        status = {
-            "phase": "Running",
-            "podIP": f"10.1.{self._next // 250}.{self._next % 250}",
-            "containerStatuses": [running],
-        }
-        metadata = {"finalizers": [HOLD]}
-        await self.api.put("pods", name, {"metadata": metadata, "spec": {"nodeName": node}, "status": status})
+        raise NotImplementedError
 
     # --- the tool in the pods ------------------------------------------------------------------------------------
-
-    async def ask(self, _: Any, namespace: str, pod: str, what: str, args: dict[str, Any], as_: type[Any]) -> Any:
-        """In place of `Agents.ask`."""
-        await asyncio.sleep(0)
-        live = self.of("pods").get(pod)
-        if live is None:
-            raise errors.TransportError(f"exec in {pod}: it is gone", sent=False)
-        assert namespace == "ns"
-        self.asked += 1
-        if what not in ASKS:
-            self.orders.append((pod, what, args))
-        found = getattr(self, what.replace(".", "_"))(pod, live, args) or {}
-        if self.loses and what not in ASKS and (pod, what) not in self.lost:
-            self.lost.add((pod, what))
-            raise errors.TransportError(f"exec in {pod}: the answer was lost", sent=True)
-        return msgspec.convert(found, as_)
 
     def _up(self, name: str) -> bool:
         pod = self.of("pods").get(name)
@@ -140,7 +65,7 @@ class World:
             "internal": "READY" if name in self.members else "STEM",
             "devices": [
                 {"serial": f"{node}-{it}", "path": f"/dev/{it}", "signed": True, "guid": "", "mounted": False}
-                for it in ("s1", "s2")
+                for it in self.slots
             ],
         }
         if name in self.members:
@@ -244,3 +169,93 @@ class World:
 
     def upgrade_finish(self, *_: Any) -> None:
         self.phase = ""
+
+
+class World(Product):
+    """All of it."""
+
+    def __init__(self, api: fake_api.FakeApi, nodes: int) -> None:
+        super().__init__()
+        self.api, self.nodes = api, [f"n{it}" for it in range(nodes)]
+        self.down: set[str] = set()  # containers that never come up
+        self.away: list[int] = []  # how many pods were ending, whenever one was
+        self.asked = 0
+        self.loses = False  # the first answer to each order at each container
+        self.lost: set[tuple[str, str]] = set()
+        self._next = 0
+
+    async def prepare(self) -> None:
+        """The namespace and the nodes with their signed drives."""
+        await self.api.put("namespaces", "ns", {"metadata": {"labels": {names.OPENED: "privileged"}}}, namespace="")
+        for it in self.nodes:
+            annotations = {names.DRIVES: json.dumps([f"{it}-{slot}" for slot in self.slots])}
+            ready = {"conditions": [{"type": "Ready", "status": "True"}]}
+            await self.api.put("nodes", it, {"metadata": {"annotations": annotations}, "status": ready}, namespace="")
+
+    def of(self, plural: str) -> dict[str, dict[str, Any]]:
+        """All objects of a kind, by name."""
+        return {place.name: it for place, it in self.api.objects.items() if place.plural == plural}
+
+    # --- the kubelet ---------------------------------------------------------------------------------------------
+
+    async def kubelet(self) -> None:
+        """Gives pods a node and lets them run; ends those that are deleted and may stop."""
+        while True:
+            pods = self.of("pods")
+            ending = [it for it in pods.values() if it["metadata"].get("deletionTimestamp")]
+            if ending:
+                self.away.append(len(ending))
+            for name, pod in pods.items():
+                metadata = pod["metadata"]
+                if metadata.get("deletionTimestamp"):
+                    if self.flags.get(metadata["uid"]):
+                        await self.api.drop("pods", name)
+                elif not (pod.get("status") or {}).get("podIP"):
+                    await self._run(name, pod)
+            await asyncio.sleep(0.002)
+
+    async def _run(self, name: str, pod: dict[str, Any]) -> None:
+        like = [pod["metadata"]["labels"][it] for it in (names.MODE, names.CLUSTER_ID)]
+        terms = pod["spec"]["affinity"].get("nodeAffinity", {}).get("requiredDuringSchedulingIgnoredDuringExecution")
+        taken = {
+            it["spec"].get("nodeName")
+            for it in self.of("pods").values()
+            if [it["metadata"]["labels"][label] for label in (names.MODE, names.CLUSTER_ID)] == like
+        }
+        if terms:
+            node = terms["nodeSelectorTerms"][0]["matchFields"][0]["values"][0]
+        else:
+            node = next((it for it in self.nodes if it not in taken), "")
+        if not node or name in self.down:
+            return
+        self._next += 1
+        running = {
+            "name": names.POD_CONTAINER,
+            "ready": True,
+            "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}},
+        }
+        status = {
+            "phase": "Running",
+            "podIP": f"10.1.{self._next // 250}.{self._next % 250}",
+            "containerStatuses": [running],
+        }
+        metadata = {"finalizers": [HOLD]}
+        await self.api.put("pods", name, {"metadata": metadata, "spec": {"nodeName": node}, "status": status})
+
+    # --- exec ----------------------------------------------------------------------------------------------------
+
+    async def ask(self, _: Any, namespace: str, pod: str, what: str, args: dict[str, Any], as_: type[Any]) -> Any:
+        """In place of `Agents.ask`."""
+        await asyncio.sleep(0)
+        live = self.of("pods").get(pod)
+        if live is None:
+            raise errors.TransportError(f"exec in {pod}: it is gone", sent=False)
+        assert namespace == "ns"
+        self.asked += 1
+        if what not in ASKS:
+            self.orders.append((pod, what, args))
+        found = getattr(self, what.replace(".", "_"))(pod, live, args) or {}
+        if self.loses and what not in ASKS and (pod, what) not in self.lost:
+            self.lost.add((pod, what))
+            raise errors.TransportError(f"exec in {pod}: the answer was lost", sent=True)
+        return msgspec.convert(found, as_)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import contextlib
 import json
@@ -106,7 +107,7 @@ async def started(
         what, args = command[2], json.loads(command[3])
         it.asked.append((pod, what, args))
         assert ("ns", names.POD_CONTAINER) == (namespace, container)
-        found = it.said.get(what, {"pod": f"p-{pod[-1]}"} if what == "local" else {})
+        found = it.said.get(what, {"pod": f"p-{pod.rpartition('-')[2]}"} if what == "local" else {})
         if isinstance(found, Exception):
             raise found
         text = found if isinstance(found, str) else json.dumps(found)
@@ -296,6 +297,27 @@ async def test_a_pod_of_somebody_elses_is_never_asked(tmp_path: Path, monkeypatc
 CLUSTER = ("ns", "demo")
 
 
+async def test_who_hands_an_order_on_to_its_cluster_is_known_as_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The cluster is another one after it, and not the container by which it was told."""
+    async with started(tmp_path, monkeypatch) as it:
+        inside, place = it.common.inside, ("ns", "demo-drive-0")
+        it.said["cluster"] = {"guid": "g-1"}
+        await it.api.put("wekacontainers", "demo-drive-0", {"status": {"clusterID": "g-1"}})
+        await fake_api.until(lambda: bool(it.container("demo-drive-0").status.cluster_id))
+        inside.locals.read(place, "test")
+        inside.clusters.read(CLUSTER, "test")
+        await fake_api.until(lambda: isinstance(inside.locals.peek(place), freshness.Fresh))
+        await fake_api.until(lambda: isinstance(inside.clusters.peek(CLUSTER), freshness.Fresh))
+        outcome = await it.clusters.operations["user.add"](it.cluster(), {"user": "u"})
+
+        assert isinstance(outcome, decision.Ok)
+        assert [("demo-drive-0", "user.add", {"user": "u"})] == [each for each in it.asked if each[1] == "user.add"]
+        assert isinstance(inside.locals.peek(place), freshness.Fresh)
+        assert isinstance(inside.clusters.peek(CLUSTER), freshness.Stale)
+
+
 async def test_a_cluster_that_nobody_answers_for_is_unknown_after_a_few_polls(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -376,6 +398,67 @@ async def test_another_pod_of_a_container_is_asked_as_soon_as_it_runs(
         await set_state(it, 0, "p-7", running={})
 
         await fake_api.until(lambda: isinstance(told(), freshness.Fresh) and told().value.pod == "p-7")
+
+
+async def test_a_container_that_was_started_again_is_asked_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the same pod, by its kubelet: what it said before was another run's."""
+    async with started(tmp_path, monkeypatch) as it:
+        inside = it.common.inside
+        told = lambda: inside.local(it.container("demo-drive-0"), "test")  # noqa: E731
+        await fake_api.until(lambda: isinstance(told(), freshness.Fresh))
+        it.said["local"] = {"pod": "p-0", "internal": "STEM"}
+        await set_state(it, 0, "p-0", running={"startedAt": "2026-01-02T00:00:00Z"})
+
+        await fake_api.until(lambda: isinstance(told(), freshness.Fresh) and told().value.internal == "STEM")
+
+
+async def test_a_hundred_containers_at_rest_cost_a_tenth_of_flat_polling(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is run in pods in ten minutes, two for each second; a look into each every 30 s would be 2,000 calls.
+
+    A container that is not ready is asked as often as before, and as soon as that is known.
+    """
+    second, count = 1 / 120, 100
+    poll = config.Poll(5.0 * second, 60.0 * second, 600.0 * second)
+    async with started(tmp_path, monkeypatch, msgspec.structs.replace(SETTINGS, poll=poll)) as it:
+        ready = {"type": "Ready", "status": "True", "reason": "Ready", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+        stands = {"clusterID": "g-1", "conditions": [ready]}
+        it.said["cluster"] = {"guid": "g-1"}
+        for number in range(count):
+            await put_container(it.api, number, **stands)
+        await it.api.put("wekaclusters", "demo", {"status": {"conditions": [ready]}})
+        names_ = [f"demo-drive-{number}" for number in range(count)]
+        await fake_api.until(lambda: all(it.containers.find("ns", name) for name in names_))
+        await fake_api.until(lambda: all(it.container(name).status.cluster_id for name in names_))
+        await fake_api.until(lambda: it.cluster().status.conditions != ())
+
+        def look() -> None:
+            it.clusters.observe(it.cluster(), NOW)
+            for name in names_:
+                it.containers.observe(it.container(name), NOW)
+
+        look()
+        peek = it.common.inside.locals.peek
+        await fake_api.until(lambda: all(isinstance(peek(("ns", name)), freshness.Fresh) for name in names_))
+        before = len(it.asked)
+        began = asyncio.get_running_loop().time()
+        await fake_api.until(lambda: asyncio.get_running_loop().time() - began >= 600 * second, within=60)
+        asked = [what for _, what, _ in it.asked[before:]]
+
+        assert 0 < asked.count("cluster") <= 10
+        assert 0 < asked.count("local") <= count
+        assert len(asked) <= 2000 / 10
+
+        await it.api.put("wekacontainers", names_[0], {"status": {"conditions": [{**ready, "status": "False"}]}})
+        await fake_api.until(lambda: it.container(names_[0]).status.conditions[0].status == "False")
+        before = len(it.asked)
+        look()
+        busy = lambda: [pod for pod, what, _ in it.asked[before:] if what == "local"].count(names_[0])  # noqa: E731
+        await fake_api.until(lambda: busy() >= 10, within=60)
+        assert [] == [name for name in names_[1:] if [pod for pod, _, _ in it.asked[before:]].count(name) > 5]
 
 
 async def test_a_cluster_is_told_by_another_than_who_leaves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,15 +10,17 @@ import pytest
 
 from moorage.api import conditions
 from moorage.children import apply
-from moorage.operators.weka import allocation, names
-from moorage.operators.weka.cluster import build, control, deletion, facts, observation, types
+from moorage.operators.weka import allocation, answers, names
+from moorage.operators.weka.cluster import build, control, deletion, facts, kind, observation, types
 from moorage.operators.weka.cluster.observation import LoginSeen
 from moorage.operators.weka.cluster.reasons import ClusterReason as Reason
+from moorage.operators.weka.container import types as container_types
 from moorage.runtime import decision, freshness
 from moorage.runtime.decision import Act, Blocked, Wait
 from moorage.runtime.freshness import Failed, Fresh, Stale
 
 from .states import (
+    CLUSTER_META,
     NEWER,
     NOW,
     all_members,
@@ -480,9 +482,32 @@ def test_numbers_are_written_down_before_containers_are_made_and_none_is_used_tw
     found = verdict(cluster_seen(objects=cluster_objects([*containers()[:5], *containers()[6:], *gone])))
     note, create = found.actions
 
-    assert {"made": {"drive": 7, "compute": 5}} == note.fields
+    assert {"made": {"drive": 7, "compute": 5}, "making": {"drive": [6]}} == note.fields
     assert "demo-drive-6" == create.body["metadata"]["name"]
     assert found.actions.index(note) < found.actions.index(create)
+
+
+def test_a_number_that_was_written_down_is_taken_up_by_whoever_comes_next() -> None:
+    """One was killed between the note and the containers: of three numbers one has its container."""
+    status = cluster_status(made={"drive": 7, "compute": 5}, making={"drive": [4, 5, 6]})
+    found = decided(cluster_seen(status=status, objects=cluster_objects(containers(5))))
+    larger = cluster_spec(dynamicTemplate={"driveContainers": 8, "computeContainers": 5})
+    more = verdict(cluster_seen(status=status, spec=larger, objects=cluster_objects(containers(5))))
+
+    first, then = found.acts
+    assert [{"making": {"drive": [5, 6]}}] == [it.fields for it in first.actions]  # type: ignore[union-attr]
+    assert ["demo-drive-5"] == [it.body["metadata"]["name"] for it in then.actions]  # type: ignore[union-attr]
+    assert {"made": {"drive": 8, "compute": 5}, "making": {"drive": [5, 6, 7]}} == more.actions[0].fields
+    assert [f"demo-drive-{it}" for it in (5, 6, 7)] == [it.body["metadata"]["name"] for it in more.actions[1:]]
+
+
+def test_whose_container_was_seen_is_not_made_once_more() -> None:
+    """Also of a role that there is none of."""
+    status = cluster_status(making={"drive": [5], "s3": [1]})
+    found = decided(cluster_seen(status=status))
+
+    assert [{"making": {}}] == [it.fields for it in found.acts[0].actions]  # type: ignore[union-attr]
+    assert found.standing is None
 
 
 def test_a_status_that_was_lost_leads_to_no_number_twice() -> None:
@@ -526,6 +551,33 @@ def test_a_container_that_is_made_later_is_told_where_the_cluster_is() -> None:
 
     assert "joinIpPorts" not in first.body["spec"]
     assert "10.0.1.1:35000" == later.body["spec"]["joinIpPorts"][0]
+
+
+def joined(known: freshness.Observed[Any], told_before: bool = False) -> list[str]:
+    """Where the first drive container is told that its cluster is, while it does not say itself that it is a member."""
+    have = containers()
+    outside = [replace(have[0].status, cluster_id="" if not told_before else have[0].status.cluster_id), have[1].status]
+    live = [
+        container_types.WekaContainer(replace(CLUSTER_META, name=it.name, uid=it.uid), it.spec, status)
+        for it, status in zip(have, outside, strict=False)
+    ]
+    found = kind.wanted(cluster_seen(cluster=known), live[0], live)
+    assert found is not None
+    return list(found.body["spec"].get("joinIpPorts", ()))
+
+
+def test_who_is_outside_is_told_where_the_cluster_is_and_nobody_else() -> None:
+    """By the cluster's own word: one that was formed with it says so a little later."""
+    name = container("drive", 0).spec.name
+    there = (answers.Member(0, name, "", "UP", "ACTIVE"), *all_members()[1:])
+    down = (answers.Member(0, name, "", "DOWN", "ACTIVE"), *all_members()[1:])
+
+    assert ["10.0.0.2:35000"] == joined(Fresh(cluster(members=all_members()[1:])))
+    assert ["10.0.0.2:35000"] == joined(Fresh(cluster(members=down)))
+    assert [] == joined(Fresh(cluster(members=there)))
+    assert [] == joined(Fresh(answers.Cluster()))
+    assert [] == joined(Failed("NoContainer", "nobody runs"))
+    assert [] == joined(Fresh(cluster(members=all_members()[1:])), told_before=True)
 
 
 def test_overrides_that_were_heeded_stay_to_be_seen() -> None:

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import yaml
 
@@ -67,16 +68,19 @@ class Lived:
         return [args for _, order, args in self.weka.orders if order == what]
 
     @contextlib.asynccontextmanager
-    async def operating(self, scratch: Path, *, killed: bool = False) -> AsyncIterator[None]:
+    async def operating(
+        self, scratch: Path, *, killed: bool = False, **settings: Any
+    ) -> AsyncIterator[manager.Manager]:
         """An operator at work; `killed`: it ends wherever it stands."""
         around = system.Environment("moorage-system", scratch, Path("helm"), binary.KubeAccess(), 3.0)
-        kinds = weka.SYSTEM.kinds(SETTINGS, around)
+        kinds = weka.SYSTEM.kinds(msgspec.structs.replace(SETTINGS, **settings), around)
         stop = asyncio.Event()
         options = manager.Settings(identity="me", namespace="moorage-system", elect=False, port=0)
-        running = asyncio.create_task(manager.Manager(kube_client.Client(self.api), kinds, options).run(stop))
+        made = manager.Manager(kube_client.Client(self.api), kinds, options)
+        running = asyncio.create_task(made.run(stop))
         kubelet = asyncio.create_task(self.weka.kubelet())
         try:
-            yield
+            yield made
         finally:
             kubelet.cancel()
             if killed:
@@ -119,6 +123,30 @@ async def test_the_sample_is_formed_once_and_at_rest_it_writes_nothing(lived: Li
     async with lived.operating(tmp_path):
         asked = lived.weka.asked
         await fake_api.until(lambda: lived.weka.asked > asked + 100, within=60)
+
+    assert [] == lived.api.writes()[before:]
+
+
+def passes(at_work: manager.Manager) -> dict[str, float]:
+    """How many there were of each kind."""
+    samples = [it for metric in at_work.metrics.reconciles.collect() for it in metric.samples]
+    found: collections.Counter[str] = collections.Counter()
+    for it in samples:
+        if it.name.endswith("_total"):
+            found[it.labels["kind"]] += it.value
+    return found
+
+
+async def test_at_rest_it_writes_nothing_whatever_is_looked_at(lived: Lived, tmp_path: Path) -> None:
+    """Three resyncs of the cluster and of each of its ten containers, and polls of all of them: not one write."""
+    async with lived.operating(tmp_path):
+        await fake_api.until(lived.stands, within=60)
+        await fake_api.until(lived.all_ready, within=60)
+    async with lived.operating(tmp_path, resync_seconds=0.5) as at_work:
+        await fake_api.until(lambda: passes(at_work)["WekaContainer"] >= 10, within=60)
+        before, first = len(lived.api.writes()), passes(at_work)
+        enough = {"WekaCluster": first["WekaCluster"] + 3, "WekaContainer": first["WekaContainer"] + 30}
+        await fake_api.until(lambda: all(passes(at_work)[kind] >= count for kind, count in enough.items()), within=60)
 
     assert [] == lived.api.writes()[before:]
 
@@ -253,20 +281,51 @@ async def test_within_its_grace_it_stands_still_and_can_be_had_back(lived: Lived
 async def test_five_clusters_at_once_share_no_port_and_no_drive(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Their ranges are apart, whoever was first."""
-    lived = Lived(monkeypatch)
+    """Whoever was first: their ranges are apart, and on each node each port and each drive is one container's."""
+    lived = Lived(monkeypatch, nodes=5)
+    lived.weka.slots = tuple(f"s{it}" for it in range(5))
     await lived.weka.prepare()
     for it in range(5):
         await lived.api.put("wekaclusters", f"c{it}", {"spec": SAMPLE["spec"]})
 
-    def ranges() -> list[int]:
-        found = [(it.get("status") or {}).get("ports") or {} for it in lived.weka.of("wekaclusters").values()]
-        return sorted(it["basePort"] for it in found if it)
+    def given() -> list[dict[str, Any]]:
+        return [
+            it["status"] for it in lived.weka.of("wekacontainers").values() if "allocations" in it.get("status", {})
+        ]
 
     async with lived.operating(tmp_path):
-        await fake_api.until(lambda: len(ranges()) == 5, within=60)
+        await fake_api.until(lambda: len(given()) == 50, within=120)
+    ranges = [it["status"]["ports"]["basePort"] for it in lived.weka.of("wekaclusters").values()]
+    ports = [(it["nodeAffinity"], it["allocations"][port]) for it in given() for port in ("wekaPort", "agentPort")]
+    drives = [serial for it in given() for serial in it["allocations"].get("drives", ())]
 
-    assert [35_000 + 500 * it for it in range(5)] == ranges()
+    assert [35_000 + 500 * it for it in range(5)] == sorted(ranges)
+    assert 100 == len({*ports})
+    assert all(port % 100 == 0 for _, port in ports[::2]), "blocks of 100, which do not overlap"
+    assert 25 == len(drives) == len({*drives})
+
+
+async def test_while_moorage_is_away_a_pod_that_is_deleted_stays_and_serves(lived: Lived, tmp_path: Path) -> None:
+    """Nobody tells it that it may stop; once somebody does, another one takes its place."""
+    async with lived.operating(tmp_path):
+        await fake_api.until(lived.stands, within=60)
+        await fake_api.until(lived.all_ready, within=60)
+    old = lived.weka.of("pods")["hello-drive-2"]["metadata"]["uid"]
+    await lived.api.mark_deleted("pods", "hello-drive-2")
+    looks = len(lived.weka.away)
+    kubelet = asyncio.create_task(lived.weka.kubelet())
+    await fake_api.until(lambda: len(lived.weka.away) > looks + 20)
+    kubelet.cancel()
+
+    assert old == lived.weka.of("pods")["hello-drive-2"]["metadata"]["uid"]
+    assert lived.weka._up("hello-drive-2")
+    async with lived.operating(tmp_path):
+        await fake_api.until(
+            lambda: lived.weka.of("pods").get("hello-drive-2", {"metadata": {"uid": old}})["metadata"]["uid"] != old,
+            within=60,
+        )
+        await fake_api.until(lived.all_ready, within=60)
+    assert [{"pod": old, "force": False}] == lived.orders("container.allow_stop")
 
 
 async def test_answers_that_are_lost_lead_to_nothing_twice(lived: Lived, tmp_path: Path) -> None:

@@ -209,7 +209,7 @@ MADE: list[tuple[str, dict[str, Any], list[str]]] = [
         ["cluster", "update", "--parity-drives", "2", "--data-drives", "3"],
     ),
     ("cluster.set", {"hot_spare": 0}, ["cluster", "hot-spare", "0"]),
-    ("cluster.start_io", {}, ["cluster", "start-io"]),
+    ("cluster.start_io", {"started": "STARTED"}, ["cluster", "start-io"]),
     ("group.add", {"name": "default"}, ["fs", "group", "create", "default"]),
     (
         "drive.add",
@@ -223,19 +223,36 @@ MADE: list[tuple[str, dict[str, Any], list[str]]] = [
         {"name": "default", "group": "default", "total": 9, "most": 3, "least": 1},
         ["fs", "create", "default", "default", "9", "--thin-provision-max-ssd", "3", "--thin-provision-min-ssd", "1"],
     ),
-    ("upgrade.finish", {}, ["debug", "jrpc", "unprepare_leader_for_upgrade"]),
+    (
+        "upgrade.phase",
+        {"phase": "DrivePhase", "version": "4.4.2"},
+        ["debug", "jrpc", "upgrade_phase_start", "target_phase_type=DrivePhase", "target_version_name=4.4.2"],
+    ),
 ]
 
 
 @pytest.mark.parametrize(("order", "args", "words"), MADE)
 def test_an_order_becomes_a_call(pod: Pod, order: str, args: dict[str, Any], words: list[str]) -> None:
+    pod.say(status={})
+
     assert answers.Done() == pod.ask(order, **args)
     assert words == pod.calls[-1]
+
+
+def test_an_upgrade_that_has_a_phase_is_brought_to_its_end(pod: Pod) -> None:
+    pod.say(status={"upgrade_phase": "ComputeRollingPhase"})
+
+    assert answers.Done() == pod.ask("upgrade.finish")
+    assert ["upgrade_phase_finish", "unprepare_leader_for_upgrade"] == [it[2] for it in pod.calls if it[0] == "debug"]
 
 
 REPEATED: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("cluster.form", {"members": [], "name": "hello"}, {}, "cluster create"),
     ("container.join", {"to": ["10.0.0.1:35000"]}, {}, "local resources"),
+    ("cluster.start_io", {"started": "STARTED"}, {"status": {"io_status": "STARTED"}}, "cluster start-io"),
+    ("cluster.start_io", {"started": "UP"}, {"status": {"io_status": "starting"}}, "cluster start-io"),
+    ("upgrade.phase", {"phase": "DrivePhase"}, {"status": {"upgrade_phase": "DrivePhase"}}, "debug"),
+    ("upgrade.finish", {}, {"status": {"upgrade_phase": ""}}, "debug"),
     ("user.add", {"user": "admin"}, {}, "user add"),
     ("group.add", {"name": "g"}, {"fs_group": [{"name": "g"}]}, "fs group create"),
     ("filesystem.add", {"name": "f"}, {"fs": [{"name": "f"}]}, "fs create"),
@@ -309,17 +326,17 @@ def test_secrets_go_by_arguments_where_the_table_says_so(pod: Pod) -> None:
 
 
 def test_what_the_product_refuses_is_told_in_its_words(pod: Pod) -> None:
-    pod.say(**{"cluster_start-io": {"fails": "not enough drives"}})
-    found = pod.ask("cluster.start_io")
+    pod.say(status={}, **{"cluster_start-io": {"fails": "not enough drives"}})
+    found = pod.ask("cluster.start_io", started="STARTED")
 
     assert ("Refused", True) == (found.fault, "not enough drives" in found.message)
 
 
 def test_what_gave_no_answer_may_have_happened(pod: Pod) -> None:
     pod.commands = msgspec.structs.replace(pod.commands, seconds=0.2)
-    pod.say(**{"cluster_start-io": {"sleeps": 30}})
+    pod.say(status={}, **{"cluster_start-io": {"sleeps": 30}})
 
-    assert "Unknown" == pod.ask("cluster.start_io").fault
+    assert "Unknown" == pod.ask("cluster.start_io", started="STARTED").fault
 
 
 @pytest.mark.parametrize("order", ["container.allow_stop", "container.write_resources"])

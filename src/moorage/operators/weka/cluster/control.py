@@ -144,18 +144,23 @@ def ports_are_chosen(seen: Seen) -> Verdict:
 def containers_are_made(seen: Seen) -> Verdict:
     """As many as the template asks for; one that leaves does not count, so that its place is taken at once.
 
-    Their numbers are written down first, and none is used twice: the cluster knows each by its number.
+    Their numbers are written down first, and none is used twice: the cluster knows each by its number. Those that were
+    written down, and whose containers were not made, come first.
     """
     numbers: dict[str, list[int]] = {}
+    new: dict[str, list[int]] = {}
     for role in names.BACKEND:
         missing = min(seen.wanted(role) - len(seen.of(role)), MOST_AT_ONCE)
         if missing > 0:
+            begun = _begun(seen, role)[:missing]
             first = max([seen.status.made.get(role, 0), *(it.number + 1 for it in seen.of(role, leaving=True))])
-            numbers[role] = list(range(first, first + missing))
+            new[role] = list(range(first, first + missing - len(begun)))
+            numbers[role] = [*begun, *new[role]]
     if not numbers:
         return DONE
-    made = {**seen.status.made, **{role: them[-1] + 1 for role, them in numbers.items()}}
-    note = decision.Remember(why="no number is used twice", fields={"made": made})
+    made = {**seen.status.made, **{role: them[-1] + 1 for role, them in new.items() if them}}
+    making = {**seen.status.making, **{role: [*_begun(seen, role), *them] for role, them in new.items() if them}}
+    note = decision.Remember(why="no number is used twice", fields={"made": made, "making": making})
     create = tuple(
         apply.write(
             names.CONTAINER,
@@ -168,7 +173,23 @@ def containers_are_made(seen: Seen) -> Verdict:
         for number in them
     )
     said = ", ".join(f"{len(them)} {role}" for role, them in numbers.items())
-    return Act(Reason.MAKING_CONTAINERS, f"containers are made: {said}", (note, *create))
+    acts = (note, *create) if any(new.values()) else create
+    return Act(Reason.MAKING_CONTAINERS, f"containers are made: {said}", acts)
+
+
+def _begun(seen: Seen, role: str) -> list[int]:
+    """Numbers that were written down, and of which no container was seen yet."""
+    there = {it.number for it in seen.of(role, leaving=True)}
+    return sorted(set(seen.status.making.get(role, ())) - there)
+
+
+def made_are_noted(seen: Seen) -> Verdict:
+    """Whose container was seen is made: it is not made once more under that number when it is gone."""
+    left = {role: them for role in names.BACKEND if (them := _begun(seen, role))}
+    if left == seen.status.making:
+        return DONE
+    note = decision.Remember(why="no number is used twice", fields={"making": left})
+    return Act(Reason.MAKING_CONTAINERS, "the containers that were begun are there", (note,), go_on=True)
 
 
 def _body(seen: Seen, role: str, number: int) -> dict[str, Any]:
@@ -318,7 +339,8 @@ def io_runs(seen: Seen) -> Verdict:
         return DONE
     if found.io.upper() == "STARTING":
         return Wait(Reason.STARTING_IO, "the cluster begins", on="cluster", within=READY_WITHIN)
-    start = decision.Call(why="all that it needs is there", operation="cluster.start_io")
+    args = {"started": seen.dialect.words.io_started}
+    start = decision.Call(why="all that it needs is there", operation="cluster.start_io", args=args)
     return anew(seen, Act(Reason.STARTING_IO, "the cluster is told to begin", (start,)))
 
 
@@ -386,6 +408,7 @@ STEPS: tuple[Callable[[Seen], Verdict], ...] = (
     overrides_are_noted,
     login_is_there,
     ports_are_chosen,
+    made_are_noted,
     containers_are_made,
     containers_are_right,
     containers_are_ready,

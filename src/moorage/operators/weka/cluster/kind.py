@@ -12,7 +12,7 @@ import msgspec
 from moorage.api import conditions
 from moorage.children import apply, objects, parts
 from moorage.children.live import guards
-from moorage.operators.weka import agents, answers, common_kind, names, shared
+from moorage.operators.weka import agents, common_kind, names, shared
 from moorage.operators.weka.container import build as container_build
 from moorage.operators.weka.container import kind as container_kind
 from moorage.operators.weka.container import types as container_types
@@ -83,23 +83,19 @@ class ClusterKind(common_kind.CommonKind[types.WekaCluster, observation.Seen]):
         view = self._enter(obj)
         if view is None:
             return seen
-        objects = self._objects(seen, obj, view, key)
-        told: freshness.Observed[answers.Cluster] = freshness.not_yet("cluster")
-        if not isinstance(objects, freshness.Failed):  # else nobody would be found who could be asked
-            told = inside.cluster(obj.metadata.key, key)
-        return msgspec.structs.replace(seen, objects=objects, cluster=told)
+        if (late := self._common.unsynced(view)) is not None:  # nobody would be found who could be asked
+            return msgspec.structs.replace(seen, objects=late)
+        seen = msgspec.structs.replace(seen, cluster=inside.cluster(obj.metadata.key, key))
+        return msgspec.structs.replace(seen, objects=self._objects(seen, obj, view, key))
 
     def _objects(
         self, seen: observation.Seen, obj: types.WekaCluster, view: agents.View, key: kind.Key
     ) -> freshness.Observed[observation.Objects]:
-        if (late := self._common.unsynced(view)) is not None:
-            return late
         login = self._login(obj, view, key)
         if isinstance(login, freshness.Failed):
             return login
         mine = list(self._common.members(obj.metadata.key))
-        formed = bool(obj.status.cluster_id) or any(it.status.cluster_id for it in mine)
-        bodies = {it.metadata.name: desired for it in mine if (desired := wanted(seen, it, mine, formed=formed))}
+        bodies = {it.metadata.name: desired for it in mine if (desired := wanted(seen, it, mine))}
         containers = tuple(sorted((container(seen, it, bodies) for it in mine), key=lambda it: it.name))
         return freshness.Fresh(
             observation.Objects(
@@ -154,15 +150,16 @@ def wanted(
     seen: observation.Seen,
     it: container_types.WekaContainer,
     all_: list[container_types.WekaContainer],
-    *,
-    formed: bool,
 ) -> parts.Desired | None:
-    """The container as it is to be, but for what it must be restarted for; None for one with another's name."""
+    """The container as it is to be, but for what it must be restarted for; None for one with another's name.
+
+    Where its cluster is it is told once that says of itself that it is formed, and does not list the container as up.
+    """
     role, number = it.spec.mode, names.number(seen.name, it.spec.mode, it.metadata.name)
     if role not in names.BACKEND or number < 0:
         return None
     join = it.spec.join_ip_ports
-    if formed and not join and not it.status.cluster_id:
+    if seen.known is not None and not join and not it.status.cluster_id and not seen.lists(it.spec.name):
         join = build.endpoints(
             sorted(
                 (other.status.management_ip, other.status.allocations.weka_port)

@@ -107,6 +107,11 @@ class Seen(place.Placed, frozen=True, kw_only=True, dict=True):
         words = self.dialect.words
         return member is not None and words.has(words.up, member.status)
 
+    def lists(self, within: str) -> bool:
+        """Whether the cluster lists as up whom it calls by that name."""
+        words, members = self.dialect.words, self.known.members if self.known else ()
+        return any(it.name == within and words.has(words.up, it.status) for it in members)
+
     def wanted(self, role: str) -> int:
         """How many containers of that role there are to be now: few until the cluster is formed."""
         count = self.template.containers.get(role, 0)

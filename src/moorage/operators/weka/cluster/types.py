@@ -191,6 +191,10 @@ class WekaClusterStatus(common_status.Status, frozen=True, kw_only=True, rename=
     made: Annotated[
         dict[str, int], msgspec.Meta(description="Added. By role how many containers were ever made: their numbers.")
     ] = {}
+    making: Annotated[
+        dict[str, tuple[int, ...]],
+        msgspec.Meta(description="Added. By role the numbers whose containers are being made."),
+    ] = {}
     formed: Annotated[
         str, msgspec.Meta(description="Added. The container in which the cluster was told to form, before it was told.")
     ] = ""

@@ -293,7 +293,10 @@ def set_(tools: Tools, environ: dict[str, str], args: dict[str, Any]) -> None:
 
 
 def start_io(tools: Tools, environ: dict[str, str], args: dict[str, Any]) -> None:
-    tools.run("cluster", "start-io")
+    """`started` are the words that say that it is, or with STARTING about to be."""
+    said = text_of(mapping(tools.read("status", "--json")), "io_status").upper()
+    if said not in ("STARTING", *args["started"].upper().split()):
+        tools.run("cluster", "start-io")
 
 
 def add_user(tools: Tools, environ: dict[str, str], args: dict[str, Any]) -> None:
@@ -361,13 +364,21 @@ def remove_member(tools: Tools, environ: dict[str, str], args: dict[str, Any]) -
         tools.run("cluster", "container", "remove", str(args["host"]), "--no-unimprint")
 
 
+def _phase(tools: Tools) -> str:
+    return text_of(mapping(tools.read("status", "--json")), "upgrade_phase")
+
+
 def upgrade_phase(tools: Tools, environ: dict[str, str], args: dict[str, Any]) -> None:
+    if _phase(tools) == args["phase"]:
+        return
     tools.run("debug", "jrpc", "prepare_leader_for_upgrade")
     target = (f"target_phase_type={args['phase']}", f"target_version_name={args['version']}")
     tools.run("debug", "jrpc", "upgrade_phase_start", *target)
 
 
 def upgrade_finish(tools: Tools, environ: dict[str, str], args: dict[str, Any]) -> None:
+    if not _phase(tools):
+        return
     tools.run("debug", "jrpc", "upgrade_phase_finish")
     tools.run("debug", "jrpc", "unprepare_leader_for_upgrade")
 
