@@ -489,21 +489,24 @@ def test_numbers_are_written_down_before_containers_are_made_and_none_is_used_tw
 
 def test_a_number_that_was_written_down_is_taken_up_by_whoever_comes_next() -> None:
     """One was killed between the note and the containers: of three numbers one has its container."""
-    status = cluster_status(made={"drive": 7, "compute": 5}, making={"drive": [4, 5, 6]})
+    status = cluster_status(made={"drive": 7, "compute": 5}, making={"drive": (4, 5, 6)})
     found = decided(cluster_seen(status=status, objects=cluster_objects(containers(5))))
+    pending = msgspec.structs.replace(status, making={"drive": (5, 6)})
+    waiting = decided(cluster_seen(status=pending, objects=cluster_objects(containers(5))))
     larger = cluster_spec(dynamicTemplate={"driveContainers": 8, "computeContainers": 5})
     more = verdict(cluster_seen(status=status, spec=larger, objects=cluster_objects(containers(5))))
 
     first, then = found.acts
     assert [{"making": {"drive": [5, 6]}}] == [it.fields for it in first.actions]  # type: ignore[union-attr]
     assert ["demo-drive-5"] == [it.body["metadata"]["name"] for it in then.actions]  # type: ignore[union-attr]
+    assert [then] == list(waiting.acts), "what is noted as it is is not noted anew"
     assert {"made": {"drive": 8, "compute": 5}, "making": {"drive": [5, 6, 7]}} == more.actions[0].fields
     assert [f"demo-drive-{it}" for it in (5, 6, 7)] == [it.body["metadata"]["name"] for it in more.actions[1:]]
 
 
 def test_whose_container_was_seen_is_not_made_once_more() -> None:
     """Also of a role that there is none of."""
-    status = cluster_status(making={"drive": [5], "s3": [1]})
+    status = cluster_status(making={"drive": (5,), "s3": (1,)})
     found = decided(cluster_seen(status=status))
 
     assert [{"making": {}}] == [it.fields for it in found.acts[0].actions]  # type: ignore[union-attr]

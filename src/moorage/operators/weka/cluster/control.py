@@ -173,14 +173,14 @@ def containers_are_made(seen: Seen) -> Verdict:
         for number in them
     )
     said = ", ".join(f"{len(them)} {role}" for role, them in numbers.items())
-    acts = (note, *create) if any(new.values()) else create
+    acts: tuple[decision.AnyAction, ...] = (note, *create) if any(new.values()) else create
     return Act(Reason.MAKING_CONTAINERS, f"containers are made: {said}", acts)
 
 
-def _begun(seen: Seen, role: str) -> list[int]:
+def _begun(seen: Seen, role: str) -> tuple[int, ...]:
     """Numbers that were written down, and of which no container was seen yet."""
     there = {it.number for it in seen.of(role, leaving=True)}
-    return sorted(set(seen.status.making.get(role, ())) - there)
+    return tuple(sorted(set(seen.status.making.get(role, ())) - there))
 
 
 def made_are_noted(seen: Seen) -> Verdict:
@@ -188,7 +188,9 @@ def made_are_noted(seen: Seen) -> Verdict:
     left = {role: them for role in names.BACKEND if (them := _begun(seen, role))}
     if left == seen.status.making:
         return DONE
-    note = decision.Remember(why="no number is used twice", fields={"making": left})
+    note = decision.Remember(
+        why="no number is used twice", fields={"making": {role: [*them] for role, them in left.items()}}
+    )
     return Act(Reason.MAKING_CONTAINERS, "the containers that were begun are there", (note,), go_on=True)
 
 
