@@ -118,8 +118,8 @@ class Actor(operate.Operator):
 class Run:
     """A scenario in a namespace of its own. `plan` gives the faults of each life, by its number from 0 on.
 
-    `patience` is a factor to the scenario's own. With `stale` what the scenario calls so is allowed. Of its acts the last
-    `but` so many are not played.
+    `patience` is a factor to the scenario's own. With `stale` what the scenario calls so is allowed. Of its acts the
+    last `but` so many are not played.
     """
 
     def __init__(
