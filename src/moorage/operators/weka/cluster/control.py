@@ -173,8 +173,8 @@ def containers_are_made(seen: Seen) -> Verdict:
         for number in them
     )
     said = ", ".join(f"{len(them)} {role}" for role, them in numbers.items())
-    acts = (note, *create) if any(new.values()) else create
-    return Act(Reason.MAKING_CONTAINERS, f"containers are made: {said}", acts)
+    noted: tuple[decision.AnyAction, ...] = (note,) if any(new.values()) else ()
+    return Act(Reason.MAKING_CONTAINERS, f"containers are made: {said}", (*noted, *create))
 
 
 def _begun(seen: Seen, role: str) -> list[int]:
@@ -185,10 +185,11 @@ def _begun(seen: Seen, role: str) -> list[int]:
 
 def made_are_noted(seen: Seen) -> Verdict:
     """Whose container was seen is made: it is not made once more under that number when it is gone."""
-    left = {role: them for role in names.BACKEND if (them := _begun(seen, role))}
+    left = {role: tuple(them) for role in names.BACKEND if (them := _begun(seen, role))}
     if left == seen.status.making:
         return DONE
-    note = decision.Remember(why="no number is used twice", fields={"making": left})
+    fields = {"making": {role: list(them) for role, them in left.items()}}
+    note = decision.Remember(why="no number is used twice", fields=fields)
     return Act(Reason.MAKING_CONTAINERS, "the containers that were begun are there", (note,), go_on=True)
 
 
