@@ -11,7 +11,7 @@ import pytest
 from moorage.operators import asking
 from moorage.operators.kre.runtime import build, mongo_wire, nats
 from moorage.operators.kre.runtime import mongo as mongos
-from moorage.operators.kre.runtime.observation import MongoSeen, NatsSeen
+from moorage.operators.kre.runtime.observation import MongoSeen, NatsSeen, PeerSeen
 
 from . import mongo_stub
 
@@ -220,7 +220,21 @@ FOLLOWS = in_cluster("kre-nats-0")
 )
 def test_a_cluster_by_the_word_of_its_leader(answers: dict[str, bytes], seen: NatsSeen) -> None:
     """Who answers at its port may still be none of the cluster's."""
-    assert seen == told(**answers)
+    found = told(**answers)
+
+    assert (seen.leader, seen.servers) == (found.leader, found.servers)
+
+
+def test_whom_a_cluster_counts_on_and_what_each_has() -> None:
+    """The leader tells of all others, there or away; what is on a server, that server itself."""
+    leads = (
+        b'{"streams": 2, "consumers": 3, "meta_cluster": {"leader": "kre-nats-0", "peer": "a", "replicas": '
+        b'[{"name": "kre-nats-1", "peer": "b"}, {"name": "kre-nats-2", "peer": "c", "offline": true}]}}'
+    )
+    found = told(n0=leads, n1=FOLLOWS)
+
+    assert (PeerSeen("a", "kre-nats-0"), PeerSeen("b", "kre-nats-1"), PeerSeen("c", "kre-nats-2", True)) == found.peers
+    assert {"kre-nats-0": 5, "kre-nats-1": 0} == found.held
 
 
 @pytest.mark.parametrize(
