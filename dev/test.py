@@ -32,8 +32,8 @@ NO_TESTS = 5
 EVERYDAY = "20261128"
 """The seed of an ordinary run."""
 
-NEED_HELM = ("tests/unit/helm", "tests/unit/packaging")
-"""Unit tests with the real helm binary: on a new machine they run once it is built."""
+LATE = ("tests/unit/helm", "tests/unit/packaging", "tests/unit/operators/kre/nats")
+"""Unit tests with the real helm, or with NATS itself: on a new machine they run once helm is built."""
 
 CLOSING = re.compile(r"=+ (?!test session starts)")
 """The line with which pytest begins to tell of the whole."""
@@ -85,7 +85,7 @@ class Run:
         """Have made what the tiers need."""
         if any(tier.name != "unit" for tier in self.tiers):
             needs = {tier.name: self._workers(tier) for tier in self.tiers if tier.workers}
-            self.late = () if self.ground.given or (places.BIN / "helm").exists() else NEED_HELM
+            self.late = () if self.ground.given or (places.BIN / "helm").exists() else LATE
             self.ground.begin(needs)
 
     def lane(self, tiers: Sequence[Tier]) -> list[outcome.Tally]:

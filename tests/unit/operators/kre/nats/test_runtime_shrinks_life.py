@@ -20,9 +20,10 @@ from moorage.operators.kre import kinds
 from moorage.operators.kre.runtime import nats as told
 from moorage.operators.kre.runtime import servers
 from moorage.operators.kre.version import jetstream
+from tests.unit.operators.kre import playing
 from tests.unit.runtime import fake_api
 
-from . import nats_processes, playing
+from . import nats_processes
 
 SPEC: dict[str, Any] = {
     "nats_streaming": {"replicas": 3},

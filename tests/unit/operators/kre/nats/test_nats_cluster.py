@@ -19,8 +19,9 @@ from moorage.operators.kre.runtime.observation import NatsSeen, PeerSeen
 from moorage.operators.kre.version import jetstream
 from moorage.operators.kre.version.streams import PlacedSeen
 from moorage.runtime import decision, reasons, source
+from tests.unit.operators.kre import nats_stub
 
-from . import nats_processes, nats_stub
+from . import nats_processes
 
 PLACE = ("ns", "demo")
 RUNTIME = types.Runtime(meta.ObjectMeta(name="demo", namespace="ns"), types.RuntimeSpec())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import shutil
 import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -15,10 +14,10 @@ import pytest
 from moorage.operators import asking
 from moorage.operators.kre import kinds, names
 from moorage.operators.kre.version import jetstream, streams
+from tests.unit.operators.kre import nats_stub, versions
 
-from . import nats_stub, versions
+from . import nats_processes
 
-ROOT = Path(__file__).resolve().parents[4]
 WANTED = streams.wanted(names.Names("demo", "v1"), versions.spec().graph, "one", 1, 60.0)
 STREAM, OBJECTS, *_ = WANTED
 
@@ -26,10 +25,7 @@ STREAM, OBJECTS, *_ = WANTED
 @contextlib.asynccontextmanager
 async def real(folder: Path) -> AsyncIterator[int]:
     """A NATS server of its own; its port."""
-    own = ROOT / ".testbed/bin/nats-server"
-    binary = str(own) if own.exists() else shutil.which("nats-server")
-    if not binary:
-        pytest.skip("no nats-server in .testbed/bin nor on the PATH")
+    binary = nats_processes.binary()
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
