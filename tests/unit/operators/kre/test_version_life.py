@@ -43,6 +43,9 @@ class Runtimes(runtime_kind.RuntimeKind):
     async def stop(self) -> None:
         pass
 
+    def claimed_by(self, obj: Any) -> str | None:
+        return ""
+
     def observe(self, obj: Any, now: float) -> Any:
         return None
 
