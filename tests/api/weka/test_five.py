@@ -20,8 +20,9 @@ async def _given(client: kube_client.Client, namespace: str) -> list[dict[str, A
 
 async def test_five_clusters_at_once_share_no_port_and_no_drive(stage: run.Stage, client: kube_client.Client) -> None:
     """Ranges of ports are apart; on each node each port, and each drive, is one container's."""
-    async with run.Run(stage, SCENARIO).running() as it:
-        await stage.define(it.scenario)
+    whole = run.Run(stage, SCENARIO)
+    await stage.define(whole.scenario)
+    async with whole.running() as it:
         await it.play()
 
         async def all_given() -> list[dict[str, Any]] | None:
