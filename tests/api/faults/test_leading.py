@@ -222,7 +222,8 @@ async def test_two_that_both_believe_they_lead(stage: run.Stage) -> None:
     await _two(stage, scenario.FOLDER / "widget.yaml")
 
 
-@pytest.mark.parametrize("name", ["wekaday", pytest.param("weka", marks=pytest.mark.campaign)])
+@pytest.mark.campaign
+@pytest.mark.parametrize("name", ["wekaday", "weka"])
 async def test_two_that_both_believe_they_lead_give_no_order_twice(stage: run.Stage, name: str) -> None:
     """What they give by exec counts too. Without its end, where one may bind the rights that the other gives back."""
     await _two(stage, scenario.FOLDER / f"{name}.yaml", but=1)
