@@ -10,6 +10,8 @@ from collections.abc import Mapping
 
 import aiohttp
 
+from moorage.runtime import decision, reasons
+
 REQUEST_LIMIT = 5.0
 """Seconds that one question may take."""
 
@@ -27,6 +29,13 @@ class AskError(Exception):
 
 class RefusedError(AskError):
     """The server answered, and refused; by its own words."""
+
+
+def outcome(error: AskError, refused: decision.Reason) -> decision.Outcome:
+    """What came of something that a server was told, and that ended so; `refused`: why, where the server says no."""
+    if isinstance(error, RefusedError):
+        return decision.Refused(refused, str(error))
+    return decision.Unknown(str(error)) if error.maybe else decision.Refused(reasons.Reason.NOT_SENT, str(error))
 
 
 class Http:

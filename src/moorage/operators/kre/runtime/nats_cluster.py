@@ -80,18 +80,7 @@ class NatsCluster:
         login = self._known.nats(place) if own else None
         if own and login is None:
             raise source.SourceError("LoginUnknown", f"Secret {kinds.NATS_LOGIN} is not looked at yet")
-        words = []
-        for name, address in self._pods(place).items():
-            try:
-                async with self._library.connected(address, PORT, login=login) as it:
-                    return await ask(it)
-            except asking.RefusedError:
-                raise
-            except asking.AskError as error:
-                if error.maybe:
-                    raise
-                words.append(f"{name}: {error}")
-        raise asking.AskError("; ".join(words))
+        return await self._library.by_any(self._pods(place), PORT, ask, login=login)
 
     # --- what is done ------------------------------------------------------------------------------------------------
 
@@ -126,12 +115,8 @@ class NatsCluster:
             await self._by_any(place, tell, own=own)
         except source.SourceError as error:
             return decision.Refused(reasons.Reason.NOT_SENT, error.message)
-        except asking.RefusedError as refusal:
-            return decision.Refused(Reason.NATS_REFUSES, str(refusal))
         except asking.AskError as error:
-            return (
-                decision.Unknown(str(error)) if error.maybe else decision.Refused(reasons.Reason.NOT_SENT, str(error))
-            )
+            return asking.outcome(error, Reason.NATS_REFUSES)
         finally:
             self.streams.outdate(place, "it was told something")
             self._outdate(place, "it was told something")

@@ -241,12 +241,8 @@ class Servers:
             return decision.Refused(reasons.Reason.NOT_SENT, error.message)
         try:
             await tell(asked)
-        except asking.RefusedError as refusal:
-            return decision.Refused(Reason.MONGO_REFUSES, str(refusal))
         except asking.AskError as error:
-            return (
-                decision.Unknown(str(error)) if error.maybe else decision.Refused(reasons.Reason.NOT_SENT, str(error))
-            )
+            return asking.outcome(error, Reason.MONGO_REFUSES)
         finally:
             self.mongo.outdate(metadata.key, f"it was {what}")
         return decision.Ok()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Annotated, Any, TypeVar
 
 import msgspec
@@ -173,6 +173,31 @@ async def connected(address: str, port: int, *, login: tuple[str, str] | None = 
                 await client.close()
         finally:  # where the greeting was none, or this is cancelled, the library leaves it open
             transport.close()  # type: ignore[no-untyped-call]
+
+
+async def by_any(
+    servers: Mapping[str, str],
+    port: int,
+    ask: Callable[[JetStream], Awaitable[T]],
+    *,
+    login: tuple[str, str] | None = None,
+) -> T:
+    """By the first of these servers, name to address, that answers; the next is asked where nothing was done yet.
+
+    Raises AskError, with what was wrong with each; RefusedError where one refuses.
+    """
+    words = []
+    for name, address in servers.items():
+        try:
+            async with connected(address, port, login=login) as it:
+                return await ask(it)
+        except asking.RefusedError:
+            raise
+        except asking.AskError as error:
+            if error.maybe:
+                raise
+            words.append(f"{name}: {error}")
+    raise asking.AskError("; ".join(words))
 
 
 async def _connect(client: nats_client.Client, where: str, port: int, login: tuple[str, str] | None) -> None:

@@ -195,18 +195,7 @@ class Streams:
 
     async def _by_any(self, namespace: str, ask: Callable[[jetstream.JetStream], Awaitable[T]]) -> T:
         """By the first server that answers. Raises SourceError where there is none to ask, and AskError."""
-        words = []
-        for name, address in self._servers(namespace).items():
-            try:
-                async with self._library.connected(address, PORT) as it:
-                    return await ask(it)
-            except asking.RefusedError:
-                raise
-            except asking.AskError as error:
-                if error.maybe:
-                    raise
-                words.append(f"{name}: {error}")
-        raise asking.AskError("; ".join(words))
+        return await self._library.by_any(self._servers(namespace), PORT, ask)
 
     # --- what is changed ---------------------------------------------------------------------------------------------
 
@@ -238,12 +227,8 @@ class Streams:
             await self._by_any(namespace, tell)
         except source.SourceError as error:
             return decision.Refused(reasons.Reason.NOT_SENT, error.message)
-        except asking.RefusedError as refusal:
-            return decision.Refused(Reason.NATS_REFUSES, str(refusal))
         except asking.AskError as error:
-            return (
-                decision.Unknown(str(error)) if error.maybe else decision.Refused(reasons.Reason.NOT_SENT, str(error))
-            )
+            return asking.outcome(error, Reason.NATS_REFUSES)
         finally:
             self._outdate(namespace, key)
         return decision.Ok()
