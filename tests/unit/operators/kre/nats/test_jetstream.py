@@ -150,7 +150,11 @@ async def test_what_a_node_has_not_taken_is_counted(tmp_path: Path) -> None:
     async with real(tmp_path) as port, jetstream.connected("127.0.0.1", port) as it:
         await make_all(it)
         await it._client.request(f"{STREAM.name}.entrypoint", b"call", timeout=5)
-        read = await it.consumers(STREAM.name)
+        async with asyncio.timeout(20):  # a consumer hears of a message after who has sent it
+            read = await it.consumers(STREAM.name)
+            while not any(each.pending for each in read.values()):
+                await asyncio.sleep(0.05)
+                read = await it.consumers(STREAM.name)
 
     assert {f"{STREAM.name}-entrypoint-first": 1, f"{STREAM.name}-first-last": 0} == {
         name: each.pending for name, each in read.items()
