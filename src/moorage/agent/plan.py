@@ -200,9 +200,7 @@ def _off(seen: Seen, found: document.Document, hook: Hook) -> Stand:
     if not hook.running:
         settled = seen.settled or found.master == seen.me
         return Stand(expected=False) if settled else Stand(START, SETTLE, expected=False)
-    if found.master != seen.me and not seen.drained:
-        return Stand(START, DRAIN)
-    return Stand(START, STOP, Stop(), expected=False)
+    return _leaves(seen, found, START, expected=False)
 
 
 def _rendered(seen: Seen, found: document.Document, hook: Hook) -> Stand:
@@ -214,9 +212,14 @@ def _rendered(seen: Seen, found: document.Document, hook: Hook) -> Stand:
         return Stand(RENDER, "Render", Render())
     if any(not _has_applied(seen, name, found.version) for name in found.before(seen.me)):
         return Stand(RENDER, TURN)
+    return _leaves(seen, found, RENDER)
+
+
+def _leaves(seen: Seen, found: document.Document, move: str, *, expected: bool = True) -> Stand:
+    """Its server is stopped; one of REST once nobody asks it any more."""
     if found.master != seen.me and not seen.drained:
-        return Stand(RENDER, DRAIN)
-    return Stand(RENDER, STOP, Stop())
+        return Stand(move, DRAIN)
+    return Stand(move, STOP, Stop(), expected=expected)
 
 
 def _stops(seen: Seen, found: document.Document) -> Stand:
@@ -224,7 +227,7 @@ def _stops(seen: Seen, found: document.Document) -> Stand:
     if found.is_last(seen.me):
         others = [each for each in found.rest if each.name != seen.me]
         return Stand(MIGRATE, STOP, Stop()) if _are_stopped(seen, others, found.version) else Stand(MIGRATE, TURN)
-    return Stand(MIGRATE, STOP, Stop()) if seen.drained else Stand(MIGRATE, DRAIN)
+    return _leaves(seen, found, MIGRATE)
 
 
 def _are_stopped(seen: Seen, members: Iterable[document.Process], version: int) -> bool:
@@ -318,10 +321,8 @@ def _ended(seen: Seen, intent: Intent, found: document.Document, hook: Hook) -> 
         return Stand(intent.move, "Failed", error=said)
     if hook.boot == intent.boot:  # the hook would know it: it was noted, and never begun
         return Stand(intent.move, "TryAgain", Forget())
-    if intent.move in (
-        BACKUP,
-        MIGRATE,
-    ):  # the product keeps count of its migrations; a backup is nothing without its end
+    # the product keeps count of its migrations; a backup is nothing without its end
+    if intent.move in (BACKUP, MIGRATE):
         return Stand(intent.move, "TryAgain", Forget())
     if seen.catalog is None or not seen.catalog.reachable:
         return Stand(INSTALL, "WaitMongo", Ask())
