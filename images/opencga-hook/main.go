@@ -4,6 +4,7 @@
 //	version-upgrade                  the first process
 //	version-upgrade started|alive    asks the first process; what a probe runs
 //	version-upgrade serving          the same: whether there is a server, for a Service to send queries to
+//	version-upgrade shell [WORD...]  a command line beside the MASTER, or one command; what a person runs
 //	version-upgrade copy FROM=TO...  what an init container runs
 //	readinessprobe                   whether the agent has reached its goal, and the server works
 package main
@@ -31,10 +32,12 @@ func called(name string, args []string) error {
 		return first(settingsFromEnvironment())
 	case args[0] == "copy":
 		return copied(args[1:])
+	case args[0] == "shell":
+		return shell(settingsFromEnvironment(), args[1:])
 	case args[0] == "started" || args[0] == "alive" || args[0] == "serving":
 		return well(os.Getenv("OPENCGA_HOOK"), args[0])
 	}
-	return fmt.Errorf("%q is no request; there are: copy, started, alive, serving, and none for the first process", args[0])
+	return fmt.Errorf("%q is no request; there are: copy, shell, started, alive, serving, and none for the first process", args[0])
 }
 
 // copied copies files to where they can be run, each whole or not at all.

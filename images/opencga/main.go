@@ -4,7 +4,8 @@
 //	opencga-admin.sh server rest --start      opencga-admin.sh catalog status
 //	opencga-admin.sh catalog daemon --start   opencga-admin.sh catalog install --email E
 //	database [ADDRESS]                        opencga-admin.sh migration search
-//	                                          opencga-admin.sh migration run [--offline]
+//	opencga.sh users login -u NAME            opencga-admin.sh migration run [--offline]
+//	opencga.sh studies search | meta about
 package main
 
 import (
@@ -31,6 +32,9 @@ func called(name string, args []string) error {
 			address = args[0]
 		}
 		return keep(address)
+	}
+	if name == "opencga.sh" {
+		return command(args)
 	}
 	conf, err := configured()
 	if err != nil {

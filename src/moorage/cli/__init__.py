@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from . import crds, explain, krt, leftovers, run, status, suggestions
+from . import crds, explain, krt, leftovers, run, shell, status, suggestions
 
 click.UsageError.exit_code = 3  # click's own is 2, which `status` has for a stalled object
 
@@ -26,5 +26,5 @@ def main() -> None:
     """One operator for stateful systems on Kubernetes."""
 
 
-for _command in (run.run, crds.crds, status.status, explain.explain, krt.krt, leftovers.leftovers):
+for _command in (run.run, crds.crds, status.status, explain.explain, shell.shell, krt.krt, leftovers.leftovers):
     main.add_command(_command)

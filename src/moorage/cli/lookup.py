@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -40,31 +40,44 @@ class Wanted:
     context: str | None
 
 
+def described() -> list[system.Described]:
+    """Every kind, as people's tools need it."""
+    return [each for of in operators.SYSTEMS.values() for each in of.described]
+
+
 def wanted(target: str, namespace: str, kubeconfig: Path | None, context: str | None) -> Wanted:
     """KIND, KIND/NAME or nothing, read. Raises ClickException for a kind that there isn't."""
-    described = [each for of in operators.SYSTEMS.values() for each in of.described]
+    every = described()
     kind, slash, name = target.partition("/")
     if slash and not name:
         raise click.UsageError(f"{target!r} names no object; write {kind}/NAME")
     if not kind:
-        return Wanted(described, "", namespace, kubeconfig, context)
-    by_word = {word: each for each in described for word in _words(each.resource)}
-    found = by_word.get(kind.lower())
+        return Wanted(every, "", namespace, kubeconfig, context)
+    by_word = {word: each for each in every for word in _words(each.resource)} | _only()
+    found = by_word.get(kind.lower()) or _by_short_name(kind.lower())
     if found is None:
-        raise click.UsageError(suggestions.unknown("kind", kind, {each.resource.kind for each in described}))
+        raise click.UsageError(suggestions.unknown("kind", kind, {each.resource.kind for each in every}))
     return Wanted([found], name, namespace, kubeconfig, context)
 
 
+def _only() -> dict[str, system.Described]:
+    """A system that has one kind is a word for it."""
+    return {name: of.described[0] for name, of in operators.SYSTEMS.items() if len(of.described) == 1}
+
+
 def _words(resource: meta.Resource) -> set[str]:
-    return {resource.kind.lower(), resource.plural, f"{resource.plural}.{resource.group}"} | set(_short_names(resource))
+    return {resource.kind.lower(), resource.plural, f"{resource.plural}.{resource.group}"}
 
 
-def _short_names(resource: meta.Resource) -> Iterable[str]:
+def _by_short_name(word: str) -> system.Described | None:
+    """Definitions are large, so that they are made for this alone."""
     for of in operators.SYSTEMS.values():
         for definition in of.definitions():
             spec: Any = definition["spec"]
-            if (spec["group"], spec["names"]["plural"]) == (resource.group, resource.plural):
-                yield from spec["names"].get("shortNames", ())
+            if word in spec["names"].get("shortNames", ()):
+                of_kind = {(each.resource.group, each.resource.plural): each for each in of.described}
+                return of_kind.get((spec["group"], spec["names"]["plural"]))
+    return None
 
 
 class Found(NamedTuple):
@@ -114,12 +127,17 @@ async def _operator(client: kube_client.Client) -> operator_state.Operator:
 async def _one(
     client: kube_client.Client, described: system.Described, namespace: str, name: str, seen: operator_state.Operator
 ) -> model.ObjectView:
-    try:
-        obj = await client.get(described.resource, namespace, name)
-    except errors.NotFound as error:
-        raise NotThere(await _instead(client, described.resource, namespace, name)) from error
+    obj = await read(client, described.resource, namespace, name)
     events = await _events(client, namespace, obj["metadata"]["uid"])
     return model.of(described, obj, events, await _children(client, described, obj), seen)
+
+
+async def read(client: kube_client.Client, resource: meta.Resource, namespace: str, name: str) -> dict[str, Any]:
+    """The object. Raises NotThere, or KubeError."""
+    try:
+        return await client.get(resource, namespace, name)
+    except errors.NotFound as error:
+        raise NotThere(await _instead(client, resource, namespace, name)) from error
 
 
 async def _instead(client: kube_client.Client, resource: meta.Resource, namespace: str, name: str) -> str:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import click
 
-from moorage import operators
 from moorage.view import text
 
 from . import connection, lookup, screen
@@ -45,7 +44,7 @@ def _table(found: lookup.Found, paint: text.Paint, width: int) -> str:
 
 
 def _one(found: lookup.Found, paint: text.Paint, width: int) -> str:
-    rows = {each.resource.kind: each.rows for of in operators.SYSTEMS.values() for each in of.described}
+    rows = {each.resource.kind: each.rows for each in lookup.described()}
     return text.one_screen(found.views, paint, width, rows=rows)
 
 

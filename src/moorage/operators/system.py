@@ -13,6 +13,8 @@ from moorage.kube import client as kube_client
 from moorage.runtime import decision, kind
 from moorage.runtime.reporting import screen_rows
 
+from . import shells
+
 
 @dataclasses.dataclass(frozen=True)
 class Environment:
@@ -45,6 +47,7 @@ class Described:
     deletion_steps: Sequence[decision.Step[Any]]
     rows: screen_rows.Rows = screen_rows.nothing
     find: Find = owns_nothing
+    enter: shells.Enter | None = None
 
 
 @dataclasses.dataclass(frozen=True)

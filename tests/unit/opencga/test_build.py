@@ -129,6 +129,41 @@ def test_one_init_container_and_two_containers(role: str) -> None:
     assert "opencb/opencga-base:5.0.0" == by_name(pod["containers"])[server]["image"]
 
 
+@pytest.mark.parametrize(
+    ("role", "client", "entered"),
+    [
+        (names.MASTER, {}, True),
+        (names.MASTER, {"shell": False}, False),
+        (names.REST, {}, False),
+    ],
+)
+def test_people_work_in_the_master_alone_and_what_they_keep_is_in_memory(
+    role: str, client: dict[str, Any], entered: bool
+) -> None:
+    pod = pods({**PLAIN, "client": client})[role]
+    server = pod["containers"][0]
+    values = {each["name"]: each.get("value") for each in server["env"]}
+    mounts = {each["name"]: each["mountPath"] for each in server["volumeMounts"]}
+    volumes = by_name(pod["volumes"])
+
+    assert ("on", "/home/opencga") == (values.get("OPENCGA_SHELL"), values.get("HOME")) or not entered
+    assert entered == (mounts.get("people") == "/home/opencga")
+    assert entered == (volumes.get("people", {}).get("emptyDir", {}).get("medium") == "Memory")
+    assert entered == ("OPENCGA_SHELL" in values)
+
+
+@pytest.mark.parametrize("role", [names.REST, names.MASTER])
+def test_kubectl_means_the_server_where_no_container_is_named(role: str) -> None:
+    it = wanted()
+    made = build.master(it, "5.0.0") if role == names.MASTER else build.members(it, 1, "5.0.0")
+    template = made.body["spec"]["template"]
+
+    assert (
+        template["spec"]["containers"][0]["name"]
+        == template["metadata"]["annotations"]["kubectl.kubernetes.io/default-container"]
+    )
+
+
 def test_volumes_are_where_the_seed_has_them() -> None:
     """data-volume, automation-config and healthstatus, each in both containers; the configuration read-only."""
     containers = by_name(pods(WHOLE)[names.REST]["containers"])

@@ -34,7 +34,7 @@ is possible until then.
 Going up or down is by one member at a time, but from none. A member that comes gets its pod and then its place in
 the document; one that goes loses its place first, and its pod when the document without it is really there.
 
-`names` what all is called; `types` spec and status; `dialect` what the product and the agents are guessed to say;
+`names` what all is called; `shell` where people have its command line; `types` spec and status; `dialect` what the product and the agents are guessed to say;
 `wanted` spec to objects and document; `answers` and `members` who is asked, `tokens` by what agents are believed;
 `secrets` what is checked of Secrets; `observation`, `control`, `deletion`, `facts` what is decided; `kind` what is
 watched.
@@ -48,7 +48,7 @@ from typing import Any
 from moorage.operators import system
 from moorage.runtime import kind as runtime_kind
 
-from . import config, control, kind, names, reasons, screen, types
+from . import config, control, kind, names, reasons, screen, shell, types
 
 
 def _kinds(settings: config.Config, environment: system.Environment) -> Sequence[runtime_kind.Kind[Any, Any]]:
@@ -68,6 +68,7 @@ SYSTEM = system.System(
             control.DELETION_STEPS,
             screen.rows,
             screen.pods,
+            shell.enter,
         ),
     ),
     reasons=(reasons.Reason,),

@@ -235,6 +235,7 @@ class Client(msgspec.Struct, frozen=True):
     """Added. The MASTER, which runs migrations and jobs; it is always one."""
 
     resources: Resources = Resources(Amounts(memory="4Gi"), Amounts(cpu="500m", memory="2Gi"))
+    shell: bool = True  # a folder of their own for people who work there, and `moorage shell`
 
 
 class Timeouts(msgspec.Struct, frozen=True):

@@ -30,6 +30,8 @@ and waited for. The file alone ends nothing, nor does the deletion alone.
 **Verdicts and reasons**: each step's in `control`, `deletion`, `rolling`; what each reason means and what comes next,
 in the `reasons` of each. What is taken for granted of a proprietary product is one table, `dialect`.
 
+**People's command line** (`shell`) is in a container that runs; who may create pods/exec in the namespace gets there.
+
 **Rights.** Pods are root on their nodes. So an administrator opens each namespace by the label `moorage.dev/weka`,
 lists the images that are run, and says whether specs may bring scripts; exec comes with the binding in opened
 namespaces alone.
@@ -46,7 +48,7 @@ from typing import Any
 from moorage.operators import system
 from moorage.runtime import kind
 
-from . import config, names, shared
+from . import config, names, shared, shell
 from .announced import kind as announced_kind
 from .announced import types as announced_types
 from .cluster import control as cluster_control
@@ -97,6 +99,7 @@ SYSTEM = system.System(
             cluster_deletion.DELETION_STEPS,
             cluster_screen.rows,
             cluster_screen.containers,
+            shell.cluster,
         ),
         system.Described(
             names.CONTAINER,
@@ -105,6 +108,7 @@ SYSTEM = system.System(
             container_deletion.DELETION_STEPS,
             container_screen.rows,
             container_screen.pod,
+            shell.container,
         ),
         system.Described(
             names.OPERATION,

@@ -51,15 +51,16 @@ def template(wanted: Wanted, role: str, version: str, resources: types.Resources
             "fsGroupChangePolicy": "OnRootMismatch",
             "seccompProfile": {"type": "RuntimeDefault"},
         },
-        "volumes": _volumes(wanted),
+        "volumes": _volumes(wanted, role),
     }
     if role == names.REST and (apart := bodies.apart({}, wanted.spec.anti_affinity, wanted.role(role))):
         spec["affinity"] = apart
-    metadata = {"labels": {**wanted.labels, names.ROLE: role}, "annotations": {VERSION: version}}
+    annotations = {VERSION: version, builtin.DEFAULT_CONTAINER: container_of(role, wanted.said)}
+    metadata = {"labels": {**wanted.labels, names.ROLE: role}, "annotations": annotations}
     return {"metadata": metadata, "spec": spec}
 
 
-def _volumes(wanted: Wanted) -> list[dict[str, Any]]:
+def _volumes(wanted: Wanted, role: str) -> list[dict[str, Any]]:
     memory: dict[str, Any] = {"emptyDir": {"medium": "Memory", "sizeLimit": "16Mi"}}
     made: list[dict[str, Any]] = [
         {"name": "hooks", "emptyDir": {}},
@@ -72,9 +73,22 @@ def _volumes(wanted: Wanted) -> list[dict[str, Any]]:
         },
         {"name": "credentials", "projected": {"defaultMode": 0o440, "sources": _credentials(wanted)}},
     ]
+    if _is_entered(wanted, role):
+        made.append({"name": "people", **memory})
     if shared := wanted.spec.volumes.shared:
         made.append({"name": "shared", "persistentVolumeClaim": {"claimName": shared.claim_name}})
     return made
+
+
+def _is_entered(wanted: Wanted, role: str) -> bool:
+    """Whether people work in it: what their tools keep, such as sessions, is in memory, and goes with the pod."""
+    return role == names.MASTER and wanted.spec.client.shell
+
+
+def _entered(wanted: Wanted, role: str) -> list[dict[str, Any]]:
+    if not _is_entered(wanted, role):
+        return []
+    return [{"name": "OPENCGA_SHELL", "value": "on"}, {"name": "HOME", "value": wanted.said.container.people}]
 
 
 def _credentials(wanted: Wanted) -> list[dict[str, Any]]:
@@ -154,6 +168,7 @@ def _server(wanted: Wanted, role: str, version: str, resources: types.Resources)
             {"name": "OPENCGA_PING", "value": _ping(role, wanted.said)},
             {"name": "OPENCGA_STARTUP_SECONDS", "value": str(startup * START_PERIOD)},
             {"name": "OPENCGA_LINGER_SECONDS", "value": str(LINGER if role == names.REST else 0)},
+            *_entered(wanted, role),
             *_trust(wanted),
         ],
         "ports": [port],
@@ -170,6 +185,7 @@ def _server(wanted: Wanted, role: str, version: str, resources: types.Resources)
             _mount("automation-config", inside.configuration, readOnly=True),
             _mount("conf", inside.conf, readOnly=True),
             _mount("tmp", "/tmp"),  # noqa: S108 - in the container, of its own
+            *([_mount("people", inside.people)] if _is_entered(wanted, role) else ()),
             *_data_mounts(wanted),
         ],
     }
