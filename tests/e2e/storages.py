@@ -150,9 +150,13 @@ class Storage:
 
     def weka(self, *words: str, pod: str = "hello-compute-0", stdin: str = "") -> str:
         """What its command line says in that pod, to people, by their own login."""
+        return self.kubectl("exec", "-i", pod, "--", *self.logged_in(*words), stdin=stdin)
+
+    def logged_in(self, *words: str) -> list[str]:
+        """A command of its command line, by the people's login, as it is run in a pod."""
         data = self.cluster.get("secret", "weka-cluster-hello", "-n", NAMESPACE)["data"]
         login = [f"WEKA_USERNAME={plain(data['username'])}", f"WEKA_PASSWORD={plain(data['password'])}"]
-        return self.kubectl("exec", "-i", pod, "--", "busybox", "env", *login, "weka", *words, stdin=stdin)
+        return ["busybox", "env", *login, "weka", *words]
 
     def told(self, *words: str) -> Any:
         """The same, of what is told in JSON."""

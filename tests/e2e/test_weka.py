@@ -79,6 +79,25 @@ def test_it_is_formed_and_begins(hello: storages.Storage) -> None:
     is_whole(hello)
 
 
+def test_what_another_spec_would_lead_to_is_told_and_the_product_is_asked_by_a_command(hello: storages.Storage) -> None:
+    """The API server and moorage's own rules are asked, with a person's rights; nothing becomes of it."""
+    moorage = sys.executable, "-m", "moorage"
+    where = ("wekacluster/hello", "-n", storages.NAMESPACE)
+
+    def asked(change: str) -> str:
+        return hello.cluster.run(*moorage, "explain", *where, "--if", change, check=False)
+
+    before = hello.cluster.get("wekacluster", "hello", "-n", storages.NAMESPACE)["spec"]
+    assert "✗ 1 drive container (hello-drive-4) can't leave: a stripe needs 5" in asked(
+        "spec.dynamicTemplate.driveContainers=4"
+    )
+    assert "✗ the API server refuses it: " in asked("spec.image=untagged")
+    assert "5 drive containers (hello-drive-0, " in asked("spec.image=weka.example/weka:9.9.9")
+    assert before == hello.cluster.get("wekacluster", "hello", "-n", storages.NAMESPACE)["spec"]
+    status = json.loads(hello.cluster.run(*moorage, "shell", *where, "--", *hello.logged_in("status", "--json")))
+    assert hello.told("status")["guid"] == status["guid"]
+
+
 def test_drives_are_signed_by_an_operation_and_told_at_their_nodes(hello: storages.Storage) -> None:
     """Each node's own, in a name of its own; that of another cluster is left as it is, as nobody has asked for more."""
     for name in nodes.SPARE:

@@ -9,23 +9,37 @@ import click
 
 from moorage.view import text
 
-from . import connection, lookup, screen
+from . import connection, explain_if, lookup, screen
 
 
 @click.command()
 @click.argument("target", metavar="KIND/NAME")
 @screen.NAMESPACE
 @screen.OUTPUT
+@click.option(
+    "--if",
+    "given",
+    multiple=True,
+    metavar="spec.FIELD=VALUE",
+    help="Say what would follow from another spec in place of that. Nothing is changed.",
+)
 @connection.KUBECONFIG
 @connection.CONTEXT
-def explain(target: str, namespace: str, output: str, kubeconfig: Path | None, context: str | None) -> None:
+def explain(
+    target: str, namespace: str, output: str, given: tuple[str, ...], kubeconfig: Path | None, context: str | None
+) -> None:
     """Why KIND/NAME is where it is: first blocker on top, what to do next, then facts and steps.
 
-    Exit code: 0 ready, 1 on its way, 2 stalled, 3 that can't be told.
+    Exit code: 0 ready, 1 on its way, 2 stalled, 3 that can't be told. With --if: 0 it would be done, 1 something would
+    stand in its way, 2 the API server would refuse it, 3 that can't be told.
     """
     wanted = lookup.wanted(target, namespace, kubeconfig, context)
     if not wanted.name:
         raise click.UsageError(f"name one object, such as {wanted.kinds[0].resource.kind.lower()}/NAME")
+    if given:
+        foreseen = screen.looked(explain_if.foreseen(wanted, given))
+        click.echo(screen.form(foreseen, output, lambda paint: explain_if.said(foreseen, paint)))
+        sys.exit(foreseen.exit_code)
     found = screen.find(wanted)
     click.echo(screen.render(found, output, _explanation, single=True))
     sys.exit(found.views[0].exit_code)

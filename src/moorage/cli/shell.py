@@ -10,7 +10,6 @@ from pathlib import Path
 
 import click
 
-from moorage.kube import errors
 from moorage.operators import shells
 
 from . import connection, lookup, screen
@@ -39,11 +38,9 @@ def shell(target: str, words: Sequence[str], namespace: str, kubeconfig: Path | 
     if kubectl is None:
         raise connection.Untold("kubectl is not on the PATH, and the command line is reached by it")
     try:
-        place, found = connection.run_loop(_entered_at(wanted, described.enter))
-    except (lookup.NotThere, shells.NoShell) as error:
+        place, found = screen.looked(_entered_at(wanted, described.enter))
+    except shells.NoShell as error:
         raise connection.Untold(str(error)) from error
-    except errors.KubeError as error:
-        raise connection.Untold(f"{error}{lookup.hint(error)}") from error
     options = [*_option("--kubeconfig", kubeconfig), *_option("--context", context)]
     run = [*found.runs, *words] if words else found.alone
     into = ["exec", "-it" if sys.stdin.isatty() else "-i", "-n", place, found.pod, "-c", found.container]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,10 @@ Find = Callable[[kube_client.Client, Mapping[str, Any]], Awaitable[screen_rows.O
 """From an object to those that it owns, as far as the user may read them; never fails for want of rights."""
 
 
+Foresee = Callable[[Mapping[str, Any], Mapping[str, Any], screen_rows.Owned], Iterable[screen_rows.Item]]
+"""From an object as it is and as it might be, and what it owns, to what would follow, in order. Pure."""
+
+
 async def owns_nothing(_: kube_client.Client, __: Mapping[str, Any]) -> screen_rows.Owned:
     """Of a kind without objects of its own."""
     return screen_rows.Owned()
@@ -48,6 +52,7 @@ class Described:
     rows: screen_rows.Rows = screen_rows.nothing
     find: Find = owns_nothing
     enter: shells.Enter | None = None
+    foresee: Foresee | None = None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -158,17 +158,17 @@ class FakeApi:
                 return await self._delete(at, live)
             case "POST":
                 return await self._delete(at.whole, live)
-        return await self._patch(at.whole, live, body)
+        return await self._patch(at.whole, live, body, dry="dryRun" in asked.query)
 
-    async def _patch(self, at: Place, live: Object, body: Any) -> Object:
+    async def _patch(self, at: Place, live: Object, body: Any, *, dry: bool) -> Object:
         if isinstance(body, list):
             made = _json_patch(live, body)
         else:
             _hold(live, body.get("metadata") or {})
             made = _merge(live, {k: v for k, v in body.items() if k != "metadata"})
             made["metadata"] = _merge(live["metadata"], _writable(body.get("metadata") or {}))
-        if made == live:
-            return live
+        if made == live or dry:
+            return made
         if made["metadata"].get("deletionTimestamp") and not made["metadata"].get("finalizers"):
             await self._remove(at)
             return made

@@ -34,10 +34,10 @@ is possible until then.
 Going up or down is by one member at a time, but from none. A member that comes gets its pod and then its place in
 the document; one that goes loses its place first, and its pod when the document without it is really there.
 
-`names` what all is called; `shell` where people have its command line; `types` spec and status; `dialect` what the product and the agents are guessed to say;
+`names` what all is called; `types` spec and status; `dialect` what the product and the agents are guessed to say;
 `wanted` spec to objects and document; `answers` and `members` who is asked, `tokens` by what agents are believed;
 `secrets` what is checked of Secrets; `observation`, `control`, `deletion`, `facts` what is decided; `kind` what is
-watched.
+watched; `screen` what people see of it, and `shell` where they have its command line.
 """
 
 from __future__ import annotations

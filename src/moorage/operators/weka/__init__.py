@@ -53,6 +53,7 @@ from .announced import kind as announced_kind
 from .announced import types as announced_types
 from .cluster import control as cluster_control
 from .cluster import deletion as cluster_deletion
+from .cluster import foresee as cluster_foresee
 from .cluster import kind as cluster_kind
 from .cluster import reasons as cluster_reasons
 from .cluster import screen as cluster_screen
@@ -100,6 +101,7 @@ SYSTEM = system.System(
             cluster_screen.rows,
             cluster_screen.containers,
             shell.cluster,
+            cluster_foresee.foresee,
         ),
         system.Described(
             names.CONTAINER,
