@@ -33,6 +33,11 @@ def made(members: int = 2, **fields: Any) -> dict[str, Any]:
     return automation.document("ns", "demo", it, said, placed, REVISIONS, args)
 
 
+def nested(levels: int) -> Any:
+    """Lists and trees in one another."""
+    return [{"b": nested(levels - 1)}] if levels else 1
+
+
 def test_every_member_has_a_process_and_the_master_is_first() -> None:
     """Each with its own version: REST members follow the MASTER. One that is switched off keeps its place."""
     processes = made()["processes"]
@@ -170,7 +175,13 @@ def test_either_spelling_and_either_name_say_the_same() -> None:
         ({"configuration": {"a.b": 1, "a": {"b": 2}}}, "a.b is said twice"),
         ({"configuration": {"a..b": 1}}, "in which a name is empty"),
         ({"configuration": {"": 1}}, "in which a name is empty"),
+        ({"storage": {"options": {"a.token": "x"}}}, "spec.storage has a value at options.a.token"),
         ({"configuration": {".".join("a" * 40): 1}}, "nested deeper than 24 levels"),
+        ({"configuration": {"a": nested(30)}}, "a.b.b.b.b.b.b.b.b.b.b.b.b is nested deeper than 24 levels"),
+        (
+            {"configuration": {"options": {"a.b": nested(30)}}},
+            "options.a.b.b.b.b.b.b.b.b.b.b.b.b is nested deeper than 24 levels",
+        ),
         ({"storage": {"a": "x" * automation.MOST_BYTES}}, "bytes together, and may have 65536"),
     ],
 )
@@ -180,6 +191,25 @@ def test_a_tree_that_is_refused(fields: dict[str, Any], words: str) -> None:
         made(**fields)
 
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"analysis": {"execution": {"options": {"k8s.dind.rootless": True, "k8s.limits": {"a.b/c": "1"}}}}},
+        {
+            "analysis.execution.options.k8s.dind.rootless": True,
+            "analysis.execution.options": {"k8s.limits": {"a.b/c": "1"}},
+        },
+    ],
+)
+def test_the_products_options_have_names_with_dots_which_stay_as_they_are(given: dict[str, Any]) -> None:
+    """It looks for an option by its whole name, and would not find one that is nested."""
+    args = made(additionalOpenCGAConfig=given)["args"]
+
+    assert {"k8s.dind.rootless": True, "k8s.limits": {"a.b/c": "1"}} == (
+        args["configuration"]["analysis"]["execution"]["options"]
+    )
 
 
 def test_words_that_only_look_like_a_password_are_taken() -> None:

@@ -21,6 +21,7 @@ WHOLE: dict[str, Any] = {
     "database": {"hosts": ["mongo-0"], "replicaSet": "rs0", "credentialsSecretRef": {"name": "db", "userKey": "u"}},
     "security": {"tls": {"enabled": True, "caConfigMapRef": {"name": "authority"}}},
     "volumes": {"shared": {"claimName": "many"}},
+    "client": {"serviceAccountName": "jobs"},
 }
 
 
@@ -150,6 +151,23 @@ def test_people_work_in_the_master_alone_and_what_they_keep_is_in_memory(
     assert entered == (mounts.get("people") == "/home/opencga")
     assert entered == (volumes.get("people", {}).get("emptyDir", {}).get("medium") == "Memory")
     assert entered == ("OPENCGA_SHELL" in values)
+
+
+@pytest.mark.parametrize(("role", "given"), [(names.MASTER, "jobs"), (names.MASTER, ""), (names.REST, "jobs")])
+def test_a_token_is_in_the_masters_server_alone_and_only_where_an_account_is_named(role: str, given: str) -> None:
+    pod = pods({**PLAIN, "client": {"serviceAccountName": given}})[role]
+    has = [
+        container["name"]
+        for container in (*pod["initContainers"], *pod["containers"])
+        if any(it["mountPath"].startswith("/var/run/secrets") for it in container["volumeMounts"])
+    ]
+    named = role == names.MASTER and bool(given)
+
+    assert pod["automountServiceAccountToken"] is False
+    assert (given if named else None) == pod.get("serviceAccountName")
+    assert (["opencga-client"] if named else []) == has
+    sources = by_name(pod["volumes"])["api"]["projected"]["sources"] if named else []
+    assert named == any("serviceAccountToken" in it for it in sources)
 
 
 @pytest.mark.parametrize("role", [names.REST, names.MASTER])

@@ -26,7 +26,8 @@ _LABELS = msgspec.Meta(max_length=64)
 _DURATION = msgspec.Meta(max_length=16, pattern=r"^[0-9]+(s|m|h)$")
 _UNUSED = "Taken as the original's, and not used yet."
 _TREE = (
-    "keys nested or with dots between them. Nothing secret: moorage refuses keys such as password, as whoever reads "
+    "keys nested or with dots between them; what is below a key `options` keeps its names. "
+    "Nothing secret: moorage refuses keys such as password, as whoever reads "
     "this resource would read them."
 )
 PASSWORD_RULE = "8 to 100 characters with an upper-case and a lower-case letter, a digit and a special one, no space"  # noqa: S105
@@ -231,11 +232,20 @@ class Volumes(msgspec.Struct, frozen=True):
     shared: SharedVolume | None = None
 
 
-class Client(msgspec.Struct, frozen=True):
+class Client(msgspec.Struct, frozen=True, rename="camel"):
     """Added. The MASTER, which runs migrations and jobs; it is always one."""
 
     resources: Resources = Resources(Amounts(memory="4Gi"), Amounts(cpu="500m", memory="2Gi"))
-    shell: bool = True  # a folder of their own for people who work there, and `moorage shell`
+    shell: Annotated[bool, msgspec.Meta(description="Whether people work in its container, by `moorage shell`.")] = True
+    service_account_name: Annotated[
+        str,
+        msgspec.Meta(
+            max_length=253,
+            pattern=r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$",
+            description="As whom the MASTER makes jobs where analysis.execution.id is k8s. Its token is in the "
+            "server's container alone; left out, no pod has one.",
+        ),
+    ] = ""
 
 
 class Timeouts(msgspec.Struct, frozen=True):

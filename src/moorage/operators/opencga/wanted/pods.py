@@ -53,6 +53,8 @@ def template(wanted: Wanted, role: str, version: str, resources: types.Resources
         },
         "volumes": _volumes(wanted, role),
     }
+    if account := _account(wanted, role):
+        spec["serviceAccountName"] = account
     if role == names.REST and (apart := bodies.apart({}, wanted.spec.anti_affinity, wanted.role(role))):
         spec["affinity"] = apart
     annotations = {VERSION: version, builtin.DEFAULT_CONTAINER: container_of(role, wanted.said)}
@@ -75,9 +77,26 @@ def _volumes(wanted: Wanted, role: str) -> list[dict[str, Any]]:
     ]
     if _is_entered(wanted, role):
         made.append({"name": "people", **memory})
+    if _account(wanted, role):
+        made.append({"name": "api", "projected": {"defaultMode": 0o440, "sources": _API}})
     if shared := wanted.spec.volumes.shared:
         made.append({"name": "shared", "persistentVolumeClaim": {"claimName": shared.claim_name}})
     return made
+
+
+_API: list[dict[str, Any]] = [
+    {"serviceAccountToken": {"path": "token", "expirationSeconds": 3600}},
+    {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
+    {"downwardAPI": {"items": [{"path": "namespace", "fieldRef": {"fieldPath": "metadata.namespace"}}]}},
+]
+"""What a client of the API server looks for, as Kubernetes itself would mount it, but into one container."""
+
+_API_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
+
+
+def _account(wanted: Wanted, role: str) -> str:
+    """As whom jobs are made by who makes them: the MASTER."""
+    return wanted.spec.client.service_account_name if role == names.MASTER else ""
 
 
 def _is_entered(wanted: Wanted, role: str) -> bool:
@@ -186,6 +205,7 @@ def _server(wanted: Wanted, role: str, version: str, resources: types.Resources)
             _mount("conf", inside.conf, readOnly=True),
             _mount("tmp", "/tmp"),  # noqa: S108 - in the container, of its own
             *([_mount("people", inside.people)] if _is_entered(wanted, role) else ()),
+            *([_mount("api", _API_PATH, readOnly=True)] if _account(wanted, role) else ()),
             *_data_mounts(wanted),
         ],
     }

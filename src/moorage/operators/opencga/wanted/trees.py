@@ -11,6 +11,9 @@ from typing import Any
 Tree = dict[str, Any]
 
 MOST_DEPTH = 24
+OPTIONS = "options"
+"""What is in a tree of this name the product looks for by whole names, such as k8s.imageName, and misses if nested."""
+
 SECRET_KEYS = frozenset({"passwd", "pass", "secretkey", "secret", "token", "privatekey"})
 
 
@@ -19,7 +22,7 @@ class TreeError(Exception):
 
 
 def expanded(tree: Mapping[str, Any], path: str = "") -> Tree:
-    """The same with every dotted key nested. Raises TreeError where two keys say different things of one place."""
+    """The same with dotted keys nested, but for names of options. Raises TreeError where two contradict each other."""
     if path.count(".") >= MOST_DEPTH:
         raise TreeError(f"{path[:100]} is nested deeper than {MOST_DEPTH} levels")
     made: Tree = {}
@@ -29,9 +32,23 @@ def expanded(tree: Mapping[str, Any], path: str = "") -> Tree:
         if not first or str(key).endswith("."):
             raise TreeError(f"{path or 'it'} has the key {str(key)[:100]!r}, in which a name is empty")
         inner = {rest: value} if rest else value
-        inner = expanded(inner, here) if isinstance(inner, Mapping) else inner
+        if isinstance(inner, Mapping) and first != OPTIONS:
+            inner = expanded(inner, here)
+        else:
+            _bounded(inner, here, path.count(".") + 1)
         made[first] = joined(made[first], inner, here) if first in made else inner
     return made
+
+
+def _bounded(value: Any, path: str, depth: int) -> None:
+    """Raises TreeError for what is nested too deep, whatever it is made of."""
+    if depth > MOST_DEPTH:
+        raise TreeError(f"{path[:100]} is nested deeper than {MOST_DEPTH} levels")
+    items = (
+        value.items() if isinstance(value, Mapping) else ((path, it) for it in value) if isinstance(value, list) else ()
+    )
+    for key, inner in items:
+        _bounded(inner, f"{path}.{key}" if isinstance(value, Mapping) else path, depth + 1)
 
 
 def joined(one: Any, other: Any, path: str = "") -> Any:
@@ -52,7 +69,7 @@ def secret_key(tree: Any, path: str = "") -> str:
     items = tree.items() if isinstance(tree, Mapping) else enumerate(tree) if isinstance(tree, list) else ()
     for key, value in items:
         here = f"{path}.{key}" if path else str(key)
-        word = str(key).lower()
+        word = str(key).lower().rpartition(".")[2]
         told = isinstance(value, str | int | float) and not isinstance(value, bool) and value != ""
         if told and (word in SECRET_KEYS or word.endswith("password")):
             return here
