@@ -118,6 +118,12 @@ GIVEN: dict[str, Row] = {
     "no database": row(
         demo(database={}), "database_is_given", Blocks("DatabaseMissing"), "spec.database.hosts names no database"
     ),
+    "another's catalog": row(
+        demo().fact(catalog_of="first"),
+        "catalog_is_its_own",
+        Blocks("CatalogTaken"),
+        "OpenCGACommunity first has its catalog in the databases of spec.database.hosts that begin with opencga too",
+    ),
     "back before a migration": row(
         demo(version="4.9.9"),
         "version_may_change",

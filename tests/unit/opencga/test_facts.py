@@ -52,6 +52,7 @@ def test_all_is_well() -> None:
         (demo().fact(allowed=False), "Valid", False, Reason.NAMESPACE_NOT_ALLOWED, "namespace ns"),
         (demo(storage={"password": "x"}), "Valid", False, Reason.SPEC_UNSOUND, "spec.storage has a value"),
         (demo(database={}), "Valid", False, Reason.DATABASE_MISSING, "hosts"),
+        (demo().fact(catalog_of="first"), "Valid", False, Reason.CATALOG_TAKEN, "OpenCGACommunity first"),
         (demo().fact(secrets=FAULTY), "Valid", False, Reason.SECRET_INVALID, "no Secret x"),
         (demo().fact(secrets=NOT_YET), "Valid", True, Reason.CURRENT, ""),
         (demo().behind("demo-1"), "ConfigApplied", False, Reason.APPLYING_CONFIGURATION, "not applied by demo-1"),

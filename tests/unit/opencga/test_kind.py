@@ -89,6 +89,35 @@ def there(made: Made) -> observation.There:
     return seen.objects.value
 
 
+EARLIER, LATER = "2025-12-31T23:59:59Z", "2026-01-01T00:00:01Z"
+
+
+@pytest.mark.parametrize(
+    ("created", "namespace", "database", "taken"),
+    [
+        (EARLIER, "ns", {"hosts": ["mongo-0.mongo"]}, True),
+        (LATER, "ns", {"hosts": ["mongo-0.mongo"]}, False),
+        (EARLIER, "ns", {"hosts": ["mongo-0.mongo"], "prefix": "another"}, False),
+        (EARLIER, "ns", {"hosts": ["mongo-1.mongo", "MONGO-0.mongo.ns.svc.cluster.local:27017"]}, True),
+        (EARLIER, "ns", {"hosts": ["mongo-0.mongo.ns"]}, True),
+        (EARLIER, "ns", {"hosts": ["mongo-0.mongo:27018"]}, False),
+        (EARLIER, "ns", {"hosts": ["mongo-1.mongo"]}, False),
+        (EARLIER, "ns", {}, False),
+        (EARLIER, "beside", {"hosts": ["mongo-0.mongo"]}, False),
+    ],
+)
+async def test_who_was_there_before_in_the_same_databases_is_seen(
+    monkeypatch: pytest.MonkeyPatch, created: str, namespace: str, database: dict[str, Any], taken: bool
+) -> None:
+    """Of the same namespace alone: what tenants write elsewhere stops nobody."""
+    api = await applied(database={"hosts": ["mongo-0.mongo:27017", "mongo-2.mongo"]})
+    spec = {"version": "5.0.0", "database": database}
+    other = {"metadata": {"creationTimestamp": created}, "spec": spec}
+    await api.put("opencgacommunity", "other", other, namespace=namespace)
+    async with started(api, monkeypatch) as made:
+        assert ("other" if taken else "") == made[0].observe(made[1], states.NOW).catalog_of
+
+
 async def test_what_is_there_is_seen_by_its_role(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pods and claims of both StatefulSets, each under its own; and which version the document has."""
     async with started(await grown(), monkeypatch) as made:

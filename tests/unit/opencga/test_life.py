@@ -58,6 +58,22 @@ async def edited(api: played.Api, **spec: Any) -> None:
     await api.put("opencgacommunity", "demo", {"spec": spec})
 
 
+async def test_one_with_anothers_catalog_is_begun_once_that_one_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not after the next look by the clock, which is ten minutes away."""
+    api = await applied()
+    spec = {
+        **SPEC,
+        "additionalOpenCGAConfig": {"email.password": "x"},
+    }  # it comes to nothing, and is there all the same
+    await api.put("opencgacommunity", "a", {"metadata": {"creationTimestamp": "2025-01-01T00:00:00Z"}, "spec": spec})
+    async with operating(api, monkeypatch):
+        await fake_api.until(lambda: "OpenCGACommunity a has its catalog in" in api.status().get("message", ""))
+        assert {} == api.running()
+
+        await api.mark_deleted("opencgacommunity", "a")
+        await fake_api.until(api.settled, within=WITHIN)
+
+
 async def test_made_scaled_upgraded_and_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
     """The sample: ready, at rest without a write, up and down, a new version, and gone without a trace."""
     api = await applied(volumes={"data": {"size": "10G", "reclaimOnDelete": "Delete"}})

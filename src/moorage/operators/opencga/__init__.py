@@ -11,7 +11,7 @@ The steps of an installation (`control`), in order, with what each comes to:
 | step | acts | waits | blocks |
 |---|---|---|---|
 | its place: allowed, finalizer, rights, a fresh try | TakingCare, Binding, Retrying | Binding | NamespaceNotAllowed |
-| what is given: spec, database, version | | | SpecUnsound, DatabaseMissing, Downgrade |
+| what is given: spec, database, version | | | SpecUnsound, DatabaseMissing, CatalogTaken, Downgrade |
 | what is given: Secrets | | SecretsUnknown | SecretInvalid |
 | its objects: Services, budget, token, document | Applying, MakingToken, Publishing | ClusterUnknown | |
 | the MASTER's StatefulSet, then that of REST | Creating, Resizing, ReplacingWorkload | ChildEnding | |

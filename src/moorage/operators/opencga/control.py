@@ -347,6 +347,7 @@ STEPS: tuple[Step, ...] = (
     objects.retry_is_honoured,
     objects.spec_is_sound,
     objects.database_is_given,
+    objects.catalog_is_its_own,
     objects.version_may_change,
     objects.secrets_are_given,
     objects.cluster_is_known,

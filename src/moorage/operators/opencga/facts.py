@@ -32,6 +32,8 @@ def valid(seen: Seen) -> Fact:
         return Fact("Valid", False, Reason.SPEC_UNSOUND, seen.wanted.fault)
     if not seen.spec.database.hosts:
         return Fact("Valid", False, Reason.DATABASE_MISSING, "spec.database.hosts is empty")
+    if seen.catalog_of:
+        return Fact("Valid", False, Reason.CATALOG_TAKEN, f"OpenCGACommunity {seen.catalog_of} has the same catalog")
     known = freshness.value_of(seen.secrets)
     if known is not None and known.fault:
         return Fact("Valid", False, Reason.SECRET_INVALID, known.fault)

@@ -56,7 +56,7 @@ class CommunityKind(kind.Kind[types.Community, observation.Seen]):
         """Open the watches; see `Kind.start`."""
         self._world = world
         self._children = apply.Children(world.verified)
-        wake = functools.partial(tenancy.wake, world, self)
+        wake = self._wake = functools.partial(tenancy.wake, world, self)
         self._places = tenancy.Places(world, self.rights, self._settings.namespaces, wake)
         self._watches = namespace_watches.Watches(
             lambda namespace: members.View(world, namespace, self.rights.user(namespace))
@@ -105,10 +105,22 @@ class CommunityKind(kind.Kind[types.Community, observation.Seen]):
         self._watches.leave(key)
         self._made.pop(key, None)
         self._neighbours.forget()
+        self._wake(namespace)  # its catalog may be another's now
 
     def report(self, seen: observation.Seen, standing: decision.StepTaken | None) -> dict[str, Any]:
         """See `Kind.report`."""
         return facts.report(seen, standing)
+
+    def _catalog_of(self, obj: types.Community) -> str:
+        """Who of the namespace was there before, and is in the same databases."""
+        namespace, database = obj.metadata.namespace, obj.spec.database
+        for it in self.items():
+            if it.metadata.namespace != namespace or it.spec.database.prefix != database.prefix:
+                continue
+            first = _since(it) < _since(obj)
+            if first and it.spec.database.places(namespace) & database.places(namespace):
+                return it.metadata.name
+        return ""
 
     def _wanted(self, obj: types.Community) -> basis.Wanted:
         """Made once for each spec."""
@@ -137,6 +149,7 @@ class CommunityKind(kind.Kind[types.Community, observation.Seen]):
             namespace_ending=self._places.is_ending(namespace),
             binding=binding,
             neighbours=self._neighbours.count(obj),
+            catalog_of=self._catalog_of(obj),
             secrets=self._secrets.seen(secrets.given(obj), key) if bound else freshness.not_yet("secrets"),
             wanted=self._wanted(obj),
             objects=freshness.not_yet("objects"),
@@ -388,3 +401,7 @@ def _bare(held: Object | None) -> apply.Child:
     if held is None:
         return apply.Child()
     return apply.Child(held["metadata"]["uid"], "deletionTimestamp" in held["metadata"], (apply.STAMP,))
+
+
+def _since(obj: types.Community) -> tuple[str, str]:
+    return obj.metadata.creation_timestamp, obj.metadata.uid

@@ -68,6 +68,18 @@ def database_is_given(seen: Seen) -> Verdict:
     )
 
 
+def catalog_is_its_own(seen: Seen) -> Verdict:
+    """Two MASTERs that work at one catalog would spoil it; who was there first keeps it."""
+    if not seen.catalog_of:
+        return DONE
+    database = seen.spec.database
+    said = (
+        f"OpenCGACommunity {seen.catalog_of} has its catalog in the databases of spec.database.hosts that begin with "
+        f"{database.prefix} too"
+    )
+    return Blocked(Reason.CATALOG_TAKEN, said, decision.next_of(Reason.CATALOG_TAKEN))
+
+
 def version_may_change(seen: Seen) -> Verdict:
     """There is no way back before a migration."""
     spec, catalog = seen.spec.version, seen.status.catalog_version

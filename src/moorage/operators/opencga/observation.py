@@ -56,6 +56,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     namespace_ending: bool = False
     binding: freshness.Observed[accounts.BindingSeen | None]
     neighbours: int = 0  # other installations of the namespace
+    catalog_of: str = ""  # another one of the namespace, which was there first, with its catalog in the same databases
     secrets: freshness.Observed[SecretsSeen]
     wanted: basis.Wanted
     objects: freshness.Observed[There]

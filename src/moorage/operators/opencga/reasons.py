@@ -40,6 +40,12 @@ class Reason(decision.Reason):
         "correct the field that the message names",
         WARNS,
     )
+    CATALOG_TAKEN = (
+        "CatalogTaken",
+        "Another installation of the namespace, which was there before, has its catalog in the same databases.",
+        "delete it and make it anew with another spec.database.prefix, which can't be changed, or delete the other one",
+        WARNS,
+    )
     DATABASE_MISSING = (
         "DatabaseMissing",
         "The spec names no database, and OpenCGA keeps its catalog in one.",

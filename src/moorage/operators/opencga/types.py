@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -169,6 +170,16 @@ class Database(msgspec.Struct, frozen=True, rename="camel"):
             description="What the names of its databases begin with; no other installation may use the same.",
         ),
     ] = "opencga"
+
+    def places(self, namespace: str) -> frozenset[str]:
+        """Where these databases are, each server in one spelling, as seen from pods of that namespace."""
+        return frozenset(_server(host, namespace) for host in self.hosts)
+
+
+def _server(host: str, namespace: str) -> str:
+    name, _, port = host.lower().partition(":")
+    name = re.sub(r"[.]svc([.].*)?$", "", name).removesuffix(f".{namespace}")
+    return f"{name}:{port or 27017}"
 
 
 class Search(msgspec.Struct, frozen=True):
