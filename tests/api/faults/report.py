@@ -38,18 +38,18 @@ class Report:
     async def collect(
         self, header: Sequence[str], runs: Iterable[Coroutine[Any, Any, Row]], *, together: int
     ) -> tuple[list[Row], list[Row]]:
-        """Rows of all runs, so many `together`, and those that deviate, which are told at once; in the end a table."""
+        """Rows of all runs, so many `together`, and those that deviate. Each is told at once."""
         room = asyncio.Semaphore(together)
+        self.say("  ".join(header))
 
         async def told(run: Coroutine[Any, Any, Row]) -> Row:
             async with room:
                 row = await run
-            if row[-1] != GOOD:
-                self.say("  ".join(map(str, row)))
+            self.say("  ".join(map(str, row)))
             return row
 
         rows = await asyncio.gather(*map(told, runs))
-        self.table(header, rows)
+        self.say("")
         return rows, [row for row in rows if row[-1] != GOOD]
 
     def table(self, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
