@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from moorage.api import conditions
 from moorage.children import apply
 from moorage.operators.weka import allocation, names, place
 from moorage.operators.weka.container import build, control, deletion, facts, observation
@@ -72,6 +73,8 @@ FRESH = status(allocations=None)
 SCRIPTS = (build.scripts("ns", states.SPOKEN), apply.Child())
 HELD = allocation.Taken("other", frozenset({"s1", "s2"}), (allocation.Span(35_000, 100), allocation.Span(35_300, 1)))
 FULL = allocation.Taken("other", frozenset(), (allocation.Span(35_000, 500),))
+LONELY: dict[str, Any] = {"local": told(cluster="", host=None), "spec": spec(joinIpPorts=["10.0.0.1:35000"])}
+JUST_NOW, LONG_AGO = (conditions.timestamp(states.NOW - it) for it in (60.0, 180.0))
 STEPS: list[tuple[dict[str, Any], type[Any], Reason, str]] = [
     ({"allowed": False}, Blocked, Reason.NAMESPACE_NOT_ALLOWED, "namespace ns is not opened for pods"),
     ({"spec": spec(mode="s3", numDrives=0)}, Blocked, Reason.MODE_NOT_SERVED, "mode s3 are not looked after yet"),
@@ -187,11 +190,18 @@ STEPS: list[tuple[dict[str, Any], type[Any], Reason, str]] = [
     ),
     ({"local": told(cluster="", host=None)}, Wait, Reason.NOT_FORMED, "is ready for a cluster"),
     (
-        {"local": told(cluster="", host=None), "spec": spec(joinIpPorts=["10.0.0.1:35000"])},
+        LONELY,
         Act,
         Reason.JOINING,
         "demo-drive-0 is told where its cluster is",
     ),
+    (
+        {**LONELY, "status": status(timestamps={"joining": JUST_NOW})},
+        Wait,
+        Reason.JOINING,
+        "demo-drive-0 was told where its cluster is, and is on its way there",
+    ),
+    ({**LONELY, "status": status(timestamps={"joining": LONG_AGO})}, Act, Reason.JOINING, "is told where"),
     (
         {"local": told(cluster="g-2")},
         Blocked,

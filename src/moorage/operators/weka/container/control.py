@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from moorage.api import builtin
+from moorage.api import builtin, conditions
 from moorage.children import objects, parts, pod_trouble
 from moorage.operators import steps
 from moorage.operators.weka import allocation, answers, names, place
@@ -25,12 +25,15 @@ POD_RUNS_WITHIN = 10 * MINUTE
 STOPS_WITHIN = 30 * MINUTE
 STARTS_WITHIN = 10 * MINUTE
 FORMS_WITHIN = 30 * MINUTE
+JOINS_WITHIN = 2 * MINUTE
 DATA_MOVES_WITHIN = 24 * 60 * MINUTE
 DRIVE_SHOWS_WITHIN = 2 * MINUTE
 NODE_BACK_WITHIN = 10 * MINUTE
 PACE = 5.0
 
 ALLOCATION_IS_FREE = "allocation_is_free"
+JOINING = "joining"
+"""In `status.timestamps`: when it was told last where its cluster is."""
 
 # --- its place, and what it may be ------------------------------------------------------------------------------------
 
@@ -346,9 +349,15 @@ def it_is_a_member(seen: Seen) -> Verdict:
     if not seen.spec.join_ip_ports:
         said = f"{seen.name} is ready for a cluster that is not formed yet"
         return Wait(Reason.NOT_FORMED, said, on="cluster", within=FORMS_WITHIN)
+    since = seen.now - conditions.epoch(seen.status.timestamps.get(JOINING, ""))
+    if 0 <= since < JOINS_WITHIN:
+        said = f"{seen.name} was told where its cluster is, and is on its way there"
+        return Wait(Reason.JOINING, said, on="container", within=STARTS_WITHIN, again=JOINS_WITHIN - since)
     args = {"pod": told.pod, "to": list(seen.spec.join_ip_ports)}
+    at = {**seen.status.timestamps, JOINING: conditions.timestamp(seen.now)}
+    note = decision.Remember(why="it restarts for it, and is left to it", fields={"timestamps": at})
     join = decision.Call(why="it belongs to no cluster", operation="container.join", args=args)
-    return Act(Reason.JOINING, f"{seen.name} is told where its cluster is", (join,))
+    return Act(Reason.JOINING, f"{seen.name} is told where its cluster is", (note, join))
 
 
 def cluster_answers(seen: Seen) -> Verdict:
