@@ -188,7 +188,12 @@ STEPS: list[tuple[dict[str, Any], type[Any], Reason, str]] = [
         Reason.STARTING,
         "demo-drive-0 starts: Stopped, no pages",
     ),
-    ({"local": told(cluster="", host=None)}, Wait, Reason.NOT_FORMED, "is ready for a cluster"),
+    (
+        {"local": told(cluster="", host=None), "status": status(clusterID="", containerID=None)},
+        Wait,
+        Reason.NOT_FORMED,
+        "is ready for a cluster",
+    ),
     (
         LONELY,
         Act,
@@ -235,6 +240,18 @@ STEPS: list[tuple[dict[str, Any], type[Any], Reason, str]] = [
         "was signed for cluster g-2",
     ),
     ({"cluster": Fresh(cluster(members=()))}, Wait, Reason.NOT_UP, "the cluster does not list it"),
+    (
+        {"cluster": Fresh(cluster(drives=drives(host=3)))},
+        Blocked,
+        Reason.DRIVE_NOT_FREE,
+        "the cluster lists drive s1 as that of its container 3, and not of demo-drive-0",
+    ),
+    (
+        {"local": told(cluster="", host=None)},
+        Wait,
+        Reason.CLUSTER_FORGOTTEN,
+        "demo-drive-0 was container 0 of cluster g-1, and knows nothing of it any more",
+    ),
     ({"cluster": Fresh(cluster(members=members(status="DOWN")))}, Wait, Reason.NOT_UP, "lists demo-drive-0 as DOWN"),
 ]
 
@@ -464,3 +481,42 @@ def test_the_way_out_of_a_node_lost_with_its_power_is_told() -> None:
     assert "after that kubectl delete wekacontainer demo-drive-0 -n ns" in stays.fix
     assert isinstance(going, Wait)
     assert "the deletion goes on" in going.fix
+
+
+BLOCKED = observation.NodeSeen("n1", drives=("s1", "s2"), blocked=frozenset({"s1"}))
+BOTH = status(allocations={**ALLOCATIONS, "drives": ["s1", "s2"]})
+
+
+def test_a_drive_that_is_blocked_is_not_added_again_and_leaves_once_the_cluster_has_forgotten_it() -> None:
+    """Whoever took it out of the cluster by hand must not find it there again; another one takes its place."""
+    out = Fresh(cluster(drives=drives()[1:]))
+    kept = verdict(seen(objects=objects(node=BLOCKED)))
+    gone = verdict(seen(objects=objects(node=BLOCKED), status=BOTH, cluster=out))
+    unheard = decided(seen(objects=objects(node=BLOCKED), status=BOTH, cluster=freshness.not_yet("cluster")))
+    foreign = Fresh(cluster(drives=drives(host=3)))
+    held = control.drives_are_added(seen(objects=objects(node=BLOCKED), cluster=foreign))
+
+    assert ["s1", "s2"] == kept.actions[0].fields["allocations"]["drives"]
+    assert ["s2"] == gone.actions[0].fields["allocations"]["drives"]
+    assert Reason.ALLOCATING not in [it.reason for it in unheard.acts]
+    assert decision.DONE == held, "the way out that is told of a drive that is another's"
+
+
+def test_drives_that_the_cluster_lists_and_that_do_not_work_are_told() -> None:
+    def told_of(**changed: Any) -> tuple[bool | None, str]:
+        found = facts.drives_added(seen(**changed))
+        return found.status, found.message
+
+    assert (True, "not active: s1 (FAILED)") == told_of(cluster=Fresh(cluster(drives=drives(status="FAILED"))))
+    assert (False, "not added: s1") == told_of(cluster=Fresh(cluster(drives=drives(host=3))))
+    assert (True, "") == told_of()
+    out = Fresh(cluster(drives=drives()[1:]))
+    assert (True, "") == told_of(cluster=out, objects=objects(node=BLOCKED))
+
+
+def test_one_whose_pod_is_lost_while_it_leaves_needs_no_other() -> None:
+    """The others make up for it, wherever a new pod could be."""
+    down = Fresh(cluster(members=members(status="DOWN")))
+    found = verdict(seen(metadata=GOING, **{**GONE, "cluster": down}))
+
+    assert (Act, Reason.DEACTIVATING) == (type(found), found.reason)

@@ -298,6 +298,15 @@ def test_an_order_that_is_carried_out_already_is_none(
     assert not [it for it in pod.calls if " ".join(it).startswith(never)]
 
 
+def test_a_serial_that_two_drives_bear_is_added_once(pod: Pod) -> None:
+    """As of machines that were cloned: the cluster has that of another container already."""
+    pod.say(cluster_drive=[{**DRIVE, "host_id": "HostId<3>"}])
+    found = pod.ask("drive.add", pod="p-0", host=7, serial="s1", path="/dev/x")
+
+    assert "Refused" == found.fault
+    assert "the cluster lists drive s1 as that of another container" in found.message
+
+
 @pytest.mark.parametrize(
     ("device", "why"),
     [

@@ -201,8 +201,8 @@ class WekaClusterStatus(common_status.Status, frozen=True, kw_only=True, rename=
     told: Annotated[
         dict[str, str],
         msgspec.Meta(
-            description="Added. What the cluster was told and says nothing of: its name, bucketRaftSize, and upgrade, the "
-            "version of one that is not over."
+            description="Added. What the cluster was told and says nothing of: its name, bucketRaftSize, and upgrade, "
+            "the version of one that is not over."
         ),
     ] = {}
     replaced: Annotated[

@@ -329,9 +329,13 @@ def add_filesystem(tools: Tools, environ: dict[str, str], args: dict[str, Any]) 
 
 def add_drive(tools: Tools, environ: dict[str, str], args: dict[str, Any]) -> None:
     """Only one that this node shows under that serial now, and that nobody else has."""
-    if args["serial"] in [text_of(it, "serial_number") for it in listed(tools.read("cluster", "drive", "--json"))]:
-        return
     mine = identity(tools, environ.get("NAME", ""))
+    found = [drive(it) for it in listed(tools.read("cluster", "drive", "--json"))]
+    at = {it["host"] for it in found if it["serial"] == args["serial"]}
+    if at & {-1, mine.get("host")}:
+        return
+    if at:
+        raise Refused(f"the cluster lists drive {args['serial']} as that of another container")
     shown = next((it for it in devices(tools) if it["serial"] == args["serial"]), None)
     if shown is None or shown["path"] != args["path"] or mine.get("host") != args["host"]:
         raise Refused(f"drive {args['serial']} is not here as it was seen")
@@ -384,7 +388,7 @@ def upgrade_phase(tools: Tools, environ: dict[str, str], args: dict[str, Any]) -
 
 
 def upgrade_finish(tools: Tools, environ: dict[str, str], args: dict[str, Any]) -> None:
-    """Without a phase an earlier order may have ended between the two; then the second may be refused, as it is none."""
+    """Without a phase an earlier order may have ended between the two; the second may be refused then."""
     in_phase = bool(_phase(tools))
     if in_phase:
         tools.run("debug", "jrpc", "upgrade_phase_finish")
