@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import yaml
@@ -98,8 +98,8 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     and fields that may differ.
     """
 
-    everyday: bool = True
-    """False: played in campaigns alone, as a run takes long."""
+    everyday: bool | Literal["kills"] = True
+    """False: played in campaigns alone, as a run takes long. `kills`: each day killed, and the rest in campaigns."""
 
     surroundings: str = ""
     """`members`: a node that runs stand-ins of XSLD members; `servers`: of a Runtime's; `agents`: of OpenCGA's pods."""
@@ -119,9 +119,9 @@ def files() -> list[Path]:
     return sorted(FOLDER.glob("*.yaml"))
 
 
-def everyday() -> list[Path]:
-    """Those that are played each day."""
-    return [path for path in files() if load(path, "none").everyday]
+def everyday(part: str = "") -> list[Path]:
+    """Those that are played each day, in this part of the campaigns."""
+    return [path for path in files() if load(path, "none").everyday in (True, part)]
 
 
 def load(path: Path, namespace: str, *, but: int = 0) -> Scenario:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from moorage.kube import client as kube_client
 from moorage.operators.weka import names
 from tests.api.faults import conftest, run, waiting
@@ -20,7 +18,6 @@ async def _given(client: kube_client.Client, namespace: str) -> list[dict[str, A
     return [it["status"] for it in found.items if "allocations" in it.get("status", {})]
 
 
-@pytest.mark.campaign  # a scheduler that is there would bind its pods to nodes that are not played
 async def test_five_clusters_at_once_share_no_port_and_no_drive(stage: run.Stage, client: kube_client.Client) -> None:
     """Ranges of ports are apart; on each node each port, and each drive, is one container's."""
     whole = run.Run(stage, SCENARIO)

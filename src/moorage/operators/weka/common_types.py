@@ -10,6 +10,9 @@ from moorage.api import crd
 
 NAME = msgspec.Meta(max_length=253)
 TEXT = msgspec.Meta(max_length=1024)
+SCHEDULER = msgspec.Meta(
+    max_length=253, description="Added. Which scheduler finds a node for pods that are made from now on."
+)
 IMAGE = msgspec.Meta(min_length=1, max_length=1024)
 PORT = msgspec.Meta(ge=0, le=65535)
 COUNT = msgspec.Meta(ge=0, le=512)

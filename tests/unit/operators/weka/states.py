@@ -155,6 +155,7 @@ def cluster_status(**changed: Any) -> cluster_types.WekaClusterStatus:
         "ports": {"basePort": 35_000, "portRange": 500},
         "made": {"drive": 6, "compute": 5},
         "formed": "demo-compute-0",
+        "told": {"name": "demo"},
         "clusterID": GUID,
         "lastAppliedImage": IMAGE,
         "status": "Ready",

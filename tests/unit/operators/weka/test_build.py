@@ -81,6 +81,13 @@ def test_without_a_node_it_keeps_apart_from_its_like() -> None:
     assert {} == pod(spec(dropAffinityConstraints=True))["spec"]["affinity"]
 
 
+def test_who_finds_a_node_for_it_is_named() -> None:
+    assert "batch" == pod(spec(schedulerName="batch"))["spec"]["schedulerName"]
+    assert "schedulerName" not in pod()["spec"]
+    assert "batch" == container(podConfig={"schedulerName": "batch"})["spec"]["schedulerName"]
+    assert "schedulerName" not in container(podConfig={})["spec"]
+
+
 def test_with_a_node_it_is_there_and_nowhere_else() -> None:
     """What it holds is there; selectors and spreads have had their say."""
     of = spec(nodeSelector={"a": "b"}, topologySpreadConstraints=[{"maxSkew": 1}])
@@ -194,6 +201,7 @@ REVISIONS: list[tuple[dict[str, Any], bool]] = [
     ({"state": "paused"}, False),
     ({"overrides": {"forceDrain": True}}, False),
     ({"numDrives": 2}, False),
+    ({"schedulerName": "batch"}, False),
 ]
 
 

@@ -16,11 +16,12 @@ from moorage.operators.weka.cluster.observation import LoginSeen
 from moorage.operators.weka.cluster.reasons import ClusterReason as Reason
 from moorage.operators.weka.container import types as container_types
 from moorage.runtime import decision, freshness
-from moorage.runtime.decision import Act, Blocked, Wait
+from moorage.runtime.decision import DONE, Act, Blocked, Wait
 from moorage.runtime.freshness import Failed, Fresh, Stale
 
 from .states import (
     CLUSTER_META,
+    IMAGE,
     NEWER,
     NOW,
     all_members,
@@ -98,6 +99,7 @@ PAUSED = {"overrides": {"upgradePaused": True}}
 BETWEEN = {"overrides": {"upgradePausePreCompute": True}}
 AT_ONCE = {"overrides": {"upgradeAllAtOnce": True}}
 SMALLER = {"spec": cluster_spec(dynamicTemplate={"driveContainers": 5, "computeContainers": 5})}
+RAFT = cluster_spec(bucketRaftSize=9)
 STEPS: list[tuple[dict[str, Any], type[Any], Reason, str]] = [
     ({"allowed": False}, Blocked, Reason.NAMESPACE_NOT_ALLOWED, "namespace ns is not opened for pods"),
     ({"images": ("other/",)}, Blocked, Reason.IMAGE_NOT_ALLOWED, "is none of those that may be root"),
@@ -205,6 +207,14 @@ STEPS: list[tuple[dict[str, Any], type[Any], Reason, str]] = [
         Act,
         Reason.SETTING,
         "the cluster is told: hot spare 1",
+    ),
+    ({"status": cluster_status(told={})}, Act, Reason.SETTING, "the cluster is told: name demo"),
+    ({"status": cluster_status(told={"name": "old"})}, Act, Reason.SETTING, "the cluster is told: name demo"),
+    (
+        {"status": cluster_status(timestamps={}, status="Init"), "spec": RAFT, "cluster": Fresh(cluster(**IDLE))},
+        Act,
+        Reason.SETTING,
+        "the cluster is told: raft 9",
     ),
     (
         {**BEGINS, "cluster": Fresh(cluster(io="", members=all_members(5)))},
@@ -545,7 +555,7 @@ def test_secrets_are_in_no_decision() -> None:
     """What an order needs is read in the pod."""
     form = verdict(cluster_seen(**{**UNFORMED, "objects": FIRST})).actions[1]
 
-    assert {"pod", "name", "members", "leadership"} == form.args.keys()
+    assert {"pod", "members", "leadership"} == form.args.keys()
 
 
 def test_a_container_that_is_made_later_is_told_where_the_cluster_is() -> None:
@@ -628,6 +638,35 @@ def test_an_upgrade_is_over_once_all_have_come_back() -> None:
     assert () == stale.acts
     assert [decision.Remember] == [type(it) for it in plain.actions]
     assert plain.go_on
+
+
+def test_what_the_cluster_says_nothing_of_is_noted_once_it_was_told() -> None:
+    """So that it is told again by whoever comes after one that was killed between forming it and this."""
+    idle = Fresh(cluster(**IDLE, data=4))
+    found = verdict(cluster_seen(spec=RAFT, cluster=idle, status=cluster_status(timestamps={}, told={})))
+    told, note = found.actions
+    later = decided(cluster_seen(spec=RAFT, status=cluster_status(told=note.fields["told"])))
+    stale = verdict(cluster_seen(cluster=Stale(cluster(), 0.0, "told"), status=cluster_status(told={})))
+
+    assert ("cluster.set", {"data": 3, "name": "demo", "raft": 9}) == (told.operation, told.args)
+    assert {"name": "demo", "bucketRaftSize": "9"} == note.fields["told"]
+    assert later.standing is None
+    assert (Wait, Reason.CLUSTER_UNKNOWN) == (type(stale), stale.reason)
+    assert DONE == control.cluster_is_set(cluster_seen(spec=RAFT)), "a bucket's raft is not told once IO runs"
+
+
+def test_an_upgrade_that_was_begun_is_ended_also_if_it_was_taken_back_or_told_its_end_by_half() -> None:
+    begun = {"name": "demo", "upgrade": "4.4.2"}
+    first = verdict(cluster_seen(**ROLL, objects=cluster_objects(outdated())))
+    back = verdict(cluster_seen(status=cluster_status(told=begun), cluster=IN_PHASE))
+    half = verdict(cluster_seen(status=cluster_status(told=begun, **NOTED)))
+
+    assert begun == first.actions[0].fields["told"]
+    assert "upgrade.phase" == first.actions[1].operation
+    for found in (back, half):
+        finish, note = found.actions
+        assert "upgrade.finish" == finish.operation
+        assert {"lastAppliedImage": IMAGE, "told": {"name": "demo"}} == note.fields
 
 
 def test_fields_that_nothing_follows_from_are_told() -> None:

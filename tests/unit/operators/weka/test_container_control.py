@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from moorage.api import conditions
 from moorage.children import apply
 from moorage.operators.weka import allocation, names, place
 from moorage.operators.weka.container import build, control, deletion, facts, observation
@@ -72,6 +73,8 @@ FRESH = status(allocations=None)
 SCRIPTS = (build.scripts("ns", states.SPOKEN), apply.Child())
 HELD = allocation.Taken("other", frozenset({"s1", "s2"}), (allocation.Span(35_000, 100), allocation.Span(35_300, 1)))
 FULL = allocation.Taken("other", frozenset(), (allocation.Span(35_000, 500),))
+LONELY: dict[str, Any] = {"local": told(cluster="", host=None), "spec": spec(joinIpPorts=["10.0.0.1:35000"])}
+JUST_NOW, LONG_AGO = (conditions.timestamp(states.NOW - it) for it in (60.0, 180.0))
 STEPS: list[tuple[dict[str, Any], type[Any], Reason, str]] = [
     ({"allowed": False}, Blocked, Reason.NAMESPACE_NOT_ALLOWED, "namespace ns is not opened for pods"),
     ({"spec": spec(mode="s3", numDrives=0)}, Blocked, Reason.MODE_NOT_SERVED, "mode s3 are not looked after yet"),
@@ -185,13 +188,25 @@ STEPS: list[tuple[dict[str, Any], type[Any], Reason, str]] = [
         Reason.STARTING,
         "demo-drive-0 starts: Stopped, no pages",
     ),
-    ({"local": told(cluster="", host=None)}, Wait, Reason.NOT_FORMED, "is ready for a cluster"),
     (
-        {"local": told(cluster="", host=None), "spec": spec(joinIpPorts=["10.0.0.1:35000"])},
+        {"local": told(cluster="", host=None), "status": status(clusterID="", containerID=None)},
+        Wait,
+        Reason.NOT_FORMED,
+        "is ready for a cluster",
+    ),
+    (
+        LONELY,
         Act,
         Reason.JOINING,
         "demo-drive-0 is told where its cluster is",
     ),
+    (
+        {**LONELY, "status": status(timestamps={"joining": JUST_NOW})},
+        Wait,
+        Reason.JOINING,
+        "demo-drive-0 was told where its cluster is, and is on its way there",
+    ),
+    ({**LONELY, "status": status(timestamps={"joining": LONG_AGO})}, Act, Reason.JOINING, "is told where"),
     (
         {"local": told(cluster="g-2")},
         Blocked,
@@ -225,6 +240,18 @@ STEPS: list[tuple[dict[str, Any], type[Any], Reason, str]] = [
         "was signed for cluster g-2",
     ),
     ({"cluster": Fresh(cluster(members=()))}, Wait, Reason.NOT_UP, "the cluster does not list it"),
+    (
+        {"cluster": Fresh(cluster(drives=drives(host=3)))},
+        Blocked,
+        Reason.DRIVE_NOT_FREE,
+        "the cluster lists drive s1 as that of its container 3, and not of demo-drive-0",
+    ),
+    (
+        {"local": told(cluster="", host=None)},
+        Wait,
+        Reason.CLUSTER_FORGOTTEN,
+        "demo-drive-0 was container 0 of cluster g-1, and knows nothing of it any more",
+    ),
     ({"cluster": Fresh(cluster(members=members(status="DOWN")))}, Wait, Reason.NOT_UP, "lists demo-drive-0 as DOWN"),
 ]
 
@@ -454,3 +481,42 @@ def test_the_way_out_of_a_node_lost_with_its_power_is_told() -> None:
     assert "after that kubectl delete wekacontainer demo-drive-0 -n ns" in stays.fix
     assert isinstance(going, Wait)
     assert "the deletion goes on" in going.fix
+
+
+BLOCKED = observation.NodeSeen("n1", drives=("s1", "s2"), blocked=frozenset({"s1"}))
+BOTH = status(allocations={**ALLOCATIONS, "drives": ["s1", "s2"]})
+
+
+def test_a_drive_that_is_blocked_is_not_added_again_and_leaves_once_the_cluster_has_forgotten_it() -> None:
+    """Whoever took it out of the cluster by hand must not find it there again; another one takes its place."""
+    out = Fresh(cluster(drives=drives()[1:]))
+    kept = verdict(seen(objects=objects(node=BLOCKED)))
+    gone = verdict(seen(objects=objects(node=BLOCKED), status=BOTH, cluster=out))
+    unheard = decided(seen(objects=objects(node=BLOCKED), status=BOTH, cluster=freshness.not_yet("cluster")))
+    foreign = Fresh(cluster(drives=drives(host=3)))
+    held = control.drives_are_added(seen(objects=objects(node=BLOCKED), cluster=foreign))
+
+    assert ["s1", "s2"] == kept.actions[0].fields["allocations"]["drives"]
+    assert ["s2"] == gone.actions[0].fields["allocations"]["drives"]
+    assert Reason.ALLOCATING not in [it.reason for it in unheard.acts]
+    assert decision.DONE == held, "the way out that is told of a drive that is another's"
+
+
+def test_drives_that_the_cluster_lists_and_that_do_not_work_are_told() -> None:
+    def told_of(**changed: Any) -> tuple[bool | None, str]:
+        found = facts.drives_added(seen(**changed))
+        return found.status, found.message
+
+    assert (True, "not active: s1 (FAILED)") == told_of(cluster=Fresh(cluster(drives=drives(status="FAILED"))))
+    assert (False, "not added: s1") == told_of(cluster=Fresh(cluster(drives=drives(host=3))))
+    assert (True, "") == told_of()
+    out = Fresh(cluster(drives=drives()[1:]))
+    assert (True, "") == told_of(cluster=out, objects=objects(node=BLOCKED))
+
+
+def test_one_whose_pod_is_lost_while_it_leaves_needs_no_other() -> None:
+    """The others make up for it, wherever a new pod could be."""
+    down = Fresh(cluster(members=members(status="DOWN")))
+    found = verdict(seen(metadata=GOING, **{**GONE, "cluster": down}))
+
+    assert (Act, Reason.DEACTIVATING) == (type(found), found.reason)

@@ -6,17 +6,18 @@ import importlib.util
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-from moorage.operators.weka import allocation
+from moorage.operators.weka import allocation, dialect
 from moorage.operators.weka.container import build as container_build
 from moorage.operators.weka.operation import build
 
-SCRIPT = Path(container_build.__file__).parents[1] / "scripts" / container_build.DRIVES
+SCRIPTS = Path(container_build.__file__).parents[1] / "scripts"
 TOOL = """#!{python}
 import json, sys
 here = {here!r}
@@ -39,8 +40,8 @@ NOTHING = {"paths": [], "serials": [], "pci": [], "all": False, "flags": [], "an
 ALL = {**NOTHING, "all": True}
 
 
-def _module() -> Any:
-    found = importlib.util.spec_from_file_location("weka_drives", SCRIPT)
+def _module(name: str) -> Any:
+    found = importlib.util.spec_from_file_location(name.removesuffix(".py"), SCRIPTS / name)
     assert found is not None
     assert found.loader is not None
     module = importlib.util.module_from_spec(found)
@@ -48,7 +49,7 @@ def _module() -> Any:
     return module
 
 
-drives_script = _module()
+drives_script, tool_script = _module(container_build.DRIVES), _module(container_build.TOOL)
 
 
 class Node:
@@ -104,6 +105,24 @@ class Node:
 @pytest.fixture
 def node(tmp_path: Path) -> Node:
     return Node(tmp_path)
+
+
+def test_both_scripts_read_the_list_of_drives_alike(node: Node) -> None:
+    """Each stands alone in its pods; a name of the product's that one of them learns is the other's too."""
+    node.drive("a", is_signed=True, weka_guid="g-1", mounted=True)
+    node.listed.append({"serial": "s-b", "path": "/dev/b"})
+    node.listed.append("no drive")  # type: ignore[arg-type]
+    node.save()
+    settings = {
+        "files": msgspec.structs.asdict(dialect.Files()),
+        "commands": msgspec.structs.asdict(dialect.Commands(sign=str(node.root / "sign"))),
+    }
+    tools = tool_script.Tools(settings, {}, time.monotonic() + 60)
+
+    assert node.machine.drives() == tool_script.devices(tools)
+    assert [("s-a", "g-1", True), ("s-b", "", False)] == [
+        (it["serial"], it["guid"], it["signed"]) for it in node.machine.drives()
+    ]
 
 
 def test_all_are_signed_that_nobody_uses(node: Node) -> None:
@@ -197,8 +216,8 @@ def test_its_last_word_is_short_enough_and_can_be_read(count: int) -> None:
 def test_it_runs_as_in_the_pod(node: Node) -> None:
     """With the standard library alone, its settings beside it; what it leaves is where the kubelet looks."""
     node.drive("a")
-    script, left = node.root / SCRIPT.name, node.root / "left"
-    script.write_text(SCRIPT.read_text().replace("/dev/termination-log", str(left)))
+    script, left = node.root / container_build.DRIVES, node.root / "left"
+    script.write_text((SCRIPTS / container_build.DRIVES).read_text().replace("/dev/termination-log", str(left)))
     (node.root / "settings.json").write_text(json.dumps({"commands": {"sign": str(node.root / "sign")}}))
     subprocess.run([sys.executable, "-I", "-S", str(script), json.dumps(ALL)], check=True, timeout=60)
 

@@ -69,6 +69,7 @@ ROWS: list[tuple[str, observation.Seen, Any, str]] = [
     ("on a node that does not report", seen(down(reason="NodeNotReady")), DONE, ""),
     ("on a node that takes no pods", seen(down(reason="NodeCordoned")), DONE, ""),
     ("without drives", seen(down(reason="DrivesLacking")), DONE, ""),
+    ("on a node that was made anew", seen(down(reason="ClusterForgotten")), Reason.REPLACING, "demo-drive-0"),
     ("on a node that is gone", seen(down(reason="NodeGone")), Reason.REPLACING, "demo-drive-0"),
     ("never to be replaced", seen(down(), replace=config.Replace(after_seconds=0)), DONE, ""),
     ("before IO began", seen(down(), status=states.cluster_status(timestamps={})), DONE, ""),

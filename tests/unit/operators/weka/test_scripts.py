@@ -205,8 +205,13 @@ def test_an_answer_that_is_no_json_is_nothing_known(pod: Pod) -> None:
 MADE: list[tuple[str, dict[str, Any], list[str]]] = [
     (
         "cluster.set",
-        {"parity": 2, "data": 3, "raft": 0},
+        {"parity": 2, "data": 3},
         ["cluster", "update", "--parity-drives", "2", "--data-drives", "3"],
+    ),
+    (
+        "cluster.set",
+        {"name": "hello", "raft": 9},
+        ["cluster", "update", "--cluster-name", "hello", "--bucket-raft-size", "9"],
     ),
     ("cluster.set", {"hot_spare": 0}, ["cluster", "hot-spare", "0"]),
     ("cluster.start_io", {"started": "STARTED"}, ["cluster", "start-io"]),
@@ -246,13 +251,26 @@ def test_an_upgrade_that_has_a_phase_is_brought_to_its_end(pod: Pod) -> None:
     assert ["upgrade_phase_finish", "unprepare_leader_for_upgrade"] == [it[2] for it in pod.calls if it[0] == "debug"]
 
 
+def test_an_order_that_ended_halfway_is_brought_to_its_end_by_the_next(pod: Pod) -> None:
+    """An upgrade whose phase is over may have left the leader prepared; if it is not, that is as it should be."""
+    pod.say(status={"upgrade_phase": ""})
+    found = pod.ask("upgrade.finish"), [it[2] for it in pod.calls if it[0] == "debug"]
+    pod.said["debug jrpc unprepare"] = {"fails": "no leader is prepared"}
+    pod.say()
+
+    assert (answers.Done(), ["unprepare_leader_for_upgrade"]) == found
+    assert answers.Done() == pod.ask("upgrade.finish")
+    pod.say(status={"upgrade_phase": "DrivePhase"})
+    assert "Refused" == pod.ask("upgrade.finish").fault
+
+
 REPEATED: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
-    ("cluster.form", {"members": [], "name": "hello"}, {}, "cluster create"),
+    ("cluster.form", {"members": []}, {}, "cluster create"),
     ("container.join", {"to": ["10.0.0.1:35000"]}, {}, "local resources"),
     ("cluster.start_io", {"started": "STARTED"}, {"status": {"io_status": "STARTED"}}, "cluster start-io"),
     ("cluster.start_io", {"started": "UP"}, {"status": {"io_status": "starting"}}, "cluster start-io"),
     ("upgrade.phase", {"phase": "DrivePhase"}, {"status": {"upgrade_phase": "DrivePhase"}}, "debug"),
-    ("upgrade.finish", {}, {"status": {"upgrade_phase": ""}}, "debug"),
+    ("upgrade.finish", {}, {"status": {"upgrade_phase": ""}}, "debug jrpc upgrade_phase_finish"),
     ("user.add", {"user": "admin"}, {}, "user add"),
     ("group.add", {"name": "g"}, {"fs_group": [{"name": "g"}]}, "fs group create"),
     ("filesystem.add", {"name": "f"}, {"fs": [{"name": "f"}]}, "fs create"),
@@ -280,6 +298,15 @@ def test_an_order_that_is_carried_out_already_is_none(
     assert not [it for it in pod.calls if " ".join(it).startswith(never)]
 
 
+def test_a_serial_that_two_drives_bear_is_added_once(pod: Pod) -> None:
+    """As of machines that were cloned: the cluster has that of another container already."""
+    pod.say(cluster_drive=[{**DRIVE, "host_id": "HostId<3>"}])
+    found = pod.ask("drive.add", pod="p-0", host=7, serial="s1", path="/dev/x")
+
+    assert "Refused" == found.fault
+    assert "the cluster lists drive s1 as that of another container" in found.message
+
+
 @pytest.mark.parametrize(
     ("device", "why"),
     [
@@ -298,7 +325,7 @@ def test_a_drive_that_may_be_somebodys_is_never_added(pod: Pod, device: dict[str
     assert ["cluster", "drive", "add", "7", "/dev/x"] not in pod.calls
 
 
-FORM = {"members": [["10.0.0.7", 35_000], ["10.0.0.8", 35_000]], "name": "hello", "leadership": 5}
+FORM = {"members": [["10.0.0.7", 35_000], ["10.0.0.8", 35_000]], "leadership": 5}
 
 
 def test_secrets_go_by_the_environment(pod: Pod) -> None:

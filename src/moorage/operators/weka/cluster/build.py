@@ -106,6 +106,7 @@ def steady(spec: types.WekaClusterSpec, role: str) -> dict[str, Any]:
         "failureDomain": plain(spec.failure_domain),
         "topologySpreadConstraints": _spread(spec, role),
         "affinity": _affinity(spec, role),
+        "schedulerName": config.scheduler_name if config else "",
         "driversDistService": spec.drivers_dist_service,
         "tracesConfiguration": plain(spec.traces_configuration),
         "dropAffinityConstraints": bool(spec.overrides and spec.overrides.disregard_redundancy) or None,

@@ -255,7 +255,6 @@ def cluster_is_formed(seen: Seen) -> Verdict:
     via = next((it for it in runs if it.name == seen.status.formed), runs[0])
     args = {
         "pod": via.name,
-        "name": seen.name,
         "members": [
             [it.status.management_ip, it.status.allocations.weka_port if it.status.allocations else 0] for it in runs
         ],
@@ -288,7 +287,10 @@ def _unknown(seen: Seen) -> Verdict:
 
 
 def cluster_is_set(seen: Seen) -> Verdict:
-    """Its stripe before IO begins, after which it can't be changed; its hot spare at any time."""
+    """Its stripe before IO begins, after which it can't be changed; its hot spare at any time.
+
+    What it says nothing of is told once, and noted once that was carried out.
+    """
     found = seen.known
     if found is None:
         return DONE
@@ -298,14 +300,28 @@ def cluster_is_set(seen: Seen) -> Verdict:
         if seen.spec.stripe_width is not None:
             wanted["data"] = seen.spec.stripe_width
     wanted["hot_spare"] = seen.spec.hot_spare
-    wrong = {name: value for name, value in wanted.items() if getattr(found, name) != value}
+    wrong: dict[str, Any] = {name: value for name, value in wanted.items() if getattr(found, name) != value}
+    once = _told_once(seen, found)
+    new = {name: value for name, (_, value) in once.items() if seen.status.told.get(name) != str(value)}
+    wrong |= {once[name][0]: value for name, value in new.items()}
     if not wrong:
         return DONE
-    told = decision.Call(
-        why="the spec has it so", operation="cluster.set", args={**wrong, "raft": seen.spec.bucket_raft_size or 0}
+    acts: tuple[decision.AnyAction, ...] = (
+        decision.Call(why="the spec has it so", operation="cluster.set", args=wrong),
     )
+    if new:
+        told = {**seen.status.told, **{name: str(value) for name, value in new.items()}}
+        acts += (decision.Remember(why="the cluster does not say it", fields={"told": told}),)
     said = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in wrong.items())
-    return anew(seen, Act(Reason.SETTING, f"the cluster is told: {said}", (told,)))
+    return anew(seen, Act(Reason.SETTING, f"the cluster is told: {said}", acts))
+
+
+def _told_once(seen: Seen, found: answers.Cluster) -> dict[str, tuple[str, Any]]:
+    """By the name in `status.told`: what the order calls it, and its value."""
+    once: dict[str, tuple[str, Any]] = {"name": ("name", seen.name)}
+    if seen.spec.bucket_raft_size and not _io_runs(seen, found):
+        once["bucketRaftSize"] = ("raft", seen.spec.bucket_raft_size)
+    return once
 
 
 def containers_have_joined(seen: Seen) -> Verdict:

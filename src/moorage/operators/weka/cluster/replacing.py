@@ -25,6 +25,7 @@ FOR = frozenset(
         ContainerReason.AGENT_UNKNOWN,
         ContainerReason.POD_NOT_RUNNING,
         ContainerReason.NODE_GONE,
+        ContainerReason.CLUSTER_FORGOTTEN,
     }
 )
 """Where a container stands that another one may be better than. Of a node that takes no pods, or does not report, a

@@ -26,6 +26,9 @@ PACE = 15.0
 ENOUGH = 0.9
 """Of the containers that there are to be of a role, so many are up before the next one goes."""
 
+UPGRADE = "upgrade"
+"""In `status.told`, while an upgrade is begun and not over: what is told to begin is told its end."""
+
 PHASES = {"drive": "DrivePhase", "compute": "ComputeRollingPhase"}
 
 
@@ -77,8 +80,10 @@ def phase_is_begun(seen: Seen) -> Verdict:
     if (gate := gate_is_open(seen, left[0], Reason.UPGRADE_GATED)) is not DONE:
         return gate
     args = {"phase": phase, "version": version(seen.spec.image)}
+    told = {**seen.status.told, UPGRADE: args["version"]}
+    note = decision.Remember(why="what is begun is brought to its end", fields={"told": told})
     begin = decision.Call(why="containers get another version", operation="upgrade.phase", args=args)
-    return Act(Reason.UPGRADING, f"the cluster is told that {left[0].role} containers are upgraded", (begin,))
+    return Act(Reason.UPGRADING, f"the cluster is told that {left[0].role} containers are upgraded", (note, begin))
 
 
 def next_is_rolled(seen: Seen) -> Verdict:
@@ -109,16 +114,18 @@ def _held(seen: Seen, going: ContainerSeen) -> Verdict:
 
 
 def upgrade_is_noted(seen: Seen) -> Verdict:
-    """Once all run with it: the image that one can go back to."""
-    found = seen.known
-    if found is None or old(seen) or seen.status.last_applied_image == seen.spec.image:
+    """Once all run with it: the image that one can go back to. One that was taken back is brought to its end too."""
+    found, begun = seen.known, UPGRADE in seen.status.told
+    if found is None or old(seen) or (seen.status.last_applied_image == seen.spec.image and not begun):
         return DONE
     if not all(it.settled for role in names.BACKEND for it in seen.of(role)):
         return DONE
-    note = decision.Remember(why="all run with it", fields={"lastAppliedImage": seen.spec.image})
+    told = {name: value for name, value in seen.status.told.items() if name != UPGRADE}
+    fields = {"lastAppliedImage": seen.spec.image, "told": told}
+    note = decision.Remember(why="all run with it", fields=fields)
     if not isinstance(seen.cluster, freshness.Fresh):
         return DONE
-    if not found.phase:
+    if not (found.phase or begun):
         return Act(Reason.UPGRADING, f"all containers run {seen.spec.image}", (note,), go_on=True)
     finish = decision.Call(why="all have the new version", operation="upgrade.finish")
     return Act(Reason.UPGRADING, f"all containers run {seen.spec.image}; the upgrade is over", (finish, note))

@@ -82,6 +82,7 @@ class PodConfig(msgspec.Struct, frozen=True, rename="camel"):
     role_topology_spread_constraints: dict[str, Any] = {}
     affinity: dict[str, Any] = {}
     role_affinity: dict[str, Any] = {}
+    scheduler_name: Annotated[str, common.SCHEDULER] = ""
 
 
 class Ports(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):

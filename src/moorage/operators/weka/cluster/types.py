@@ -198,6 +198,13 @@ class WekaClusterStatus(common_status.Status, frozen=True, kw_only=True, rename=
     formed: Annotated[
         str, msgspec.Meta(description="Added. The container in which the cluster was told to form, before it was told.")
     ] = ""
+    told: Annotated[
+        dict[str, str],
+        msgspec.Meta(
+            description="Added. What the cluster was told and says nothing of: its name, bucketRaftSize, and upgrade, "
+            "the version of one that is not over."
+        ),
+    ] = {}
     replaced: Annotated[
         dict[str, str], msgspec.Meta(description="Added. Containers that stayed down and were replaced, and when.")
     ] = {}

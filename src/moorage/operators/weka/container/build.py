@@ -117,6 +117,8 @@ def pod(wanted: Wanted) -> parts.Desired:
         content["nodeSelector"] = dict(spec.node_selector)
     if spec.topology_spread_constraints and not wanted.node:
         content["topologySpreadConstraints"] = [dict(it) for it in spec.topology_spread_constraints]
+    if spec.scheduler_name:
+        content["schedulerName"] = spec.scheduler_name
     if spec.service_account_name:
         content["serviceAccountName"] = spec.service_account_name
     if spec.image_pull_secret:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from moorage.api import builtin
+from moorage.api import builtin, conditions
 from moorage.children import objects, parts, pod_trouble
 from moorage.operators import steps
 from moorage.operators.weka import allocation, answers, names, place
@@ -25,12 +25,15 @@ POD_RUNS_WITHIN = 10 * MINUTE
 STOPS_WITHIN = 30 * MINUTE
 STARTS_WITHIN = 10 * MINUTE
 FORMS_WITHIN = 30 * MINUTE
+JOINS_WITHIN = 2 * MINUTE
 DATA_MOVES_WITHIN = 24 * 60 * MINUTE
 DRIVE_SHOWS_WITHIN = 2 * MINUTE
 NODE_BACK_WITHIN = 10 * MINUTE
 PACE = 5.0
 
 ALLOCATION_IS_FREE = "allocation_is_free"
+JOINING = "joining"
+"""In `status.timestamps`: when it was told last where its cluster is."""
 
 # --- its place, and what it may be ------------------------------------------------------------------------------------
 
@@ -308,6 +311,9 @@ def _drives(seen: Seen, node: NodeSeen) -> tuple[str, ...]:
         return ()
     taken = {serial for it in seen.there.taken for serial in it.drives}
     have = seen.status.allocations.drives if seen.status.allocations else ()
+    if isinstance(seen.cluster, freshness.Fresh) and seen.cluster.value.guid:  # what it has forgotten holds nothing
+        listed = {it.serial for it in seen.cluster.value.drives}
+        have = tuple(it for it in have if it in listed or it not in node.blocked)
     return allocation.drives(node.drives, node.blocked, taken, seen.spec.num_drives, have)
 
 
@@ -343,12 +349,23 @@ def it_is_a_member(seen: Seen) -> Verdict:
             said = f"{seen.name} says that it belongs to cluster {told.cluster}, and not to {owner.guid}"
             return Blocked(Reason.FOREIGN_CLUSTER, said, decision.next_of(Reason.FOREIGN_CLUSTER))
         return DONE
+    if not seen.spec.join_ip_ports and seen.status.cluster_id:
+        who = f"{seen.name} was container {seen.status.container_id} of cluster {seen.status.cluster_id}"
+        said = f"{who}, and knows nothing of it any more"
+        fix = decision.next_of(Reason.CLUSTER_FORGOTTEN)
+        return Wait(Reason.CLUSTER_FORGOTTEN, said, on="container", within=STARTS_WITHIN, fix=fix)
     if not seen.spec.join_ip_ports:
         said = f"{seen.name} is ready for a cluster that is not formed yet"
         return Wait(Reason.NOT_FORMED, said, on="cluster", within=FORMS_WITHIN)
+    since = seen.now - conditions.epoch(seen.status.timestamps.get(JOINING, ""))
+    if 0 <= since < JOINS_WITHIN:
+        said = f"{seen.name} was told where its cluster is, and is on its way there"
+        return Wait(Reason.JOINING, said, on="container", within=STARTS_WITHIN, again=JOINS_WITHIN - since)
     args = {"pod": told.pod, "to": list(seen.spec.join_ip_ports)}
+    at = {**seen.status.timestamps, JOINING: conditions.timestamp(seen.now)}
+    note = decision.Remember(why="it restarts for it, and is left to it", fields={"timestamps": at})
     join = decision.Call(why="it belongs to no cluster", operation="container.join", args=args)
-    return Act(Reason.JOINING, f"{seen.name} is told where its cluster is", (join,))
+    return Act(Reason.JOINING, f"{seen.name} is told where its cluster is", (note, join))
 
 
 def cluster_answers(seen: Seen) -> Verdict:
@@ -369,18 +386,17 @@ def cluster_answers_anew(seen: Seen) -> Verdict:
 
 
 def drives_are_added(seen: Seen) -> Verdict:
-    """Each that it was given and that the cluster does not list; none that may hold somebody's data."""
-    given = seen.status.allocations.drives if seen.status.allocations else ()
+    """Each that it was given and that the cluster does not list as its own; none that may hold somebody's data."""
     cluster, told = freshness.value_of(seen.cluster), seen.told
-    if not given or cluster is None or told is None:
+    if cluster is None or told is None:
         return DONE
-    listed = {it.serial for it in cluster.drives}
     shown = {it.serial: it for it in told.devices}
-    for serial in given:
-        if serial in listed:
-            continue
+    for serial in lacking(seen, cluster):
         if (known := cluster_answers_anew(seen)) is not DONE:
             return known
+        if (other := next((it for it in cluster.drives if it.serial == serial), None)) is not None:
+            said = f"the cluster lists drive {serial} as that of its container {other.host}, and not of {seen.name}"
+            return Blocked(Reason.DRIVE_NOT_FREE, said, decision.next_of(Reason.DRIVE_NOT_FREE))
         device = shown.get(serial)
         if device is None:
             said = f"node {seen.status.node_affinity} does not show drive {serial} of {seen.name}"
@@ -391,6 +407,18 @@ def drives_are_added(seen: Seen) -> Verdict:
         add = decision.Call(why="the cluster does not list it", operation="drive.add", args=args)
         return Act(Reason.ADDING_DRIVE, f"drive {serial} of {seen.name} is added to the cluster", (add,))
     return DONE
+
+
+def lacking(seen: Seen, cluster: answers.Cluster) -> tuple[str, ...]:
+    """Serials that it was given and that its cluster does not list as its own: machines that were cloned share some.
+
+    Who has blocked one has taken it out, and must not find it there again.
+    """
+    given = seen.status.allocations.drives if seen.status.allocations else ()
+    node = seen.there.node if freshness.value_of(seen.objects) is not None else None
+    unknown = seen.host is None or seen.host < 0
+    own = {it.serial for it in cluster.drives if unknown or it.host in (-1, seen.host)}
+    return tuple(it for it in given if it not in own and (node is None or it not in node.blocked))
 
 
 def _not_free(device: answers.Device, seen: Seen) -> str | None:

@@ -47,17 +47,19 @@ def joined(seen: Seen) -> Fact:
 
 
 def drives_added(seen: Seen) -> Fact:
-    """EnsuredDrives: the cluster lists all that are its own."""
+    """EnsuredDrives: the cluster lists all that are its own; which of them do not work is told."""
     given = seen.status.allocations.drives if seen.status.allocations else ()
     cluster = freshness.value_of(seen.cluster)
     if not given:
         return Fact("EnsuredDrives", True, Reason.RUNNING, "it is to have none")
     if cluster is None:
         return Fact("EnsuredDrives", None, Reason.CLUSTER_UNKNOWN)
-    lacking = sorted(set(given) - {it.serial for it in cluster.drives})
-    if lacking:
+    if lacking := control.lacking(seen, cluster):
         return Fact("EnsuredDrives", False, Reason.ADDING_DRIVE, f"not added: {', '.join(lacking)}")
-    return Fact("EnsuredDrives", True, Reason.RUNNING)
+    active = seen.dialect.words.drive_active
+    idle = [it for it in cluster.of(seen.host) if it.serial in given and not seen.dialect.words.has(active, it.status)]
+    told = ", ".join(f"{it.serial} ({it.status or 'in no known state'})" for it in idle)
+    return Fact("EnsuredDrives", True, Reason.RUNNING, f"not active: {told}" if told else "")
 
 
 def available(seen: Seen) -> Fact:

@@ -108,6 +108,12 @@ class ContainerReason(decision.Reason):
         "The container is ready to be part of a cluster that is not formed yet.",
         ("the other containers are awaited, and then the WekaCluster forms the cluster"),
     )
+    CLUSTER_FORGOTTEN = (
+        "ClusterForgotten",
+        "The container was part of its cluster and knows nothing of it any more: what it kept on its node is gone.",
+        "bring back what it kept (dialect files.persistence), or delete the WekaContainer: the others make up for it",
+        WARNS,
+    )
     CLUSTER_UNKNOWN = "ClusterUnknown", "The cluster was not asked yet, or does not answer.", reasons.LOOKS
     FOREIGN_CLUSTER = (
         "ForeignCluster",
@@ -124,7 +130,7 @@ class ContainerReason(decision.Reason):
     )
     DRIVE_NOT_FREE = (
         "DriveNotFree",
-        "A drive that is the container's is mounted, or was signed for another cluster: it may hold somebody's data.",
+        "A drive that is the container's is mounted, signed for another cluster, or listed as another container's.",
         "look at the drive; sign it anew if nothing on it is needed, or block it (annotation weka.io/blocked-drives)",
         WARNS,
     )

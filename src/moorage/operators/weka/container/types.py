@@ -80,6 +80,7 @@ class WekaContainerSpec(msgspec.Struct, frozen=True, rename="camel"):
     failure_domain: dict[str, Any] | None = None
     topology_spread_constraints: Annotated[tuple[dict[str, Any], ...], msgspec.Meta(max_length=16)] = ()
     affinity: dict[str, Any] = {}
+    scheduler_name: Annotated[str, common.SCHEDULER] = ""
     tolerations: common.Tolerations = ()
     port: Annotated[int, common.PORT] = 0
     agent_port: Annotated[int, common.PORT] = 0

@@ -278,12 +278,19 @@ def form(tools: Tools, environ: dict[str, str], args: dict[str, Any]) -> None:
     if not all(text for _, _, text in secrets):
         raise Refused("the login has no key join-secret or password")
     tools.run(*words, secrets=secrets)
-    tools.run("cluster", "update", "--cluster-name", args["name"])
+
+
+SETTINGS = (
+    ("name", "--cluster-name"),
+    ("parity", "--parity-drives"),
+    ("data", "--data-drives"),
+    ("raft", "--bucket-raft-size"),
+)
 
 
 def set_(tools: Tools, environ: dict[str, str], args: dict[str, Any]) -> None:
     words = []
-    for name, flag in (("parity", "--parity-drives"), ("data", "--data-drives"), ("raft", "--bucket-raft-size")):
+    for name, flag in SETTINGS:
         if args.get(name):
             words += [flag, str(args[name])]
     if words:
@@ -322,9 +329,13 @@ def add_filesystem(tools: Tools, environ: dict[str, str], args: dict[str, Any]) 
 
 def add_drive(tools: Tools, environ: dict[str, str], args: dict[str, Any]) -> None:
     """Only one that this node shows under that serial now, and that nobody else has."""
-    if args["serial"] in [text_of(it, "serial_number") for it in listed(tools.read("cluster", "drive", "--json"))]:
-        return
     mine = identity(tools, environ.get("NAME", ""))
+    found = [drive(it) for it in listed(tools.read("cluster", "drive", "--json"))]
+    at = {it["host"] for it in found if it["serial"] == args["serial"]}
+    if at & {-1, mine.get("host")}:
+        return
+    if at:
+        raise Refused(f"the cluster lists drive {args['serial']} as that of another container")
     shown = next((it for it in devices(tools) if it["serial"] == args["serial"]), None)
     if shown is None or shown["path"] != args["path"] or mine.get("host") != args["host"]:
         raise Refused(f"drive {args['serial']} is not here as it was seen")
@@ -377,10 +388,15 @@ def upgrade_phase(tools: Tools, environ: dict[str, str], args: dict[str, Any]) -
 
 
 def upgrade_finish(tools: Tools, environ: dict[str, str], args: dict[str, Any]) -> None:
-    if not _phase(tools):
-        return
-    tools.run("debug", "jrpc", "upgrade_phase_finish")
-    tools.run("debug", "jrpc", "unprepare_leader_for_upgrade")
+    """Without a phase an earlier order may have ended between the two; the second may be refused then."""
+    in_phase = bool(_phase(tools))
+    if in_phase:
+        tools.run("debug", "jrpc", "upgrade_phase_finish")
+    try:
+        tools.run("debug", "jrpc", "unprepare_leader_for_upgrade")
+    except Refused:
+        if in_phase:
+            raise
 
 
 QUESTIONS = {"local": local, "cluster": cluster}
