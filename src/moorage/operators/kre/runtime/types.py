@@ -207,7 +207,8 @@ def _size_rules() -> tuple[crd.Rule, ...]:
                 f"quantity({large}).compareTo(quantity({before})) >= 0 || (has(self.status) && "
                 f"has(self.status.volumeSizes) && has({there}) && isQuantity({there}) && "
                 f"quantity({large}).compareTo(quantity({there})) >= 0)",
-                f"the volume of {server} can only grow, or go back to the size that it has: volumes can't be made smaller",
+                f"the volume of {server} can only grow, or go back to the size that it has: "
+                "volumes can't be made smaller",
                 field_path=".spec",
             )
         )
@@ -434,9 +435,10 @@ def definition() -> dict[str, object]:
         status=RuntimeStatus,
         rules=(
             crd.Rule(
-                f"self.metadata.name.size() <= {LONGEST_NAME} && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",
-                f"metadata.name stands in the names of all versions' objects: at most {LONGEST_NAME} lower-case letters, "
-                "digits and dashes, beginning with a letter",
+                f"self.metadata.name.size() <= {LONGEST_NAME} && "
+                "self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",
+                f"metadata.name stands in the names of all versions' objects: at most {LONGEST_NAME} lower-case "
+                "letters, digits and dashes, beginning with a letter",
             ),
             *_size_rules(),
         ),
