@@ -132,7 +132,7 @@ def _row(kind: str, schema: schemas.Schema, used: set[str], lanes: Sequence[Lane
     return kind, len(leaves.of(schema)), len(used), *steps, sum(len(lane.bad) for lane in lanes)
 
 
-@pytest.mark.parametrize("path", declared.files(), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", declared.everyday(), ids=lambda path: path.stem)
 async def test_some_changes(stage: run.Stage, path: Path, told: report.Report) -> None:
     await _campaign(stage, path, told, whole=False)
 

@@ -75,6 +75,10 @@ def test_the_chart_s_spelling_is_accepted_too_and_nothing_at_all(cluster: Cluste
         ({"nats_streaming": {"replicas": 6}}, "spec.nats_streaming.replicas"),
         ({"minio": {"credentials": {"accessKey": "ab", "secretKey": "12345678"}}}, "spec.minio.credentials.accessKey"),
         ({"mongo": {"storage": {"size": "big"}}}, "spec.mongo.storage.size"),
+        ({"entrypoint": {"host": "a..b"}}, "spec.entrypoint.host"),
+        ({"domain": "Not a domain"}, "spec.domain"),
+        ({"ingress": {"className": "No class"}}, "spec.ingress.className"),
+        ({"ingress": {"tlsSecret": "No Secret"}}, "spec.ingress.tlsSecret"),
     ],
 )
 def test_what_is_refused_says_why(cluster: Cluster, place: str, spec: dict[str, Any], word: str) -> None:
@@ -113,6 +117,30 @@ def test_what_may_change(cluster: Cluster, place: str, change: dict[str, Any], w
 
     assert bool(word) == (done.returncode != 0), done.stderr
     assert word in done.stderr
+
+
+def test_a_size_goes_back_to_what_there_is(cluster: Cluster, place: str) -> None:
+    """As the message says that tells that a volume can't grow; never below what there is."""
+    cluster.must(cluster.kubectl("create", body=runtime(place, {"minio": {"storage": {"size": "9Gi"}}})))
+    change = ("-n", place, "patch", "runtime", "demo", "--type=merge", "-p")
+    told = json.dumps({"status": {"volumeSizes": {"minio": "2Gi"}}})
+    cluster.must(cluster.kubectl(*change, told, "--subresource=status"))
+
+    def resized(size: str) -> str:
+        return cluster.kubectl(*change, json.dumps({"spec": {"minio": {"storage": {"size": size}}}})).stderr
+
+    assert "the volume of minio can only grow, or go back" in resized("1Gi")
+    assert "" == resized("2Gi")
+
+
+def test_a_class_that_is_named_the_second_way_is_kept_too(cluster: Cluster, place: str) -> None:
+    """An empty name says nothing."""
+    spec = {"mongo": {"storage": {"className": "", "storageClass": "fast"}}}
+    cluster.must(cluster.kubectl("create", body=runtime(place, spec)))
+    other = json.dumps({"spec": {"mongo": {"storage": {"storageClass": "slow"}}}})
+    done = cluster.kubectl("-n", place, "patch", "runtime", "demo", "--type=merge", "-p", other)
+
+    assert "the storage class of mongo can't be changed" in done.stderr
 
 
 def rendered(cluster: Cluster, tmp_path: Path, place: str, values: dict[str, Any]) -> list[dict[str, Any]]:

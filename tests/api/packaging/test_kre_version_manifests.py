@@ -88,6 +88,8 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     (changed("config.0", {"name": "GREETING", "valueFrom": {}}), "give either configMapKeyRef or secretKeyRef"),
     (changed("config.0.name", "greeting"), "spec.config[0].name"),
     (changed("files.image", "a/b:1"), "give exactly one of object, configMapRef, image and downloader"),
+    (changed("files", {"image": " a/b:1"}), "spec.files.image"),
+    (changed("files", {"downloader": "A/B"}), "spec.files.downloader"),
     (changed("files", {}), "give exactly one of object, configMapRef, image and downloader"),
     (changed("files", {"object": {"key": "a", "digest": "md5:1"}}), "spec.files.object.digest"),
     (changed("workflows", []), "spec.workflows"),

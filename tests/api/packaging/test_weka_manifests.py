@@ -120,6 +120,14 @@ def test_the_originals_fields_are_accepted(cluster: Cluster, place: str) -> None
         ({"cpuPolicy": "most"}, "spec.cpuPolicy"),
         ({"ports": {"basePort": 70_000}}, "spec.ports.basePort"),
         ({"expandEndpoints": ["$(id)"]}, "spec.expandEndpoints"),
+        ({"nodeSelector": {"a": "no label!"}}, "spec.nodeSelector.a"),
+        ({"roleNodeSelector": {"drive": {"a": "no label!"}}}, "spec.roleNodeSelector.drive.a"),
+        ({"failureDomain": {"label": "no label!"}}, "spec.failureDomain.label"),
+        ({"tolerations": ["no key!"]}, "spec.tolerations"),
+        ({"cpuPolicy": "manual", "roleCoreIds": {"drive": [1]}}, "cpuPolicy manual needs roleCoreIds"),
+        ({"podConfig": {"roleTopologySpreadConstraints": {"drive": "x"}}}, "spec.podConfig.roleTopologySpread"),
+        ({"podConfig": {"roleTopologySpreadConstraints": {"drive": ["x"]}}}, "spec.podConfig.roleTopologySpread"),
+        ({"podConfig": {"roleAffinity": {"drive": "x"}}}, "spec.podConfig.roleAffinity"),
     ],
 )
 def test_a_cluster_that_is_refused_is_told_why(cluster: Cluster, place: str, spec: dict[str, Any], word: str) -> None:
@@ -309,6 +317,8 @@ CHANGES: list[tuple[dict[str, Any], str]] = [
     ({"redundancyLevel": 4}, "redundancyLevel can't be changed"),
     ({"leadershipRaftSize": 5}, "leadershipRaftSize can't be changed"),
     ({"ipv6": True}, "ipv6 can't be changed"),
+    ({"ports": {"basePort": 20_000}}, "ports.basePort can't be changed"),
+    ({"ports": {"lbPort": 20_000}}, ""),
 ]
 
 

@@ -24,6 +24,10 @@ DURATION = msgspec.Meta(
     description="Such as 30s, 5m or 24h.",
 )
 LABELS = msgspec.Meta(max_length=64)
+LABEL_KEY = msgspec.Meta(
+    max_length=316, pattern=r"^(([a-z0-9][-a-z0-9.]*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$"
+)
+LABEL_VALUE = msgspec.Meta(max_length=63, pattern=r"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$")
 CIDR = msgspec.Meta(max_length=64, pattern=r"^[0-9a-fA-F.:]+/[0-9]{1,3}$")
 ADDRESS = msgspec.Meta(max_length=128, pattern=r"^[0-9a-zA-Z.:\[\]_-]+$")
 DEVICE = msgspec.Meta(max_length=64, pattern=r"^[a-zA-Z0-9_.:@-]+$")
@@ -31,6 +35,9 @@ SERIAL = msgspec.Meta(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9_.:-]+$
 
 IMAGE_RULE = r"self.image.matches('[:][0-9]+([.][0-9]+)+([-_+.][0-9A-Za-z_.+-]*)?$')"
 """The tag tells the version, by which the cluster's upgrade is told what it goes to."""
+
+Labels = Annotated[dict[str, Annotated[str, LABEL_VALUE]], LABELS]
+"""What is wrong here would show when a pod is next made, so it is refused before."""
 
 CpuPolicy = Literal["auto", "shared", "dedicated", "dedicated_ht", "manual"]
 

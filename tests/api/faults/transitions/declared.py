@@ -110,6 +110,9 @@ class System(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     daily: int = 12
     """Trips that are made each day, of each form."""
 
+    everyday: bool = True
+    """False: made in campaigns alone, as its scenario is."""
+
     patience: float = 60.0
 
 
@@ -154,6 +157,11 @@ class Verdict(msgspec.Struct, frozen=True):
 def files() -> list[Path]:
     """One for each system."""
     return sorted(FOLDER.glob("*.yaml"))
+
+
+def everyday() -> list[Path]:
+    """Those that are tried each day."""
+    return [path for path in files() if load(path, "none").everyday]
 
 
 def load(path: Path, namespace: str) -> System:

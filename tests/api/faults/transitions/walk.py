@@ -19,6 +19,9 @@ from . import declared, schemas, trips
 REST = 0.4
 """Seconds in which nothing may be written once it is settled."""
 
+_COUNTED = "deployment.kubernetes.io/revision"
+"""An annotation in which a controller counts how often pods were replaced."""
+
 PASSES, REQUESTS = 10, 40
 """How many per second are no hot loop while something is under way, beside what a step may cost in any case."""
 
@@ -250,4 +253,6 @@ def _wanted(body: dict[str, Any]) -> dict[str, Any]:
     """What somebody wanted of it."""
     kept = ("labels", "annotations", "ownerReferences", "finalizers")
     metadata = {key: body["metadata"][key] for key in kept if key in body["metadata"]}
+    if _COUNTED in metadata.get("annotations", {}):
+        metadata["annotations"] = {key: text for key, text in metadata["annotations"].items() if key != _COUNTED}
     return {part: body[part] for part in body if part != "status"} | {"metadata": metadata}

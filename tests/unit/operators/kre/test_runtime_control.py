@@ -586,6 +586,18 @@ def test_phases_are_the_product_s(changed: dict[str, Any], phase: str) -> None:
     assert phase == decided(seen(**changed)).report["phase"]
 
 
+def test_a_size_that_could_not_be_may_go_back_to_what_there_is() -> None:
+    """The smallest volume of each server is told, by which admission lets the spec go back; one that goes is none."""
+    going = volume("nats", 2, size="1Gi", deleting=True)
+    there = held(
+        mongo=[volume("mongo", size="5Gi")],
+        nats=[volume("nats", 0, size="3Gi"), volume("nats", 1, size="2048Mi"), going],
+    )
+
+    assert types.VolumeSizes(mongo="5Gi", nats="2048Mi") == decided(seen(held=there)).report["volumeSizes"]
+    assert "volumeSizes" not in decided(seen(held=freshness.not_yet("volumes"))).report
+
+
 def test_components_are_told_when_they_are_known() -> None:
     """And stay as they were told else."""
     mongo = types.Component("mongo", 1, 1)

@@ -369,3 +369,18 @@ def test_rows_of_a_container() -> None:
     assert ("DrivesAdding (READY)", "n1", "0") == tuple(rows[it].text for it in ("Status", "Node", "Container"))
     assert "1 of 2 added" == rows["Drives"].text
     assert [("s1  ACTIVE", True), ("s2  not added", False)] == [(it.text, it.good) for it in rows["Drives"].items]
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"roleTopologySpreadConstraints": {"drive": "text"}},
+        {"roleTopologySpreadConstraints": {"drive": ["text"]}},
+        {"roleTopologySpreadConstraints": {"drive": {"maxSkew": 1}}},
+        {"roleAffinity": {"drive": "text"}},
+    ],
+)
+def test_what_a_role_has_is_of_the_form_that_pods_take(config: Body) -> None:
+    """Else it would be found out when containers are built of it, and a pass would break off."""
+    with pytest.raises(msgspec.ValidationError, match=r"podConfig\.\w+\[...\]"):
+        cluster_spec(podConfig=config)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from moorage.children import volumes
 from moorage.helm import facts as helm_facts
 from moorage.operators.kre.reasons import RuntimeReason as Reason
 from moorage.runtime import decision, freshness
 from moorage.runtime.decision import Blocked, Fact
 
-from . import control
+from . import control, types
 from .observation import Seen
 
 
@@ -121,7 +122,18 @@ def report(seen: Seen, standing: decision.StepTaken | None) -> dict[str, Any]:
         fields["phase"] = "STARTED" if whole else "CREATING"
     if not isinstance(seen.held, freshness.Failed):
         fields["components"] = seen.components
+        fields["volumeSizes"] = _smallest(seen)
     return fields | _published(seen)
+
+
+def _smallest(seen: Seen) -> types.VolumeSizes:
+    """Of each server's volumes, as far as there are some."""
+    found = {}
+    for server in types.VOLUMES:
+        sizes = [it.size for it in seen.held_by(server).volumes if not it.deleting and volumes.whole_bytes(it.size)]
+        if sizes:
+            found[server] = min(sizes, key=volumes.whole_bytes)
+    return types.VolumeSizes(**found)
 
 
 def _published(seen: Seen) -> dict[str, Any]:

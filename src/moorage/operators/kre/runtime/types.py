@@ -22,7 +22,15 @@ _SIZE = msgspec.Meta(
     description="May grow later, where the storage class allows it.",
 )
 _NAME = msgspec.Meta(max_length=253)
-_HOST = msgspec.Meta(max_length=253, pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$")
+LONGEST_NAME = 40
+"""Characters of a Runtime's name."""
+
+_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_DNS = rf"{_LABEL}(\.{_LABEL})*"
+_LONGEST = 253 - len("-tls")  # a certificate's Secret is called so after its host
+_HOST = msgspec.Meta(max_length=_LONGEST, pattern=f"^{_DNS}$")
+_OBJECT = msgspec.Meta(max_length=253, pattern=f"^({_DNS})?$")
+_ASKED = msgspec.Meta(max_length=32)
 _CLEAR = "In clear; rather name a Secret."
 _SECRET = msgspec.Meta(min_length=1, max_length=128, description=_CLEAR)
 _UNUSED = "Taken as the original's, and not used."
@@ -133,8 +141,8 @@ class SecretRef(msgspec.Struct, frozen=True):
 class Ingress(msgspec.Struct, frozen=True, rename="camel"):
     """Added. How what is published is reached from outside."""
 
-    class_name: Annotated[str, _NAME] = ""
-    tls_secret: Annotated[str, msgspec.Meta(max_length=253, description="Empty: HOST-tls, where TLS is on.")] = ""
+    class_name: Annotated[str, _OBJECT] = ""
+    tls_secret: Annotated[str, _OBJECT, msgspec.Meta(description="Empty: HOST-tls, where TLS is on.")] = ""
     annotations: Annotated[dict[str, str], msgspec.Meta(max_length=64)] = {}
 
 
@@ -155,10 +163,10 @@ def _has(path: str) -> str:
 
 
 def _first(paths: tuple[str, ...], otherwise: str) -> str:
-    """In CEL: the first of these fields that is there."""
+    """In CEL: the first of these fields that says something."""
     found = f"'{otherwise}'"
     for path in reversed(paths):
-        found = f"({_has(path)} ? self.{path} : {found})"
+        found = f"({_has(path)} && self.{path} != '' ? self.{path} : {found})"
     return found
 
 
@@ -172,8 +180,8 @@ def _before(rule: str) -> str:
 
 def _volume_rules() -> tuple[crd.Rule, ...]:
     rules = []
-    for server, (paths, size) in VOLUMES.items():
-        kind, large = _class_of(paths), _first(tuple(f"{path}.size" for path in paths), size)
+    for server, (paths, _) in VOLUMES.items():
+        kind = _class_of(paths)
         kept = " && ".join(f"({_has(f'{path}.enabled')} ? self.{path}.enabled : true)" for path in paths)
         rules += [
             crd.Rule(
@@ -184,11 +192,26 @@ def _volume_rules() -> tuple[crd.Rule, ...]:
                 f"{kind} == {_before(kind)}",
                 f"the storage class of {server} can't be changed: make a new Runtime, and move what it holds",
             ),
-            crd.Rule(
-                f"quantity({large}).compareTo(quantity({_before(large)})) >= 0",
-                f"the volume of {server} can only grow: volumes can't be made smaller",
-            ),
         ]
+    return tuple(rules)
+
+
+def _size_rules() -> tuple[crd.Rule, ...]:
+    """Of the whole object, as its status says what there is: what could not grow is put back."""
+    rules = []
+    for server, (paths, size) in VOLUMES.items():
+        large = _first(tuple(f"{path}.size" for path in paths), size).replace("self.", "self.spec.")
+        before, there = large.replace("self.", "oldSelf."), f"self.status.volumeSizes.{server}"
+        rules.append(
+            crd.Rule(
+                f"quantity({large}).compareTo(quantity({before})) >= 0 || (has(self.status) && "
+                f"has(self.status.volumeSizes) && has({there}) && isQuantity({there}) && "
+                f"quantity({large}).compareTo(quantity({there})) >= 0)",
+                f"the volume of {server} can only grow, or go back to the size that it has: "
+                "volumes can't be made smaller",
+                field_path=".spec",
+            )
+        )
     return tuple(rules)
 
 
@@ -219,7 +242,11 @@ class RuntimeSpec(msgspec.Struct, frozen=True, rename="camel"):
     mongo_express: MongoExpress = MongoExpress()
     domain: Annotated[
         str,
-        msgspec.Meta(max_length=253, description="Added. Where no host is named, it is the Runtime's name below it."),
+        msgspec.Meta(
+            max_length=_LONGEST - len(f"{'x' * LONGEST_NAME}."),
+            pattern=f"^({_DNS})?$",
+            description="Added. Where no host is named, it is the Runtime's name below it.",
+        ),
     ] = ""
     ingress: Ingress = Ingress()
     published_version: Annotated[
@@ -357,6 +384,16 @@ class Component(msgspec.Struct, frozen=True, omit_defaults=True):
     message: Annotated[str, msgspec.Meta(description="What keeps it from being ready, in its own words.")] = ""
 
 
+class VolumeSizes(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What the claim of each server's smallest volume asks for; a size in the spec may go back to it."""
+
+    mongo: Annotated[str, _ASKED] = ""
+    nats: Annotated[str, _ASKED] = ""
+    minio: Annotated[str, _ASKED] = ""
+    influxdb: Annotated[str, _ASKED] = ""
+    chronograf: Annotated[str, _ASKED] = ""
+
+
 class RuntimeStatus(release_status.HelmStatus, frozen=True, kw_only=True, rename="camel"):
     """The observed state."""
 
@@ -375,6 +412,7 @@ class RuntimeStatus(release_status.HelmStatus, frozen=True, kw_only=True, rename
         tuple[Component, ...],
         msgspec.Meta(extra_json_schema={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}),
     ] = ()
+    volume_sizes: VolumeSizes = VolumeSizes()
 
 
 class Runtime(msgspec.Struct, frozen=True):
@@ -397,10 +435,12 @@ def definition() -> dict[str, object]:
         status=RuntimeStatus,
         rules=(
             crd.Rule(
-                "self.metadata.name.size() <= 40 && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",
-                "metadata.name stands in the names of all versions' objects: at most 40 lower-case letters, digits and "
-                "dashes, beginning with a letter",
+                f"self.metadata.name.size() <= {LONGEST_NAME} && "
+                "self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",
+                f"metadata.name stands in the names of all versions' objects: at most {LONGEST_NAME} lower-case "
+                "letters, digits and dashes, beginning with a letter",
             ),
+            *_size_rules(),
         ),
         columns=(
             crd.Column("Ready", f"{ready}.status"),

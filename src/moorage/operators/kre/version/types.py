@@ -22,6 +22,7 @@ MOST_NODES, MOST_SUBSCRIPTIONS = 200, 500
 
 _NAME = msgspec.Meta(min_length=1, max_length=fields.NAME_LENGTH, pattern=f"^{fields.NAME.pattern}$")
 _IMAGE = msgspec.Meta(min_length=1, max_length=fields.IMAGE_LENGTH, pattern=f"^{fields.IMAGE.pattern}$")
+_IMAGE_OR_NONE = msgspec.Meta(max_length=fields.IMAGE_LENGTH, pattern=f"^({fields.IMAGE.pattern})?$")
 _OBJECT = msgspec.Meta(min_length=1, max_length=253)
 _BY_NAME = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
 _FILE = r"^[^/\\][^\\]*$"
@@ -178,11 +179,9 @@ class Files(msgspec.Struct, frozen=True, rename="camel"):
 
     object: StoredFile | None = None
     config_map_ref: ObjectName | None = None
-    image: Annotated[
-        str, msgspec.Meta(max_length=fields.IMAGE_LENGTH, description="An image that has them in /krt-files.")
-    ] = ""
+    image: Annotated[str, _IMAGE_OR_NONE, msgspec.Meta(description="An image that has them in /krt-files.")] = ""
     downloader: Annotated[
-        str, msgspec.Meta(max_length=fields.IMAGE_LENGTH, description="The product's own image that fetches them.")
+        str, _IMAGE_OR_NONE, msgspec.Meta(description="The product's own image that fetches them.")
     ] = ""
 
     __cel__ = (

@@ -11,7 +11,7 @@ from moorage.operators.weka import common_types as common
 from moorage.operators.weka import names
 from moorage.operators.weka.operation import types as operation_types
 
-_Selector = Annotated[dict[str, str], common.LABELS]
+_Selector = common.Labels
 _Cores = Annotated[tuple[Annotated[int, msgspec.Meta(ge=0, le=4096)], ...], msgspec.Meta(max_length=512)]
 
 

@@ -13,12 +13,26 @@ from moorage.operators.weka import common_types as common
 class RoleSelectors(msgspec.Struct, frozen=True, rename="camel"):
     """Node selectors by role; one that is set replaces the global one."""
 
-    compute: Annotated[dict[str, str], common.LABELS] = {}
-    drive: Annotated[dict[str, str], common.LABELS] = {}
-    s3: Annotated[dict[str, str], common.LABELS] = {}
-    nfs: Annotated[dict[str, str], common.LABELS] = {}
-    smbw: Annotated[dict[str, str], common.LABELS] = {}
-    data_services: Annotated[dict[str, str], common.LABELS] = {}
+    compute: common.Labels = {}
+    drive: common.Labels = {}
+    s3: common.Labels = {}
+    nfs: common.Labels = {}
+    smbw: common.Labels = {}
+    data_services: common.Labels = {}
+
+
+_Annotations = Annotated[dict[str, str], common.LABELS]
+
+
+class RoleAnnotations(msgspec.Struct, frozen=True, rename="camel"):
+    """Annotations of containers by role."""
+
+    compute: _Annotations = {}
+    drive: _Annotations = {}
+    s3: _Annotations = {}
+    nfs: _Annotations = {}
+    smbw: _Annotations = {}
+    data_services: _Annotations = {}
 
 
 class RoleNetworks(msgspec.Struct, frozen=True, rename="camel"):
@@ -61,11 +75,9 @@ class AdditionalMemory(msgspec.Struct, frozen=True, rename="camel"):
 class FailureDomain(msgspec.Struct, frozen=True, rename="camel"):
     """What fails together: a label of nodes, or several."""
 
-    label: Annotated[str, msgspec.Meta(max_length=316)] | None = None
+    label: Annotated[str, common.LABEL_KEY] | None = None
     skew: Annotated[int, msgspec.Meta(ge=1, le=512)] | None = None
-    composite_labels: Annotated[
-        tuple[Annotated[str, msgspec.Meta(max_length=316)], ...], msgspec.Meta(max_length=8)
-    ] = ()
+    composite_labels: Annotated[tuple[Annotated[str, common.LABEL_KEY], ...], msgspec.Meta(max_length=8)] = ()
 
     __cel__ = (
         crd.Rule(
@@ -75,13 +87,17 @@ class FailureDomain(msgspec.Struct, frozen=True, rename="camel"):
     )
 
 
+_Constraints = Annotated[tuple[dict[str, Any], ...], msgspec.Meta(max_length=16)]
+_ROLES = msgspec.Meta(max_length=16)
+
+
 class PodConfig(msgspec.Struct, frozen=True, rename="camel"):
     """Where pods go, as in a pod's own fields; by role before for all."""
 
-    topology_spread_constraints: Annotated[tuple[dict[str, Any], ...], msgspec.Meta(max_length=16)] = ()
-    role_topology_spread_constraints: dict[str, Any] = {}
+    topology_spread_constraints: _Constraints = ()
+    role_topology_spread_constraints: Annotated[dict[str, _Constraints], _ROLES] = {}
     affinity: dict[str, Any] = {}
-    role_affinity: dict[str, Any] = {}
+    role_affinity: Annotated[dict[str, dict[str, Any]], _ROLES] = {}
     scheduler_name: Annotated[str, common.SCHEDULER] = ""
 
 
@@ -115,9 +131,9 @@ class CsiAdvanced(msgspec.Struct, frozen=True, rename="camel"):
     """Of the CSI driver."""
 
     enforce_trusted_https: bool = False
-    node_labels: Annotated[dict[str, str], common.LABELS] = {}
+    node_labels: common.Labels = {}
     node_tolerations: common.Tolerations = ()
-    controller_labels: Annotated[dict[str, str], common.LABELS] = {}
+    controller_labels: common.Labels = {}
     controller_tolerations: common.Tolerations = ()
     skip_garbage_collection: bool = False
 

@@ -88,15 +88,15 @@ class WekaClusterSpec(msgspec.Struct, frozen=True, rename="camel"):
     operator_secret_ref: Annotated[
         str, msgspec.Meta(max_length=253, description="A Secret with a login that is there already; none is made.")
     ] = ""
-    node_selector: Annotated[dict[str, str], common.LABELS] = {}
+    node_selector: common.Labels = {}
     role_node_selector: parts.RoleSelectors | None = None
-    role_annotations: parts.RoleSelectors | None = None
+    role_annotations: parts.RoleAnnotations | None = None
     role_network_selector: parts.RoleNetworks | None = None
     role_core_ids: parts.RoleCoreIds | None = None
     failure_domain: parts.FailureDomain | None = None
     pod_config: parts.PodConfig | None = None
     tolerations: Annotated[
-        tuple[Annotated[str, msgspec.Meta(max_length=316)], ...],
+        tuple[Annotated[str, common.LABEL_KEY], ...],
         msgspec.Meta(max_length=64, description="Keys of taints, each for NoSchedule and NoExecute."),
     ] = ()
     raw_tolerations: common.Tolerations = ()
@@ -153,10 +153,17 @@ class WekaClusterSpec(msgspec.Struct, frozen=True, rename="camel"):
             field_path=".dynamicTemplate",
         ),
         crd.Rule(
-            "!has(self.ports) || !has(oldSelf.ports) || self.ports.basePort == oldSelf.ports.basePort"
-            " || oldSelf.ports.basePort == 0",
-            "ports.basePort can't be changed: containers listen there",
+            "!has(self.ports) || self.ports.basePort == 0"
+            " || (has(oldSelf.ports) && self.ports.basePort == oldSelf.ports.basePort)",
+            "ports.basePort can't be changed: containers listen there, or where status.ports says",
             field_path=".ports",
+        ),
+        crd.Rule(
+            "self.cpuPolicy != 'manual' || (has(self.roleCoreIds)"
+            " && has(self.roleCoreIds.drive) && self.roleCoreIds.drive.size() > 0"
+            " && has(self.roleCoreIds.compute) && self.roleCoreIds.compute.size() > 0)",
+            "cpuPolicy manual needs roleCoreIds.drive and roleCoreIds.compute",
+            field_path=".cpuPolicy",
         ),
     )
 

@@ -76,7 +76,7 @@ class WekaContainerSpec(msgspec.Struct, frozen=True, rename="camel"):
     core_ids: Annotated[tuple[Annotated[int, msgspec.Meta(ge=0, le=4096)], ...], msgspec.Meta(max_length=512)] = ()
     cpu_policy: common.CpuPolicy = "auto"
     node_affinity: Annotated[str, common.NAME] | None = None
-    node_selector: Annotated[dict[str, str], common.LABELS] = {}
+    node_selector: common.Labels = {}
     failure_domain: dict[str, Any] | None = None
     topology_spread_constraints: Annotated[tuple[dict[str, Any], ...], msgspec.Meta(max_length=16)] = ()
     affinity: dict[str, Any] = {}

@@ -29,7 +29,7 @@ PATH = msgspec.Meta(max_length=256, pattern=r"^/[A-Za-z0-9_.:/-]+$")
 _HEX = msgspec.Meta(max_length=10, pattern=r"^(0x)?[0-9a-fA-F]{1,8}$")
 _Serials = Annotated[tuple[Annotated[str, common.SERIAL], ...], msgspec.Meta(max_length=MOST_DRIVES)]
 _Paths = Annotated[tuple[Annotated[str, PATH], ...], msgspec.Meta(max_length=MOST_DRIVES)]
-_Selector = Annotated[dict[str, str], common.LABELS]
+_Selector = common.Labels
 
 
 class PciDevices(msgspec.Struct, frozen=True, rename="camel"):
