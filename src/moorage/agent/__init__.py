@@ -14,6 +14,8 @@ What can't be seen is noted before it is done (`notes`): which command was begun
 | `plan` | what is to be done |
 | `notes` | what is kept in the data volume |
 | `health` | what is told: the health file |
+| `metrics` | the same for Prometheus, without a secret |
+| `serving` | the ports at which both are told |
 | `hook`, `outside` | the hook's socket; the server's ping, and others' agents |
 | `main` | the loop |
 

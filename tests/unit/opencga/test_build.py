@@ -90,6 +90,60 @@ def test_the_budget_does_not_count_who_is_switched_off() -> None:
     assert 1 == budget(off[3], {"name": "demo-0"}, {"name": "demo-client-0", "disabled": True})
 
 
+METRICS: dict[str, Any] = {"enabled": True, "port": 9300}
+
+
+def made_of(metrics: dict[str, Any], *, monitored: bool = True) -> dict[str, dict[str, Any]]:
+    return {
+        f"{it.resource.kind}/{it.name}": it.body for it in build.children(wanted(metrics=metrics), monitored=monitored)
+    }
+
+
+def test_metrics_have_a_port_of_their_own_and_none_where_they_are_off() -> None:
+    """In each pod, beside the agent's, and on the one Service that leads to all of them."""
+    for role in (names.REST, names.MASTER):
+        agent = pods({**PLAIN, "metrics": METRICS})[role]["containers"][1]
+        assert {"agent": 5000, "metrics": 9300} == {it["name"]: it["containerPort"] for it in agent["ports"]}
+        assert "9300" == by_name(agent["env"])["OPENCGA_METRICS_PORT"]["value"]
+        plain = pods(PLAIN)[role]
+        assert plain == pods({**PLAIN, "metrics": {"port": 9300}})[role], "nobody is restarted"
+        assert ["agent"] == [it["name"] for it in plain["containers"][1]["ports"]]
+        assert "OPENCGA_METRICS_PORT" not in by_name(plain["containers"][1]["env"])
+    for metrics, ports in ((METRICS, ["rest", "agent", "metrics"]), ({}, ["rest", "agent"])):
+        there = made_of(metrics)
+        assert ports == [it["name"] for it in there["Service/demo-svc"]["spec"]["ports"]]
+        assert ["rest"] == [it["name"] for it in there["Service/demo-rest"]["spec"]["ports"]]
+
+
+def test_a_service_monitor_is_made_where_the_kind_is() -> None:
+    """It chooses the Services of this installation, and of their ports that of metrics; labels may be added."""
+    given = {**METRICS, "serviceMonitor": {"interval": "15s", "labels": {"release": "prometheus", names.LABEL: "x"}}}
+    body = made_of(given)["ServiceMonitor/demo"]
+
+    assert [{"port": "metrics", "path": "/metrics", "interval": "15s"}] == body["spec"]["endpoints"]
+    assert {"matchLabels": {"app": "demo-svc", names.LABEL: "demo"}} == body["spec"]["selector"]
+    assert ("prometheus", "demo") == tuple(body["metadata"]["labels"][key] for key in ("release", names.LABEL))
+    assert "u-1" == body["metadata"]["ownerReferences"][0]["uid"]
+    assert [{"port": "metrics", "path": "/metrics"}] == made_of(METRICS)["ServiceMonitor/demo"]["spec"]["endpoints"]
+    for none in (
+        made_of(METRICS, monitored=False),
+        made_of({}),
+        made_of({**METRICS, "serviceMonitor": {"enabled": False}}),
+    ):
+        assert "ServiceMonitor/demo" not in none
+
+
+@pytest.mark.parametrize(
+    ("port", "who"), [(9090, "the REST server"), (9092, "the MASTER's daemon"), (5000, "the agent")]
+)
+def test_metrics_take_nobody_elses_port(port: int, who: str) -> None:
+    """It says whose it is; where metrics are off it is no matter."""
+    said = f"spec.metrics.port is {port}, at which {who} listens; set another one"
+
+    assert said == wanted(metrics={"enabled": True, "port": port}).fault
+    assert "" == wanted(metrics={"port": port}).fault
+
+
 def ingress(**fields: Any) -> dict[str, Any]:
     made = {it.resource.kind: it.body for it in build.children(wanted(ingress={"host": "opencga.example", **fields}))}
     return made["Ingress"]

@@ -110,7 +110,7 @@ class StatefulSetOverride(msgspec.Struct, frozen=True):
 
 
 class Prometheus(msgspec.Struct, frozen=True, rename="camel"):
-    """Where metrics are. Taken as the original's, and not used yet."""
+    """Where metrics are. Taken as the original's, and not used: see metrics."""
 
     username: Annotated[str, msgspec.Meta(max_length=253)] = ""
     password_secret_ref: NamedRef | None = None
@@ -340,6 +340,33 @@ class Ingress(msgspec.Struct, frozen=True, rename="camel"):
     )
 
 
+class ServiceMonitor(msgspec.Struct, frozen=True):
+    """What is made where the API server knows the kind; where it does not, nothing is missing."""
+
+    enabled: bool = True
+    interval: Annotated[
+        str,
+        msgspec.Meta(
+            max_length=16, pattern=r"^([0-9]+(s|m|h))?$", description="Between two questions; empty: Prometheus' own."
+        ),
+    ] = ""
+    labels: Annotated[
+        dict[str, str],
+        msgspec.Meta(max_length=64, description="By which a Prometheus chooses it; moorage's own stay."),
+    ] = {}
+
+
+class Metrics(msgspec.Struct, frozen=True, rename="camel"):
+    """Added. What agents tell Prometheus, and so everybody who reaches that port: nothing secret is among it."""
+
+    enabled: bool = False
+    port: Annotated[
+        int,
+        msgspec.Meta(ge=1024, le=65535, description="Of each pod, for metrics alone.", extra_json_schema=Int32),
+    ] = 9216
+    service_monitor: ServiceMonitor = ServiceMonitor()
+
+
 class DisruptionBudget(msgspec.Struct, frozen=True):
     """Added. One REST member at a time may be taken away by others."""
 
@@ -395,6 +422,7 @@ class CommunitySpec(msgspec.Struct, frozen=True, rename="camel"):
     timeouts: Timeouts = Timeouts()
     upgrade: Upgrade = Upgrade()
     ingress: Ingress | None = None
+    metrics: Metrics = Metrics()
     hibernate: Annotated[
         bool,
         msgspec.Meta(

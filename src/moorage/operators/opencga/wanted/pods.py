@@ -29,6 +29,9 @@ LINGER = 5
 MOST_DRAIN = 120
 """Seconds that a member waits at most until it is not ready, before its server is restarted."""
 
+METRICS = "metrics"
+"""What the port is called at which an agent tells Prometheus."""
+
 TRUSTED = "truststore.jks"
 """What agents call the file with the authorities that the server's JVM trusts."""
 
@@ -199,7 +202,7 @@ def _ping(role: str, said: dialects.Dialect) -> str:
 
 
 def _agent(wanted: Wanted, role: str, version: str) -> dict[str, Any]:
-    inside, ports = wanted.said.container, wanted.said.ports
+    inside, ports, metrics = wanted.said.container, wanted.said.ports, wanted.spec.metrics
     health = f"{inside.agent_health}/{inside.health_file}"
     return {
         "name": inside.agent,
@@ -226,8 +229,12 @@ def _agent(wanted: Wanted, role: str, version: str) -> dict[str, Any]:
             {"name": "OPENCGA_TOKEN_FILE", "value": f"{inside.credentials}/agent/{names.AGENT_TOKEN_KEY}"},
             {"name": "OPENCGA_TOOL", "value": inside.tool},
             {"name": "OPENCGA_PING", "value": _ping(role, wanted.said)},
+            *([{"name": "OPENCGA_METRICS_PORT", "value": str(metrics.port)}] if metrics.enabled else []),
         ],
-        "ports": [_container_port("agent", ports.agent)],
+        "ports": [
+            _container_port("agent", ports.agent),
+            *([_container_port(METRICS, metrics.port)] if metrics.enabled else []),
+        ],
         "resources": {"requests": {"cpu": "20m", "memory": "40Mi"}, "limits": {"memory": "128Mi"}},
         "readinessProbe": {"exec": {"command": [f"{inside.agent_scripts}/{inside.probe_name}"]}, "timeoutSeconds": 5}
         | {"initialDelaySeconds": 5, "periodSeconds": 5, "failureThreshold": 3},
