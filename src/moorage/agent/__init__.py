@@ -16,6 +16,7 @@ What can't be seen is noted before it is done (`notes`): which command was begun
 | `health` | what is told: the health file |
 | `metrics` | the same for Prometheus, without a secret |
 | `serving` | the ports at which both are told |
+| `answers` | what the product's commands print, read |
 | `hook`, `outside` | the hook's socket; the server's ping, and others' agents |
 | `main` | the loop |
 

@@ -22,7 +22,7 @@ import msgspec
 
 from moorage.api import proof
 
-from . import document, files, health, hook, metrics, notes, outside, plan, serving
+from . import answers, document, files, health, hook, metrics, notes, outside, plan, serving
 
 TICK = 1.0
 """Seconds between two looks, where nothing was done."""
@@ -282,7 +282,7 @@ class Agent:
             return False
         self._asked_at = time.monotonic()
         _, output = self._hook.ask([self._settings.tool, "catalog", "status"], ASKS_WITHIN)
-        self._catalog = catalog(output)
+        self._catalog = answers.catalog(output)
         return True
 
     def _ask_migrations(self, secrets: files.Secrets) -> bool:
@@ -291,10 +291,10 @@ class Agent:
         self._searched_at = time.monotonic()
         tool = [self._settings.tool, "migration", "search"]
         code, output = self._hook.ask(tool, ASKS_WITHIN, f"{secrets.admin}\n")
-        self._migrations = migrations(code, output)
+        self._migrations = answers.migrations(code, output)
         if self._migrations is None and code == 0:
             _, output = self._hook.ask([*tool[:-1], "summary"], ASKS_WITHIN, f"{secrets.admin}\n")
-            self._migrations = by_number(output)
+            self._migrations = answers.by_number(output)
         if self._migrations is None:
             _log("migrations are not known", exit=str(code))
         return self._migrations is not None
@@ -329,57 +329,6 @@ class Agent:
             server = metrics.Server(seen.ping, self._up_at, self._took, self._starts)
             me = metrics.Me(self._settings.role, self._settings.version)
             self.metrics = metrics.text(me, place, server, metrics.Process.now(), catalog=told)
-
-
-def catalog(output: str) -> plan.Catalog:
-    """What `catalog status` printed: a mapping in JSON, with whatever the launcher logs around it."""
-    try:
-        found = msgspec.json.decode(output[output.index("{") : output.rindex("}") + 1])
-    except ValueError:
-        return plan.Catalog(reachable=False)
-    if not isinstance(found, dict):
-        return plan.Catalog(reachable=False)
-    return plan.Catalog(found.get("mongodbStatus") is True, found.get("installed") is True)
-
-
-def migrations(code: int, output: str) -> tuple[plan.Migration, ...] | None:
-    """What `migration search` printed: those to be applied. None where it can't be read.
-
-    One that does not say otherwise stops all: `offline` is the product's word. One that is said to need only that
-    nothing is written stops all too, as nothing keeps servers from writing.
-    """
-    end = output.rfind("]") + 1
-    begins = [place for place, letter in enumerate(output[:end]) if letter == "["] if code == 0 else []
-    for begin in begins[:MOST_BEGINS]:  # a launcher's log has brackets too
-        try:
-            found = msgspec.json.decode(output[begin:end], type=list[_Found])
-        except msgspec.MsgspecError:
-            continue
-        waiting = [each for each in found if each.status in TO_APPLY]
-        return tuple(plan.Migration(each.id, each.offline is not False, each.manual) for each in waiting)
-    return None
-
-
-def by_number(output: str) -> tuple[plan.Migration, ...] | None:
-    """What `migration summary` printed, where the list of them can't be read: any may forbid the old version."""
-    try:
-        found = msgspec.json.decode(output[output.index("{") : output.rindex("}") + 1])
-        each = [found] if "migrationsToBeApplied" in found else list(found.values())
-        number = sum(int(it["migrationsToBeApplied"]) for it in each)
-    except (ValueError, LookupError, TypeError, AttributeError):
-        return None
-    return (plan.Migration(f"{number} that migration search lists"),) if number else ()
-
-
-MOST_BEGINS = 200
-TO_APPLY = ("PENDING", "ERROR", "OUTDATED")
-
-
-class _Found(msgspec.Struct, frozen=True):
-    id: str
-    status: str = "PENDING"
-    offline: bool | None = None
-    manual: bool = False
 
 
 # --- the process --------------------------------------------------------------------------------------------------
