@@ -11,6 +11,7 @@ What can't be seen is noted before it is done (`notes`): which command was begun
 |---|---|
 | `document` | the configuration, as it is published by the operator |
 | `files` | the product's files: the image's own, what the document says over them, and the passwords |
+| `truststore`, `keystore` | whom the server's JVM trusts, and what it shows the database |
 | `plan` | what is to be done |
 | `notes` | what is kept in the data volume |
 | `health` | what is told: the health file |

@@ -157,7 +157,7 @@ class Agent:
         self, found: document.Document, own: dict[str, str], secrets: files.Secrets
     ) -> tuple[dict[str, bytes], str]:
         """The files, or why there are none; made once for each content, as it takes a while."""
-        key = (found, own, secrets.admin, secrets.user, secrets.password, secrets.authority)
+        key = (found, own, msgspec.structs.astuple(secrets))
         if self._made is None or self._made[0] != key:
             try:
                 self._made = key, files.rendered(found, own, secrets), ""
@@ -166,14 +166,15 @@ class Agent:
         return self._made[1], self._made[2]
 
     def _secrets(self, found: document.Document) -> files.Secrets | None:
-        login, tls = found.auth.database, found.tls
+        login, tls = found.auth.database, found.tls or document.Tls()
         try:
             admin = Path(found.auth.admin.password_file).read_text()
-            authority = Path(tls.ca_file_path).read_text() if tls is not None and tls.ca_file_path else ""
+            authority = Path(tls.ca_file_path).read_text() if tls.ca_file_path else ""
+            certificate, key = _pair(tls)
             if login is None:
-                return files.Secrets(admin, authority=authority)
+                return files.Secrets(admin, authority=authority, certificate=certificate, key=key)
             user, password = Path(login.user_file).read_text(), Path(login.password_file).read_text()
-            return files.Secrets(admin, user, password, authority)
+            return files.Secrets(admin, user, password, authority, certificate, key)
         except (OSError, UnicodeDecodeError):
             return None
 
@@ -329,6 +330,16 @@ class Agent:
             server = metrics.Server(seen.ping, self._up_at, self._took, self._starts)
             me = metrics.Me(self._settings.role, self._settings.version)
             self.metrics = metrics.text(me, place, server, metrics.Process.now(), catalog=told)
+
+
+def _pair(tls: document.Tls) -> tuple[str, str]:
+    """(certificate, key). Raises OSError where both are being replaced just now, so that they would not fit."""
+    if not tls.certificate_file:
+        return "", ""
+    certificate, key = Path(tls.certificate_file).read_text(), Path(tls.key_file).read_text()
+    if Path(tls.certificate_file).read_text() != certificate:
+        raise OSError("the certificate is being replaced")
+    return certificate, key
 
 
 # --- the process --------------------------------------------------------------------------------------------------

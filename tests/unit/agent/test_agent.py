@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from moorage.agent import files, health, hook, main, outside, plan, truststore
+from moorage.agent import document, files, health, hook, main, outside, plan, truststore
 from moorage.operators.opencga import answers, dialect, names
 from moorage.operators.opencga.wanted import build
 from tests.unit.agent import test_truststore
@@ -114,6 +114,26 @@ def test_another_authority_of_the_database_restarts_the_server_once(world: World
     lives(world, pool)
     assert not path.exists()
     assert world.state()["IsInGoalState"]
+
+
+def test_a_pair_that_is_being_replaced_is_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kubelet puts both in place at once, and they are read one after the other."""
+    for name in ("tls.crt", "tls.key"):
+        (tmp_path / name).write_text("old")
+    tls = document.Tls(certificate_file=str(tmp_path / "tls.crt"), key_file=str(tmp_path / "tls.key"))
+    honest = Path.read_text
+
+    def replaced(path: Path) -> str:
+        text = honest(path)
+        if path.name == "tls.key":
+            (tmp_path / "tls.crt").write_text("new")
+        return text
+
+    assert ("old", "old") == main._pair(tls)
+    assert ("", "") == main._pair(document.Tls())
+    monkeypatch.setattr(Path, "read_text", replaced)
+    with pytest.raises(OSError, match="is being replaced"):
+        main._pair(tls)
 
 
 @pytest.mark.parametrize("why", ["files", "migration", "off"])

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from moorage.agent import truststore
+from moorage.agent import keystore, truststore
 from moorage.children import apply
 from moorage.operators.opencga import dialect, names, types
 from moorage.operators.opencga.wanted import automation, basis, build
@@ -76,6 +76,28 @@ def test_the_jvm_is_told_whom_to_trust(role: str) -> None:
     volumes = by_name(pods(WHOLE | {"security": secret})[role]["volumes"])
     source = {"name": "authority", "items": [{"key": "ca.crt", "path": "ca/ca.crt"}]}
     assert {"secret": source} == volumes["credentials"]["projected"]["sources"][-1]
+
+
+@pytest.mark.parametrize("role", [names.REST, names.MASTER])
+def test_the_jvm_is_told_what_to_show(role: str) -> None:
+    """Beside whom to trust, or alone; the key is in the agent's volume, and the password of the store is public."""
+    shown = {"certificateKeySecretRef": {"name": "client"}}
+    spec = {**PLAIN, "security": {"tls": {"enabled": True, **shown}}}
+    pod = pods(spec)[role]
+    told = by_name(pod["containers"][0]["env"])["JDK_JAVA_OPTIONS"]["value"].split()
+
+    assert [
+        f"-Djavax.net.ssl.keyStore=/opencga-conf/{keystore.FILE}",
+        "-Djavax.net.ssl.keyStoreType=JKS",
+        f"-Djavax.net.ssl.keyStorePassword={truststore.NO_PASSWORD.decode('utf-16-be')}",
+    ] == told
+    items = [{"key": key, "path": f"client/{key}"} for key in ("tls.crt", "tls.key")]
+    sources = by_name(pod["volumes"])["credentials"]["projected"]["sources"]
+    assert {"secret": {"name": "client", "items": items}} == sources[-1]
+    mounts = by_name(pod["containers"][0]["volumeMounts"])
+    assert "credentials" not in mounts, "the server has what the agent writes, and no more"
+    both = pods({**WHOLE, "security": {"tls": {**WHOLE["security"]["tls"], **shown}}})[role]
+    assert 5 == len(by_name(both["containers"][0]["env"])["JDK_JAVA_OPTIONS"]["value"].split())
 
 
 def test_the_budget_does_not_count_who_is_switched_off() -> None:

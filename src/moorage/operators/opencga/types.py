@@ -24,7 +24,6 @@ _HOST = msgspec.Meta(min_length=1, max_length=259, pattern=r"^[a-zA-Z0-9]([-a-zA
 _HOSTS = msgspec.Meta(max_length=16)
 _LABELS = msgspec.Meta(max_length=64)
 _DURATION = msgspec.Meta(max_length=16, pattern=r"^[0-9]+(s|m|h)$")
-_UNUSED = "Taken as the original's, and not used yet."
 _TREE = (
     "keys nested or with dots between them. Nothing secret: moorage refuses keys such as password, as whoever reads "
     "this resource would read them."
@@ -79,7 +78,13 @@ class Tls(msgspec.Struct, frozen=True, rename="camel"):
         bool,
         msgspec.Meta(description="Without an authority below those count that the JVM of the image knows."),
     ] = False
-    certificate_key_secret_ref: Annotated[NamedRef | None, msgspec.Meta(description=_UNUSED)] = None
+    certificate_key_secret_ref: Annotated[
+        NamedRef | None,
+        msgspec.Meta(
+            description="A Secret of type kubernetes.io/tls whose tls.crt and tls.key servers show the database, "
+            "where it asks for a certificate; a renewed one restarts members one at a time."
+        ),
+    ] = None
     ca_config_map_ref: Annotated[
         NamedRef | None, msgspec.Meta(description="A ConfigMap whose ca.crt signs the database's certificate.")
     ] = None

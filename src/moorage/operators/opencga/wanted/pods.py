@@ -32,8 +32,11 @@ MOST_DRAIN = 120
 METRICS = "metrics"
 """What the port is called at which an agent tells Prometheus."""
 
-TRUSTED = "truststore.jks"
-"""What agents call the file with the authorities that the server's JVM trusts."""
+TRUSTED, SHOWN = "truststore.jks", "keystore.jks"
+"""What agents call the files with the authorities that the server's JVM trusts, and with the certificate it shows."""
+
+NO_PASSWORD = "changeit"  # noqa: S105 - it is public
+"""Of the keystore, whose format wants one; what keeps its key is that the file is in the pod's memory."""
 
 VERSION = f"{names.GROUP}/version"
 """Annotation of a pod template: the version of OpenCGA in its image."""
@@ -92,6 +95,8 @@ def _credentials(wanted: Wanted) -> list[dict[str, Any]]:
     if authority := automation.authority(spec):
         kind = "secret" if authority.resource == builtin.SECRET else "configMap"
         made.append(_source(kind, authority.name, "ca", automation.AUTHORITY_KEY))
+    if name := automation.shown(spec):
+        made.append(_source("secret", name, "client", *automation.CERTIFICATE_KEYS))
     return made
 
 
@@ -187,12 +192,14 @@ def _serving(role: str, hook: str) -> dict[str, Any]:
 
 
 def _trust(wanted: Wanted) -> list[dict[str, Any]]:
-    """The product has no key for an authority: its JVM is told where the agent writes it."""
-    if automation.authority(wanted.spec) is None:
-        return []
-    at = f"{wanted.said.container.conf}/{TRUSTED}"
-    value = f"-Djavax.net.ssl.trustStore={at} -Djavax.net.ssl.trustStoreType=JKS"
-    return [{"name": "JDK_JAVA_OPTIONS", "value": value}]
+    """The product has no key for an authority or a certificate: its JVM is told where the agent writes them."""
+    conf, options = wanted.said.container.conf, []
+    if automation.authority(wanted.spec) is not None:
+        options += [f"-Djavax.net.ssl.trustStore={conf}/{TRUSTED}", "-Djavax.net.ssl.trustStoreType=JKS"]
+    if automation.shown(wanted.spec):
+        options += [f"-Djavax.net.ssl.keyStore={conf}/{SHOWN}", "-Djavax.net.ssl.keyStoreType=JKS"]
+        options.append(f"-Djavax.net.ssl.keyStorePassword={NO_PASSWORD}")
+    return [{"name": "JDK_JAVA_OPTIONS", "value": " ".join(options)}] if options else []
 
 
 def _ping(role: str, said: dialects.Dialect) -> str:
