@@ -108,7 +108,8 @@ def authority(spec: types.CommunitySpec) -> Authority | None:
 
 
 def _tls(spec: types.CommunitySpec, said: dialects.Dialect, revisions: Mapping[str, str]) -> dict[str, str]:
-    folder, made = said.container.credentials, {}
+    folder = said.container.credentials
+    made: dict[str, str] = {}
     if (found := authority(spec)) is not None:
         made |= {"CAFilePath": f"{folder}/ca/{AUTHORITY_KEY}", "revision": revisions.get(found.key, "")}
     if name := shown(spec):
