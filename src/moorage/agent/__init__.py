@@ -11,9 +11,13 @@ What can't be seen is noted before it is done (`notes`): which command was begun
 |---|---|
 | `document` | the configuration, as it is published by the operator |
 | `files` | the product's files: the image's own, what the document says over them, and the passwords |
+| `truststore`, `keystore` | whom the server's JVM trusts, and what it shows the database |
 | `plan` | what is to be done |
 | `notes` | what is kept in the data volume |
 | `health` | what is told: the health file |
+| `metrics` | the same for Prometheus, without a secret |
+| `serving` | the ports at which both are told |
+| `answers` | what the product's commands print, read |
 | `hook`, `outside` | the hook's socket; the server's ping, and others' agents |
 | `main` | the loop |
 

@@ -43,10 +43,15 @@ class Auth(msgspec.Struct, frozen=True):
 
 
 class Tls(msgspec.Struct, frozen=True):
-    """TLS to the database: in which file its authority is, if it is not one that everybody knows."""
+    """TLS to the database: in which file its authority is, if it is not one that everybody knows.
+
+    And in which the certificate that servers show it, with its key, if they show one.
+    """
 
     ca_file_path: str = msgspec.field(name="CAFilePath", default="")
     revision: str = ""
+    certificate_file: str = msgspec.field(name="certificateFile", default="")
+    key_file: str = msgspec.field(name="keyFile", default="")
 
 
 class Deployment(msgspec.Struct, frozen=True):

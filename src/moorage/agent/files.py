@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import yaml
 
-from . import document, truststore
+from . import document, keystore, truststore
 
 NAMES = {
     "configuration": "configuration.yml",
@@ -24,7 +24,7 @@ NAMES = {
 AUTHORITIES = "authorities.pem"
 """Of what the hook tells of the image: whom its programs trust, as one PEM file."""
 
-ALL = (*NAMES.values(), truststore.FILE)
+ALL = (*NAMES.values(), truststore.FILE, keystore.FILE)
 """All that may be written."""
 
 
@@ -35,6 +35,8 @@ class Secrets(msgspec.Struct, frozen=True):
     user: str = ""
     password: str = ""
     authority: str = ""  # that of the database, which is no secret, and read with them
+    certificate: str = ""  # what servers show the database, and its key
+    key: str = ""
 
     def __repr__(self) -> str:
         return "Secrets(...)"
@@ -57,6 +59,11 @@ def rendered(found: document.Document, own: Mapping[str, str], secrets: Secrets)
         made[name] = msgspec.json.format(msgspec.json.encode(tree, order="deterministic"), indent=2) + b"\n"
     if found.tls is not None and found.tls.ca_file_path:
         made[truststore.FILE] = _trusted(own.get(AUTHORITIES, ""), secrets.authority)
+    if found.tls is not None and found.tls.certificate_file:
+        try:
+            made[keystore.FILE] = keystore.made(secrets.certificate, secrets.key)
+        except ValueError as error:
+            raise ValueError(f"the certificate for the database can't be used: {error}") from error
     return made
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import http.server
 import json
 import os
 import signal
@@ -18,25 +17,18 @@ import time
 import uuid
 from concurrent import futures
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from moorage.api import proof
 
-from . import document, files, health, hook, notes, outside, plan
+from . import answers, document, files, health, hook, metrics, notes, outside, plan, serving
 
 TICK = 1.0
 """Seconds between two looks, where nothing was done."""
 
 ASKS_WITHIN = 120.0
 """Seconds that the product may take to say how the catalog is: it starts a JVM for that."""
-
-AT_ONCE = 16
-"""Questions that are answered at a time."""
-
-ASKED_WITHIN = 5.0
-"""Seconds in which who asks must do so."""
 
 TRIES_EVERY = 15.0
 """Seconds between two questions about a catalog that was not reachable."""
@@ -59,6 +51,8 @@ class Settings:
     token: Path = Path()  # what proves who asks, and who tells
     drain: float = 0.0  # seconds after which a pod that is not ready gets no more queries
     settle: float = 0.0  # seconds after which a container without a server is not ready
+    role: str = ""
+    metrics: int = 0  # the port at which they are told; 0: nowhere
 
 
 class Agent:
@@ -72,10 +66,11 @@ class Agent:
         self._asked_at = 0.0
         self._migrations: tuple[plan.Migration, ...] | None = None
         self._searched_at = -TRIES_EVERY
-        self._up_at = 0.0
+        self._up_at = self._took = 0.0
+        self._starts = 0
         self._stand, self._since = plan.Stand("ReadConfiguration", "WaitConfiguration"), time.time()
         self._wanted = -1
-        self.told = b"{}"
+        self.told, self.metrics = b"{}", b""
 
     def step(self) -> bool:
         """Look, decide, act, tell. Whether something was done, so that there is more to see at once."""
@@ -111,9 +106,10 @@ class Agent:
             secrets = self._secrets(found)
             if secrets is not None and self._own is not None:
                 made, unknown = self._rendered(found, self._own, secrets)
+        began = time.perf_counter()
         up = told is not None and told.running and outside.ping(self._settings.ping)
         if up:
-            self._up_at = time.time()
+            self._up_at, self._took = time.time(), time.perf_counter() - began
         seen = plan.Seen(
             me=self._settings.me,
             version=self._settings.version,
@@ -161,7 +157,7 @@ class Agent:
         self, found: document.Document, own: dict[str, str], secrets: files.Secrets
     ) -> tuple[dict[str, bytes], str]:
         """The files, or why there are none; made once for each content, as it takes a while."""
-        key = (found, own, secrets.admin, secrets.user, secrets.password, secrets.authority)
+        key = (found, own, msgspec.structs.astuple(secrets))
         if self._made is None or self._made[0] != key:
             try:
                 self._made = key, files.rendered(found, own, secrets), ""
@@ -170,14 +166,15 @@ class Agent:
         return self._made[1], self._made[2]
 
     def _secrets(self, found: document.Document) -> files.Secrets | None:
-        login, tls = found.auth.database, found.tls
+        login, tls = found.auth.database, found.tls or document.Tls()
         try:
             admin = Path(found.auth.admin.password_file).read_text()
-            authority = Path(tls.ca_file_path).read_text() if tls is not None and tls.ca_file_path else ""
+            authority = Path(tls.ca_file_path).read_text() if tls.ca_file_path else ""
+            certificate, key = _pair(tls)
             if login is None:
-                return files.Secrets(admin, authority=authority)
+                return files.Secrets(admin, authority=authority, certificate=certificate, key=key)
             user, password = Path(login.user_file).read_text(), Path(login.password_file).read_text()
-            return files.Secrets(admin, user, password, authority)
+            return files.Secrets(admin, user, password, authority, certificate, key)
         except (OSError, UnicodeDecodeError):
             return None
 
@@ -248,6 +245,7 @@ class Agent:
                     notes.replace(self._settings.conf / name, text)
             case plan.Begun() if secrets is not None:
                 self._hook.start(self._server(seen), f"{secrets.admin}\n")
+                self._starts += 1
                 return False
             case plan.Begin(move=move, offline=offline) if (
                 secrets is not None and seen.document is not None and seen.hook is not None
@@ -285,7 +283,7 @@ class Agent:
             return False
         self._asked_at = time.monotonic()
         _, output = self._hook.ask([self._settings.tool, "catalog", "status"], ASKS_WITHIN)
-        self._catalog = catalog(output)
+        self._catalog = answers.catalog(output)
         return True
 
     def _ask_migrations(self, secrets: files.Secrets) -> bool:
@@ -294,10 +292,10 @@ class Agent:
         self._searched_at = time.monotonic()
         tool = [self._settings.tool, "migration", "search"]
         code, output = self._hook.ask(tool, ASKS_WITHIN, f"{secrets.admin}\n")
-        self._migrations = migrations(code, output)
+        self._migrations = answers.migrations(code, output)
         if self._migrations is None and code == 0:
             _, output = self._hook.ask([*tool[:-1], "summary"], ASKS_WITHIN, f"{secrets.admin}\n")
-            self._migrations = by_number(output)
+            self._migrations = answers.by_number(output)
         if self._migrations is None:
             _log("migrations are not known", exit=str(code))
         return self._migrations is not None
@@ -328,57 +326,20 @@ class Agent:
         place = health.Place(self._stand, self._since, kept.document, self._wanted)
         self.told = health.text(self._settings.me, place, up=seen.ping, up_at=self._up_at, catalog=told)
         notes.replace(self._settings.health, self.told)
+        if self._settings.metrics:
+            server = metrics.Server(seen.ping, self._up_at, self._took, self._starts)
+            me = metrics.Me(self._settings.role, self._settings.version)
+            self.metrics = metrics.text(me, place, server, metrics.Process.now(), catalog=told)
 
 
-def catalog(output: str) -> plan.Catalog:
-    """What `catalog status` printed: a mapping in JSON, with whatever the launcher logs around it."""
-    try:
-        found = msgspec.json.decode(output[output.index("{") : output.rindex("}") + 1])
-    except ValueError:
-        return plan.Catalog(reachable=False)
-    if not isinstance(found, dict):
-        return plan.Catalog(reachable=False)
-    return plan.Catalog(found.get("mongodbStatus") is True, found.get("installed") is True)
-
-
-def migrations(code: int, output: str) -> tuple[plan.Migration, ...] | None:
-    """What `migration search` printed: those to be applied. None where it can't be read.
-
-    One that does not say otherwise stops all: `offline` is the product's word. One that is said to need only that
-    nothing is written stops all too, as nothing keeps servers from writing.
-    """
-    end = output.rfind("]") + 1
-    begins = [place for place, letter in enumerate(output[:end]) if letter == "["] if code == 0 else []
-    for begin in begins[:MOST_BEGINS]:  # a launcher's log has brackets too
-        try:
-            found = msgspec.json.decode(output[begin:end], type=list[_Found])
-        except msgspec.MsgspecError:
-            continue
-        waiting = [each for each in found if each.status in TO_APPLY]
-        return tuple(plan.Migration(each.id, each.offline is not False, each.manual) for each in waiting)
-    return None
-
-
-def by_number(output: str) -> tuple[plan.Migration, ...] | None:
-    """What `migration summary` printed, where the list of them can't be read: any may forbid the old version."""
-    try:
-        found = msgspec.json.decode(output[output.index("{") : output.rindex("}") + 1])
-        each = [found] if "migrationsToBeApplied" in found else list(found.values())
-        number = sum(int(it["migrationsToBeApplied"]) for it in each)
-    except (ValueError, LookupError, TypeError, AttributeError):
-        return None
-    return (plan.Migration(f"{number} that migration search lists"),) if number else ()
-
-
-MOST_BEGINS = 200
-TO_APPLY = ("PENDING", "ERROR", "OUTDATED")
-
-
-class _Found(msgspec.Struct, frozen=True):
-    id: str
-    status: str = "PENDING"
-    offline: bool | None = None
-    manual: bool = False
+def _pair(tls: document.Tls) -> tuple[str, str]:
+    """(certificate, key). Raises OSError where both are being replaced just now, so that they would not fit."""
+    if not tls.certificate_file:
+        return "", ""
+    certificate, key = Path(tls.certificate_file).read_text(), Path(tls.key_file).read_text()
+    if Path(tls.certificate_file).read_text() != certificate:
+        raise OSError("the certificate is being replaced")
+    return certificate, key
 
 
 # --- the process --------------------------------------------------------------------------------------------------
@@ -407,71 +368,9 @@ def settings(args: list[str], env: dict[str, str]) -> Settings:
         token=Path(env["OPENCGA_TOKEN_FILE"]),
         drain=float(env.get("OPENCGA_DRAIN_SECONDS") or 0.0),
         settle=float(env.get("OPENCGA_SETTLE_SECONDS") or 0.0),
+        role=env.get("OPENCGA_ROLE", ""),
+        metrics=int(env.get("OPENCGA_METRICS_PORT") or 0),
     )
-
-
-class HealthServer(http.server.ThreadingHTTPServer):
-    """Answers so many at a time, and lets the others go; at every address of the pod, of either family."""
-
-    daemon_threads = True
-    address_family = socket.AF_INET6 if socket.has_dualstack_ipv6() else socket.AF_INET
-
-    def __init__(self, port: int, handler: type[http.server.BaseHTTPRequestHandler]) -> None:
-        self._slots = threading.BoundedSemaphore(AT_ONCE)
-        super().__init__(("", port), handler)
-
-    def server_bind(self) -> None:
-        """See the library: one socket for both families."""
-        if self.address_family == socket.AF_INET6:
-            self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
-        super().server_bind()
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        """In a thread, if one is left."""
-        if self._slots.acquire(blocking=False):
-            super().process_request(request, client_address)
-        else:
-            self.shutdown_request(request)
-
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Gives its place back whatever happens."""
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            self._slots.release()
-
-
-def serve(agent: Agent, port: int) -> HealthServer:
-    """Tells the agent's health to who proves that it may ask; there is nothing else to be had."""
-
-    class Health(http.server.BaseHTTPRequestHandler):
-        timeout = ASKED_WITHIN
-
-        def do_GET(self) -> None:
-            token, told = agent.token(), agent.told
-            if not token:
-                self._send(401, "text/plain", b"there is no token in this pod yet; the kubelet brings it")
-                return
-            try:
-                nonce = proof.asked(token, agent.me, self.headers.get(proof.ASKED, ""), time.time())
-            except proof.ProofError as error:
-                self._send(401, "text/plain", str(error).encode())
-                return
-            self._send(200, "application/json", told, {proof.TOLD: proof.answer(token, agent.me, nonce, told)})
-
-        def _send(self, status: int, kind: str, text: bytes, headers: dict[str, str] | None = None) -> None:
-            self.send_response(status)
-            for name, value in {"Content-Type": kind, "Content-Length": str(len(text)), **(headers or {})}.items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(text)
-
-        def log_message(self, *_: object) -> None:
-            """Nobody needs a line for each question."""
-
-    server = HealthServer(port, Health)
-    threading.Thread(target=server.serve_forever, name="health", daemon=True).start()
-    return server
 
 
 def main() -> int:
@@ -481,11 +380,14 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: ended.set())
     with futures.ThreadPoolExecutor(4, thread_name_prefix="others") as pool:
         agent = Agent(found, hook.Client(found.socket), pool)
-        server = serve(agent, found.port)
+        servers = [serving.health(agent, found.port)]
+        if found.metrics:
+            servers.append(serving.metrics(agent, found.metrics))
         while not ended.is_set():
             if not _stepped(agent):
                 ended.wait(TICK)
-        server.shutdown()
+        for server in servers:
+            server.shutdown()
     return 0
 
 

@@ -19,7 +19,7 @@ MOST = 2000
 _MAGIC, _VERSION, _TRUSTED = 0xFEEDFEED, 2, 2
 _TYPE = b"X.509"
 _SALT = b"Mighty Aphrodite"  # of the format
-_NO_PASSWORD = "changeit".encode("utf-16-be")  # that of the JVM's own: the digest finds damage, and keeps no secret
+NO_PASSWORD = "changeit".encode("utf-16-be")  # that of the JVM's own: the digest finds damage, and keeps no secret
 
 _PEM = re.compile(r"-----BEGIN CERTIFICATE-----(.*?)-----END CERTIFICATE-----", re.DOTALL)
 
@@ -44,11 +44,19 @@ def _der(body: str) -> bytes:
 
 def made(authorities: list[bytes]) -> bytes:
     """A keystore in which all of these are trusted."""
-    text = bytearray(struct.pack(">III", _MAGIC, _VERSION, len(authorities)))
+    entries = []
     for number, der in enumerate(authorities):
         alias = f"authority-{number}".encode()
-        text += struct.pack(">IH", _TRUSTED, len(alias)) + alias
-        text += struct.pack(">QH", 0, len(_TYPE)) + _TYPE
-        text += struct.pack(">I", len(der)) + der
-    digest = hashlib.sha1(_NO_PASSWORD + _SALT + bytes(text), usedforsecurity=False)
-    return bytes(text) + digest.digest()
+        entries.append(struct.pack(">IH", _TRUSTED, len(alias)) + alias + struct.pack(">Q", 0) + certificate(der))
+    return store(entries)
+
+
+def certificate(der: bytes) -> bytes:
+    """One, as it stands in an entry."""
+    return struct.pack(">H", len(_TYPE)) + _TYPE + struct.pack(">I", len(der)) + der
+
+
+def store(entries: list[bytes]) -> bytes:
+    """A keystore of these entries."""
+    text = struct.pack(">III", _MAGIC, _VERSION, len(entries)) + b"".join(entries)
+    return text + hashlib.sha1(NO_PASSWORD + _SALT + text, usedforsecurity=False).digest()

@@ -73,6 +73,7 @@ KRE = System(
         (("create", "update"), "persistentvolumeclaims", PLACE, ""),
     ),
 )
+MONITORS = "servicemonitors.monitoring.coreos.com"
 OPENCGA = System(
     name="opencga",
     kinds=("opencgacommunity.opencga.zetta.com",),
@@ -81,7 +82,7 @@ OPENCGA = System(
     account_may=(
         *(
             ((*READ, "create", "patch", "delete"), kind, PLACE, "")
-            for kind in ("services", "statefulsets.apps", "poddisruptionbudgets.policy")
+            for kind in ("services", "statefulsets.apps", "poddisruptionbudgets.policy", MONITORS)
         ),
         ((*READ, "create", "patch"), "secrets", PLACE, ""),
         (("get",), "configmaps", PLACE, ""),

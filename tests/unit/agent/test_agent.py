@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from moorage.agent import files, health, hook, main, outside, plan, truststore
+from moorage.agent import document, files, health, hook, main, outside, plan, truststore
 from moorage.operators.opencga import answers, dialect, names
 from moorage.operators.opencga.wanted import build
 from tests.unit.agent import test_truststore
@@ -114,6 +114,26 @@ def test_another_authority_of_the_database_restarts_the_server_once(world: World
     lives(world, pool)
     assert not path.exists()
     assert world.state()["IsInGoalState"]
+
+
+def test_a_pair_that_is_being_replaced_is_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kubelet puts both in place at once, and they are read one after the other."""
+    for name in ("tls.crt", "tls.key"):
+        (tmp_path / name).write_text("old")
+    tls = document.Tls(certificate_file=str(tmp_path / "tls.crt"), key_file=str(tmp_path / "tls.key"))
+    honest = Path.read_text
+
+    def replaced(path: Path) -> str:
+        text = honest(path)
+        if path.name == "tls.key":
+            (tmp_path / "tls.crt").write_text("new")
+        return text
+
+    assert ("old", "old") == main._pair(tls)
+    assert ("", "") == main._pair(document.Tls())
+    monkeypatch.setattr(Path, "read_text", replaced)
+    with pytest.raises(OSError, match="is being replaced"):
+        main._pair(tls)
 
 
 @pytest.mark.parametrize("why", ["files", "migration", "off"])
@@ -512,50 +532,6 @@ def test_a_rest_server_that_is_stopped_for_a_migration_says_so_to_the_master(
     assert ["start server", "stop"] == world.hook.done
 
 
-@pytest.mark.parametrize(
-    ("code", "output", "expected"),
-    [
-        (0, "[]", ()),
-        (0, 'log\n[{"id": "a"}]\n', (plan.Migration("a"),)),
-        (0, '[{"id": "a", "offline": false}]', (plan.Migration("a", stops=False),)),
-        (0, '[{"id": "a", "offline": null, "manual": true}]', (plan.Migration("a", manual=True),)),
-        (0, '[{"id": "a", "status": "ERROR"}, {"id": "b", "status": "ON_HOLD"}]', (plan.Migration("a"),)),
-        (1, "[]", None),
-        (0, "", None),
-        (0, '[{"id": 1}]', None),
-        (0, "] [", None),
-    ],
-)
-def test_what_the_product_says_of_its_migrations(
-    code: int, output: str, expected: tuple[plan.Migration, ...] | None
-) -> None:
-    """One that does not say otherwise forbids the old version; what can't be read is asked again."""
-    assert expected == main.migrations(code, output)
-
-
-@pytest.mark.parametrize(
-    ("output", "expected"),
-    [
-        ('log {"demo": {"migrationsToBeApplied": 0}, "opencga": {"migrationsToBeApplied": 0}}', ()),
-        (
-            '{"demo": {"migrationsToBeApplied": 2}, "opencga": {"migrationsToBeApplied": 1}}',
-            (plan.Migration("3 that migration search lists"),),
-        ),
-        ('{"migrationsToBeApplied": 1, "statusCount": {}}', (plan.Migration("1 that migration search lists"),)),
-        ("{}", ()),
-        ('{"demo": {}}', None),
-        ('{"demo": {"migrationsToBeApplied": "x"}}', None),
-        ("[1]", None),
-        ("", None),
-    ],
-)
-def test_migrations_whose_list_can_not_be_read_are_counted(
-    output: str, expected: tuple[plan.Migration, ...] | None
-) -> None:
-    """By the product's summary; nobody knows what any of them forbids."""
-    assert expected == main.by_number(output)
-
-
 def test_a_list_of_migrations_for_people_is_no_reason_to_stand_still(world: World, pool: futures.Executor) -> None:
     """The summary is asked; with nothing to be applied the MASTER goes on."""
     asked, honest = [], world.hook.ask
@@ -660,22 +636,6 @@ def test_a_disk_that_is_full_is_told_and_looked_at_anew(
     assert "no space left on device" in capsys.readouterr().out
     lives(world, pool)
     assert world.state()["IsInGoalState"]
-
-
-@pytest.mark.parametrize(
-    ("output", "expected"),
-    [
-        ('{"mongodbStatus": true, "installed": true}', plan.Catalog(True, True)),
-        ('log {"mongodbStatus": true, "installed": false}\nend', plan.Catalog(True, False)),
-        ('{"mongodbStatus": "yes", "installed": 1}', plan.Catalog(False, False)),
-        ("", plan.Catalog(False)),
-        ("} {", plan.Catalog(False)),
-        ("{{}", plan.Catalog(False)),
-    ],
-)
-def test_what_the_product_says_of_its_catalog(output: str, expected: plan.Catalog) -> None:
-    """With whatever is logged around it; of what is none it is not reachable."""
-    assert expected == main.catalog(output)
 
 
 def test_flags_and_variables_are_those_that_the_operator_sets() -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from moorage.agent import health, hook, main, outside, plan
+from moorage.agent import health, hook, outside, plan, serving
 from moorage.api import proof
 
 
@@ -113,7 +113,7 @@ TOKEN = "t" * 43
 class _Told:
     """As much of an agent as its server needs."""
 
-    told = b"{}"
+    told, metrics = b"{}", b"up 1\n"
     me = "demo-client-0"
 
     def __init__(self, token: str = TOKEN) -> None:
@@ -126,7 +126,7 @@ class _Told:
 @contextlib.contextmanager
 def telling(agent: _Told) -> Iterator[int]:
     """It serves at a port."""
-    server = main.serve(agent, 0)  # type: ignore[arg-type]
+    server = serving.health(agent, 0)
     try:
         yield server.server_address[1]
     finally:
@@ -165,7 +165,7 @@ def test_agents_ask_each_other_what_they_tell(monkeypatch: pytest.MonkeyPatch) -
     place = health.Place(stand, 1.8e9, 7, 7)
     agent = _Told()
     agent.told = health.text("demo-client-0", place, up=True, up_at=1.8e9, catalog=(True, "5.0.0"))
-    server = main.serve(agent, 0)  # type: ignore[arg-type]
+    server = serving.health(agent, 0)
     port = server.server_address[1]
     try:
         with futures.ThreadPoolExecutor(2) as pool:
@@ -184,9 +184,9 @@ def test_agents_ask_each_other_what_they_tell(monkeypatch: pytest.MonkeyPatch) -
 
 def test_who_asks_and_asks_takes_nobody_elses_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond so many at a time the line is closed; who came before is answered."""
-    monkeypatch.setattr(main, "AT_ONCE", 2)
-    monkeypatch.setattr(main, "ASKED_WITHIN", 60.0)
-    server = main.serve(_Told(), 0)  # type: ignore[arg-type]
+    monkeypatch.setattr(serving, "AT_ONCE", 2)
+    monkeypatch.setattr(serving, "ASKED_WITHIN", 60.0)
+    server = serving.health(_Told(), 0)
     address = ("127.0.0.1", server.server_address[1])
     try:
         held = [socket.create_connection(address) for _ in range(2)]
@@ -200,6 +200,24 @@ def test_who_asks_and_asks_takes_nobody_elses_memory(monkeypatch: pytest.MonkeyP
     finally:
         server.shutdown()
         server.server_close()
+
+
+def test_metrics_are_for_everybody_and_nothing_else_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At a port of their own, without a token; health is not to be had there."""
+    monkeypatch.setattr(outside, "LIMIT", 60.0)
+    server = serving.metrics(_Told(token=""), 0)
+    at = f"http://127.0.0.1:{server.server_address[1]}"
+    try:
+        status, text, headers = outside.get(f"{at}/metrics", {})
+        elsewhere = [outside.get(at + path, {})[0] for path in ("/", "/metrics/", "/health", "/../metrics")]
+    finally:
+        server.shutdown()
+        server.server_close()
+
+    assert (200, b"up 1\n") == (status, text)
+    assert "text/plain; version=0.0.4; charset=utf-8" == headers["Content-Type"]
+    assert [404] * 4 == elsewhere
+    assert "Python" not in str(headers)
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,7 @@ class Api(fake_api.FakeApi):
         self.versions: list[tuple[str, str]] = []  # of pods, as they were made
         self.wrong: list[str] = []
         self._addresses: dict[str, str] = {}
+        self.asked: dict[str, int] = {}  # how often each pod's agent was
 
     # --- controllers and kubelets ---------------------------------------------------------------------------------
 
@@ -78,8 +79,9 @@ class Api(fake_api.FakeApi):
         self, name: str, workload: str, uid: str, spec: dict[str, Any], revision: str, version: str
     ) -> None:
         self.versions.append((name, version))
-        if workload == "demo" and self.catalog() not in ("", version):
-            self.wrong.append(f"{name} of {version} while the catalog is of {self.catalog()}")
+        catalog = self.catalog(workload)
+        if catalog not in ("", version):
+            self.wrong.append(f"{name} of {version} while the catalog is of {catalog}")
         owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": workload, "controller": True, "uid": uid}
         template = spec["template"]["metadata"]
         metadata = {
@@ -111,11 +113,12 @@ class Api(fake_api.FakeApi):
             self.wrong.append(f"{name} is evicted while {away} is away")
 
     def _may_end(self, name: str) -> None:
-        if self.community().get("spec", {}).get("hibernate"):
+        of = name.rpartition("-")[0].removesuffix("-client")
+        if self.community(of).get("spec", {}).get("hibernate"):
             if name == "demo-client-0" and [it for it in self.running() if it != name]:
                 self.wrong.append(f"{name} ends before the others")
             return
-        document = self.document()
+        document = self.document(of)
         if document and any(each["name"] == name for each in document["processes"]):
             self.wrong.append(f"{name} ends, and has a place in the configuration")
 
@@ -128,26 +131,26 @@ class Api(fake_api.FakeApi):
         """The version of each pod."""
         return {it["metadata"]["name"]: it["metadata"]["annotations"][pods.VERSION] for it in self.pods()}
 
-    def community(self) -> dict[str, Any]:
-        return self.objects.get(fake_api.Place("opencgacommunity", "ns", "demo"), {})
+    def community(self, name: str = "demo") -> dict[str, Any]:
+        return self.objects.get(fake_api.Place("opencgacommunity", "ns", name), {})
 
-    def status(self) -> dict[str, Any]:
-        return dict(self.community().get("status") or {})
+    def status(self, name: str = "demo") -> dict[str, Any]:
+        return dict(self.community(name).get("status") or {})
 
-    def catalog(self) -> str:
-        return str(self.status().get("catalogVersion") or "")
+    def catalog(self, name: str = "demo") -> str:
+        return str(self.status(name).get("catalogVersion") or "")
 
-    def document(self) -> dict[str, Any]:
-        held = self.objects.get(fake_api.Place("secrets", "ns", "demo-config"))
+    def document(self, name: str = "demo") -> dict[str, Any]:
+        held = self.objects.get(fake_api.Place("secrets", "ns", f"{name}-config"))
         return dict(json.loads(base64.b64decode(held["data"]["cluster-config.json"]))) if held else {}
 
-    def stands(self, type_: str, status: str = "True") -> bool:
-        return any((it["type"], it["status"]) == (type_, status) for it in self.status().get("conditions", ()))
+    def stands(self, type_: str, status: str = "True", name: str = "demo") -> bool:
+        return any((it["type"], it["status"]) == (type_, status) for it in self.status(name).get("conditions", ()))
 
-    def settled(self) -> bool:
+    def settled(self, name: str = "demo") -> bool:
         """Ready, for the spec as it is."""
-        generation = self.community()["metadata"]["generation"]
-        return self.stands("Ready") and self.status()["observedGeneration"] == generation
+        generation = self.community(name)["metadata"]["generation"]
+        return self.stands("Ready", name=name) and self.status(name)["observedGeneration"] == generation
 
     def condition(self, type_: str) -> dict[str, Any]:
         return next((dict(it) for it in self.status().get("conditions", ()) if it["type"] == type_), {})
@@ -166,11 +169,11 @@ class Api(fake_api.FakeApi):
         pod = self.objects.get(fake_api.Place("pods", "ns", name))
         if pod is None or name in self.broken:
             raise asking.AskError("connection refused")
-        version = pod["metadata"]["annotations"][pods.VERSION]
+        version, of = pod["metadata"]["annotations"][pods.VERSION], pod["metadata"]["labels"][names.LABEL]
         if port == 9090:
             told = {"Version": version} if path.endswith("about") else dict.fromkeys(self.failing.split(), "KO")
             return 500 if self.failing else 200, json.dumps({"responses": [{"results": [told]}]}).encode()
-        applied = self.document().get("version", -1)
+        applied = self.document(of).get("version", -1)
         health: dict[str, Any] = {
             "statuses": {name: {"IsInGoalState": True, "ExpectedToBeUp": True}},
             "mmsStatus": {name: {"name": name, "lastGoalVersionAchieved": applied, "plans": []}},
@@ -183,9 +186,9 @@ class Api(fake_api.FakeApi):
                 health["mmsStatus"][name]["plans"] = [{**began, "moves": moves}]
         return 200, json.dumps(health).encode()
 
-    def token(self) -> str:
+    def token(self, name: str = "demo") -> str:
         """The agents' own."""
-        held = self.objects.get(fake_api.Place("secrets", "ns", "demo-agent-password"))
+        held = self.objects.get(fake_api.Place("secrets", "ns", f"{name}-agent-password"))
         return base64.b64decode(held["data"]["password"]).decode() if held else ""
 
     async def exchange(
@@ -193,7 +196,9 @@ class Api(fake_api.FakeApi):
     ) -> tuple[int, bytes, Mapping[str, str]]:
         """What an agent answers to who proves that it may ask; see `asking.Http.exchange`."""
         status, text = await self.get(address, port, path)
-        name, token = next(name for name, it in self._addresses.items() if it == address), self.token()
+        name = next(name for name, it in self._addresses.items() if it == address)
+        token = self.token(name.rpartition("-")[0].removesuffix("-client"))
+        self.asked[name] = self.asked.get(name, 0) + 1
         try:
             nonce = proof.asked(token, name, headers.get(proof.ASKED, ""), time.time())
         except proof.ProofError as error:

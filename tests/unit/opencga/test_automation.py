@@ -118,6 +118,13 @@ def test_without_credentials_nobody_logs_in() -> None:
     assert {"replicaSet": "", "sslEnabled": False} == found["args"]["configuration"]["catalog"]["database"]["options"]
 
 
+SHOWN = {
+    "certificateFile": "/var/lib/automation/credentials/client/tls.crt",
+    "keyFile": "/var/lib/automation/credentials/client/tls.key",
+    "certificateRevision": "r-db",
+}
+
+
 @pytest.mark.parametrize(
     ("tls", "found"),
     [
@@ -132,6 +139,12 @@ def test_without_credentials_nobody_logs_in() -> None:
             {"CAFilePath": "/var/lib/automation/credentials/ca/ca.crt", "revision": "r-db"},
         ),
         ({"caConfigMapRef": {"name": "ca"}}, None),
+        ({"enabled": True, "certificateKeySecretRef": {"name": "db"}}, SHOWN),
+        (
+            {"enabled": True, "certificateKeySecretRef": {"name": "db"}, "caConfigMapRef": {"name": "ca"}},
+            {"CAFilePath": "/var/lib/automation/credentials/ca/ca.crt", "revision": "r-ca", **SHOWN},
+        ),
+        ({"certificateKeySecretRef": {"name": "db"}}, None),
     ],
 )
 def test_the_authority_of_the_database(tls: dict[str, Any], found: dict[str, str] | None) -> None:
@@ -147,6 +160,16 @@ def test_a_certificate_that_does_not_fit_is_refused_where_an_authority_is_named(
     assert (True, False) == (options["sslEnabled"], options["sslInvalidCertificatesAllowed"])
     with pytest.raises(trees.TreeError, match="sets catalog"):
         made(security=named, configuration={"catalog.database.options.sslInvalidCertificatesAllowed": True})
+
+
+def test_who_shows_a_certificate_trusts_not_everybody() -> None:
+    """The product's driver has no certificate to show where it is told to trust whoever answers."""
+    shown = {"tls": {"enabled": True, "certificateKeySecretRef": {"name": "db"}}}
+    options = made(security=shown)["args"]["configuration"]["catalog"]["database"]["options"]
+
+    assert options["sslInvalidCertificatesAllowed"] is False
+    alone = made(security={"tls": {"enabled": True}})["args"]["configuration"]["catalog"]["database"]["options"]
+    assert "sslInvalidCertificatesAllowed" not in alone, "it is as the image has it"
 
 
 def test_either_spelling_and_either_name_say_the_same() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from moorage.agent import truststore
+from moorage.agent import keystore, truststore
 from moorage.children import apply
 from moorage.operators.opencga import dialect, names, types
 from moorage.operators.opencga.wanted import automation, basis, build
@@ -79,6 +79,28 @@ def test_the_jvm_is_told_whom_to_trust(role: str) -> None:
     assert {"secret": source} == volumes["credentials"]["projected"]["sources"][-1]
 
 
+@pytest.mark.parametrize("role", [names.REST, names.MASTER])
+def test_the_jvm_is_told_what_to_show(role: str) -> None:
+    """Beside whom to trust, or alone; the key is in the agent's volume, and the password of the store is public."""
+    shown = {"certificateKeySecretRef": {"name": "client"}}
+    spec = {**PLAIN, "security": {"tls": {"enabled": True, **shown}}}
+    pod = pods(spec)[role]
+    told = by_name(pod["containers"][0]["env"])["JDK_JAVA_OPTIONS"]["value"].split()
+
+    assert [
+        f"-Djavax.net.ssl.keyStore=/opencga-conf/{keystore.FILE}",
+        "-Djavax.net.ssl.keyStoreType=JKS",
+        f"-Djavax.net.ssl.keyStorePassword={truststore.NO_PASSWORD.decode('utf-16-be')}",
+    ] == told
+    items = [{"key": key, "path": f"client/{key}"} for key in ("tls.crt", "tls.key")]
+    sources = by_name(pod["volumes"])["credentials"]["projected"]["sources"]
+    assert {"secret": {"name": "client", "items": items}} == sources[-1]
+    mounts = by_name(pod["containers"][0]["volumeMounts"])
+    assert "credentials" not in mounts, "the server has what the agent writes, and no more"
+    both = pods({**WHOLE, "security": {"tls": {**WHOLE["security"]["tls"], **shown}}})[role]
+    assert 5 == len(by_name(both["containers"][0]["env"])["JDK_JAVA_OPTIONS"]["value"].split())
+
+
 def test_the_budget_does_not_count_who_is_switched_off() -> None:
     """Whose pod is never ready: one of the others may go all the same."""
 
@@ -89,6 +111,60 @@ def test_the_budget_does_not_count_who_is_switched_off() -> None:
     off = [{"name": f"demo-{n}", "disabled": True} for n in range(4)]
     assert [1, 2, 3] == [budget(), budget(off[1]), budget(*off[:2])]
     assert 1 == budget(off[3], {"name": "demo-0"}, {"name": "demo-client-0", "disabled": True})
+
+
+METRICS: dict[str, Any] = {"enabled": True, "port": 9300}
+
+
+def made_of(metrics: dict[str, Any], *, monitored: bool = True) -> dict[str, dict[str, Any]]:
+    return {
+        f"{it.resource.kind}/{it.name}": it.body for it in build.children(wanted(metrics=metrics), monitored=monitored)
+    }
+
+
+def test_metrics_have_a_port_of_their_own_and_none_where_they_are_off() -> None:
+    """In each pod, beside the agent's, and on the one Service that leads to all of them."""
+    for role in (names.REST, names.MASTER):
+        agent = pods({**PLAIN, "metrics": METRICS})[role]["containers"][1]
+        assert {"agent": 5000, "metrics": 9300} == {it["name"]: it["containerPort"] for it in agent["ports"]}
+        assert "9300" == by_name(agent["env"])["OPENCGA_METRICS_PORT"]["value"]
+        plain = pods(PLAIN)[role]
+        assert plain == pods({**PLAIN, "metrics": {"port": 9300}})[role], "nobody is restarted"
+        assert ["agent"] == [it["name"] for it in plain["containers"][1]["ports"]]
+        assert "OPENCGA_METRICS_PORT" not in by_name(plain["containers"][1]["env"])
+    for metrics, ports in ((METRICS, ["rest", "agent", "metrics"]), ({}, ["rest", "agent"])):
+        there = made_of(metrics)
+        assert ports == [it["name"] for it in there["Service/demo-svc"]["spec"]["ports"]]
+        assert ["rest"] == [it["name"] for it in there["Service/demo-rest"]["spec"]["ports"]]
+
+
+def test_a_service_monitor_is_made_where_the_kind_is() -> None:
+    """It chooses the Services of this installation, and of their ports that of metrics; labels may be added."""
+    given = {**METRICS, "serviceMonitor": {"interval": "15s", "labels": {"release": "prometheus", names.LABEL: "x"}}}
+    body = made_of(given)["ServiceMonitor/demo"]
+
+    assert [{"port": "metrics", "path": "/metrics", "interval": "15s"}] == body["spec"]["endpoints"]
+    assert {"matchLabels": {"app": "demo-svc", names.LABEL: "demo"}} == body["spec"]["selector"]
+    assert ("prometheus", "demo") == tuple(body["metadata"]["labels"][key] for key in ("release", names.LABEL))
+    assert "u-1" == body["metadata"]["ownerReferences"][0]["uid"]
+    assert [{"port": "metrics", "path": "/metrics"}] == made_of(METRICS)["ServiceMonitor/demo"]["spec"]["endpoints"]
+    for none in (
+        made_of(METRICS, monitored=False),
+        made_of({}),
+        made_of({**METRICS, "serviceMonitor": {"enabled": False}}),
+    ):
+        assert "ServiceMonitor/demo" not in none
+
+
+@pytest.mark.parametrize(
+    ("port", "who"), [(9090, "the REST server"), (9092, "the MASTER's daemon"), (5000, "the agent")]
+)
+def test_metrics_take_nobody_elses_port(port: int, who: str) -> None:
+    """It says whose it is; where metrics are off it is no matter."""
+    said = f"spec.metrics.port is {port}, at which {who} listens; set another one"
+
+    assert said == wanted(metrics={"enabled": True, "port": port}).fault
+    assert "" == wanted(metrics={"port": port}).fault
 
 
 def ingress(**fields: Any) -> dict[str, Any]:

@@ -14,10 +14,11 @@ import pytest
 
 from moorage.api import meta, proof
 from moorage.children import apply
+from moorage.children.live import surroundings
 from moorage.kube import client as kube_client
 from moorage.kube.informers import informer
 from moorage.operators import accounts
-from moorage.operators.opencga import config, control, kind, names, observation, types
+from moorage.operators.opencga import config, control, kind, names, objects, observation, types
 from moorage.operators.opencga.wanted import basis
 from moorage.runtime import decision, freshness, gate
 from moorage.runtime import kind as runtime_kind
@@ -132,6 +133,52 @@ async def test_what_is_there_is_seen_by_its_role(monkeypatch: pytest.MonkeyPatch
     assert found.master.workload is not None
     assert found.master.workload.child.good
     assert {"demo-client-0", "demo-0", "demo-1", "demo-2"} == set(found.rest.up | found.master.up)
+
+
+async def test_a_service_monitor_follows_the_definition_of_its_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the API server does not know the kind nothing is missing; once it does it is made, and goes with it."""
+    monkeypatch.setattr(surroundings, "EVERY", 0.01)
+    api = await grown(metrics={"enabled": True})
+
+    def monitors(made: Made) -> list[str]:
+        return [
+            f"{it.resource.kind} {live.uid}"
+            for it, live in there(made).rest.children
+            if it.name == "demo" and it.resource == names.SERVICE_MONITOR
+        ]
+
+    async with started(api, monkeypatch) as made:
+        assert [] == monitors(made)
+        assert not [it for it in api.requests if it.at.plural == "servicemonitors"]
+        api.served.add("servicemonitors")
+        await fake_api.until(lambda: ["ServiceMonitor "] == monitors(made))
+        seen = made[0].observe(made[1], states.NOW)
+        assert isinstance(objects.children_exist(seen), decision.Act)
+        uid = (await api.put("servicemonitors", "demo", dict(_monitor(made))))["metadata"]["uid"]
+        await fake_api.until(lambda: [f"ServiceMonitor {uid}"] == monitors(made))
+        api.served.clear()
+        await fake_api.until(lambda: [] == monitors(made))
+
+
+async def test_a_service_monitor_that_is_not_wanted_any_more_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also one that was made before the operator began."""
+    api = await grown()
+    api.served.add("servicemonitors")
+    community = api.one("opencgacommunity", "demo")
+    owner = {"apiVersion": "opencga.zetta.com/v1", "kind": "OpenCGACommunity", "name": "demo", "controller": True}
+    reference = {**owner, "uid": community["metadata"]["uid"]}
+    metadata = {"labels": {names.LABEL: "demo"}, "ownerReferences": [reference]}
+    await api.put("servicemonitors", "demo", {"metadata": metadata})
+
+    async with started(api, monkeypatch) as made:
+        await fake_api.until(lambda: ["ServiceMonitor/demo"] == [it.id for it in there(made).rest.surplus])
+
+
+def _monitor(made: Made) -> dict[str, Any]:
+    """As the kind would have it."""
+    community = made[1]
+    wanted = basis.of("ns", "demo", community.metadata.uid, community.spec, SETTINGS.dialect)
+    return next(it.body for it in kind.build.children(wanted, monitored=True) if it.resource == names.SERVICE_MONITOR)
 
 
 async def test_a_member_is_ready_by_its_agent_whatever_a_user_puts_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,6 +22,8 @@ WHOLE = {
     "admin": {"passwordSecretRef": {"name": "own", "key": "p"}},
 }
 
+CERTIFICATE = f"{secrets.BEGINS}\nYQ==\n{secrets.ENDS}\n"
+
 
 def encoded(**texts: str) -> dict[str, Any]:
     return {"data": {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}}
@@ -73,6 +75,35 @@ async def test_an_authority_may_be_in_a_secret() -> None:
     await api.drop("secrets", "authority")
     found = await seen(api, **WHOLE | {"security": {"tls": tls}})
     assert "there is no Secret authority, which spec.security.tls.caCertificateSecretRef names" == found.fault
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ({"tls.crt": CERTIFICATE, "tls.key": "-----BEGIN PRIVATE KEY-----\nMA==\n"}, ""),
+        ({"tls.crt": CERTIFICATE, "tls.key": "-----BEGIN RSA PRIVATE KEY-----\nMA==\n"}, ""),
+        ({"tls.crt": CERTIFICATE, "tls.key": "-----BEGIN EC PRIVATE KEY-----\nMA==\n"}, ""),
+        ({"tls.crt": CERTIFICATE, "tls.key": "-----BEGIN ENCRYPTED PRIVATE KEY-----\nMA==\n"}, "without a password"),
+        ({"tls.crt": CERTIFICATE, "tls.key": CERTIFICATE}, "its key tls.key has no private key"),
+        ({"tls.crt": "x", "tls.key": "-----BEGIN PRIVATE KEY-----\n"}, "its key tls.crt has no certificate"),
+        ({"tls.crt": CERTIFICATE}, "it has no key tls.key"),
+        (None, "there is no Secret client, which spec.security.tls.certificateKeySecretRef names"),
+    ],
+)
+async def test_what_servers_show_the_database(content: dict[str, str] | None, words: str) -> None:
+    """A certificate with a key that its agents can read; it is only looked for where TLS is on."""
+    api = await whole()
+    if content is not None:
+        await api.put("secrets", "client", encoded(**content))
+    tls = {"enabled": True, "certificateKeySecretRef": {"name": "client"}}
+    found = await seen(api, **WHOLE | {"security": {"tls": tls}})
+
+    assert words in found.fault
+    assert bool(words) == bool(found.fault)
+    assert "MA==" not in found.fault
+    assert found.fault or "client" in found.revisions
+    off = secrets.given(community(security={"tls": {**tls, "enabled": False}}))
+    assert "client" not in {each.name for each in off.asked}
 
 
 async def test_without_names_it_is_the_one_of_old() -> None:

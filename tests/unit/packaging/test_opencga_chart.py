@@ -121,9 +121,10 @@ def test_where_it_is_it_may_what_it_is_made_of(render: Any) -> None:
     """All that is watched; nothing is deleted but what is made, and no Secret ever."""
     role = named(render("moorage", ONLY, release="moorage"), "ClusterRole", "moorage-opencga-namespace")
     granted = {(resource, verb) for rule in role["rules"] for resource in rule["resources"] for verb in rule["verbs"]}
-    made = ("services", "statefulsets", "poddisruptionbudgets", "ingresses")
+    made = ("services", "statefulsets", "poddisruptionbudgets", "ingresses", "servicemonitors")
 
-    assert {resource.plural for resource in members.WATCHED} <= {it for it, verb in granted if verb == "watch"}
+    watched = {resource.plural for resource in (*members.WATCHED, names.SERVICE_MONITOR)}
+    assert watched <= {it for it, verb in granted if verb == "watch"}
     assert granted == {
         *((kind, verb) for kind in made for verb in ("get", "list", "watch", "create", "patch", "delete")),
         *(("secrets", verb) for verb in ("get", "list", "watch", "create", "patch")),

@@ -29,6 +29,8 @@ class Place(msgspec.Struct, frozen=True):
     def of(cls, path: str) -> Place:
         parts = path.strip("/").split("/")[2 if path.startswith("/api/") else 3 :]
         namespace = ""
+        if not parts:
+            return cls("", "")  # what is served of a group
         if parts[0] == "namespaces" and len(parts) > 2:
             namespace, parts = parts[1], parts[2:]
         return cls(parts[0], namespace, *parts[1:])
@@ -73,6 +75,7 @@ class FakeApi:
         self.before: Callable[[Asked], Awaitable[None]] | None = None
         self.after: Callable[[Asked], Awaitable[None]] | None = None
         self.version = 1
+        self.served: set[str] = set()  # plurals, in whichever group
         self._uids = itertools.count(1)
         self._log: list[tuple[int, str, Place, Object]] = []
         self._news = asyncio.Condition()
@@ -138,6 +141,8 @@ class FakeApi:
 
     async def _answer(self, asked: Asked, content_type: str) -> Object:
         at, body = asked.at, asked.body
+        if not at.plural:
+            return {"resources": [{"name": each} for each in sorted(self.served)]}
         if asked.method == "POST" and at.sub != "eviction":
             return await self._create(at, body)
         if asked.method == "GET" and not at.name:

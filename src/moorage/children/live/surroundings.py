@@ -1,4 +1,4 @@
-"""What lies around owned objects and is not watched: a namespace's warnings, and what storage classes allow.
+"""What lies around owned objects and is not watched: a namespace's warnings, what classes allow, which kinds there are.
 
 It reads on demand and by the clock, and writes nothing. Where it may not read it tells of nothing.
 """
@@ -9,10 +9,12 @@ import contextlib
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from moorage.api import builtin
+import msgspec
+
+from moorage.api import builtin, meta
 from moorage.children import pod_trouble
 from moorage.kube import client as kube_client
-from moorage.kube import errors
+from moorage.kube import codec, errors
 from moorage.runtime import freshness, kind, source
 
 EVERY = 30.0
@@ -20,6 +22,14 @@ EVERY = 30.0
 
 MAX_WARNINGS = 1000
 """Of one namespace; of more, the rest is not looked at."""
+
+
+class _Named(msgspec.Struct, frozen=True):
+    name: str = ""
+
+
+class _Served(msgspec.Struct, frozen=True):
+    resources: tuple[_Named, ...] = ()
 
 
 class Surroundings:
@@ -33,11 +43,14 @@ class Surroundings:
         self.warnings = source.Source[str, tuple[dict[str, Any], ...]](
             "events", self._warnings, world.enqueue, every=EVERY, concurrency=4
         )
+        self.kinds = source.Source[meta.Resource, bool](
+            "kinds that are served", self._is_served, world.enqueue, every=EVERY, concurrency=4
+        )
 
     @property
     def all(self) -> tuple[source.Source[Any, Any], ...]:
         """To be stopped, and to be told who is gone."""
-        return self.classes, self.warnings
+        return self.classes, self.warnings, self.kinds
 
     def warnings_about(
         self, pods: Sequence[dict[str, Any]], wanted: int, namespace: str, reader: Hashable
@@ -47,6 +60,16 @@ class Surroundings:
             self.warnings.forget(reader)
             return ()
         return freshness.value_of(self.warnings.follow(namespace, reader)) or ()
+
+    async def _is_served(self, resource: meta.Resource) -> bool:
+        """Whether the API server knows a kind that comes by a definition: it says so to everybody."""
+        path = f"/apis/{resource.api_version}"
+        try:
+            answer = await self._world.client.raw("GET", path)
+        except errors.NotFound:
+            return False
+        found = codec.decode(answer.body, _Served, f"get {path}")
+        return resource.plural in {each.name for each in found.resources}
 
     async def _expandable(self, name: str) -> bool:
         if not name:

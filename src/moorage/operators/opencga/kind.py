@@ -165,6 +165,9 @@ class CommunityKind(kind.Kind[types.Community, observation.Seen]):
 
     def _objects(self, seen: observation.Seen, key: kind.Key) -> freshness.Observed[observation.There]:
         view = self._watches.enter(seen.meta.namespace, key)
+        served = freshness.value_of(self._around.kinds.read(names.SERVICE_MONITOR, key))
+        if served is not None:
+            view.look_for_monitors(served=served)
         if unsynced := view.unsynced:
             return freshness.unsynced(unsynced[0].error, "objects")
         # who is switched off is never ready, and one that hibernates has no pods: nothing is wrong with either
@@ -210,12 +213,12 @@ class CommunityKind(kind.Kind[types.Community, observation.Seen]):
         children: tuple[parts.Pair, ...] = ()
         surplus: tuple[parts.SurplusSeen, ...] = ()
         if role == names.REST:
-            wanted = build.children(seen.wanted)
+            wanted = build.children(seen.wanted, monitored=view.monitored)
             children = tuple(
                 (child, self._children.look(child.body, view.mine(child.resource, child.name, seen.meta)))
                 for child in wanted
             )
-            others = {resource: view.of(resource, seen.name) for resource in members.OTHERS}
+            others = {resource: view.of(resource, seen.name) for resource in view.others}
             surplus = reading.surplus(others, seen.meta.uid, {child.id for child in wanted})
         budget = view.mine(builtin.DISRUPTION_BUDGET, seen.name, seen.meta)
         return parts.Objects(
@@ -264,7 +267,7 @@ class CommunityKind(kind.Kind[types.Community, observation.Seen]):
     # --- what is checked live ------------------------------------------------------------------------------------
 
     async def _name_is_free(self, obj: types.Community, args: dict[str, Any]) -> str:
-        known = (builtin.STATEFUL_SET, builtin.SECRET, *members.OTHERS)
+        known = (builtin.STATEFUL_SET, builtin.SECRET, *members.OTHERS, names.SERVICE_MONITOR)
         resource = next(it for it in known if it.kind == args["kind"])
         client = self._within(obj.metadata.namespace)
         return await guards.name_is_free(

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from moorage.api import builtin, proof
+from moorage.api import builtin, meta, proof
 from moorage.children import owners, reading
 from moorage.children.live import views
 from moorage.kube.informers import informer
@@ -55,6 +55,30 @@ class View(views.View):
     def __init__(self, world: kind.World, namespace: str, user: str) -> None:
         super().__init__(world, namespace, user, label=names.LABEL, resources=WATCHED)
         self.documents = self.open(builtin.SECRET, dict, labels=names.CONFIGURATION)
+
+    def look_for_monitors(self, *, served: bool) -> None:
+        """ServiceMonitors are watched while the API server knows them; what else there is does not wait for them."""
+        known = self.objects.get(names.SERVICE_MONITOR)
+        if served and known is None:
+            self.objects[names.SERVICE_MONITOR] = self._labelled(names.SERVICE_MONITOR)
+        elif not served and known is not None:
+            self.drop(self.objects.pop(names.SERVICE_MONITOR))
+
+    @property
+    def monitored(self) -> bool:
+        """Whether it is known which ServiceMonitors there are."""
+        known = self.objects.get(names.SERVICE_MONITOR)
+        return known is not None and known.synced
+
+    @property
+    def others(self) -> tuple[meta.Resource, ...]:
+        """Kinds of which it is known what there is, beside those of pods."""
+        return (*OTHERS, names.SERVICE_MONITOR) if self.monitored else OTHERS
+
+    @property
+    def unsynced(self) -> list[informer.Informer[Any]]:
+        """See the base."""
+        return [each for each in super().unsynced if each is not self.objects.get(names.SERVICE_MONITOR)]
 
     def pods_named(self, owner: str, workload: str) -> list[Object]:
         """Pods of a StatefulSet of that name, and such as it will take for its own."""

@@ -11,6 +11,9 @@ GROUP, VERSION = "opencga.zetta.com", "v1"
 COMMUNITY = meta.Resource(GROUP, VERSION, "OpenCGACommunity", "opencgacommunity")
 """Plural and singular are one word, as the original has it."""
 
+SERVICE_MONITOR = meta.Resource("monitoring.coreos.com", "v1", "ServiceMonitor", "servicemonitors")
+"""Of the Prometheus operator, where that is: by it a Prometheus knows whom to ask."""
+
 FINALIZER = f"{GROUP}/community"
 
 LABEL = f"{GROUP}/community"
@@ -51,6 +54,11 @@ def endpoint(name: str) -> str:
 
 def ingress(name: str) -> str:
     """What leads to that Service from outside the cluster."""
+    return name
+
+
+def monitor(name: str) -> str:
+    """The ServiceMonitor, by which agents are asked for metrics."""
     return name
 
 

@@ -23,6 +23,7 @@ EVERY = 30.0
 """Seconds between two looks."""
 
 BEGINS, ENDS = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
+PLAIN_KEYS = tuple(f"-----BEGIN {kind}PRIVATE KEY-----" for kind in ("", "RSA ", "EC "))
 
 _LEFT_OUT = "spec.admin.passwordSecretRef, left out,"
 
@@ -39,6 +40,7 @@ class Asked(msgspec.Struct, frozen=True):
     field: str
     administrator: bool = False  # it is OpenCGA's own password, which has a rule
     authority: bool = False  # it is a certificate
+    pair: bool = False  # it is a certificate and its key
     called: str = ""  # among all that the spec names; empty: by its name
 
 
@@ -60,6 +62,9 @@ def given(obj: types.Community) -> Given:
     if found := automation.authority(spec):
         key = (automation.AUTHORITY_KEY,)
         asked.append(Asked(found.resource, found.name, key, found.field, authority=True, called=found.key))
+    if name := automation.shown(spec):
+        field = "spec.security.tls.certificateKeySecretRef"
+        asked.append(Asked(builtin.SECRET, name, automation.CERTIFICATE_KEYS, field, pair=True))
     return Given(obj.metadata.key, tuple(asked))
 
 
@@ -114,7 +119,10 @@ def _fault(each: Asked, found: Object) -> str:
             return f"its key {key} is empty"
         if each.administrator and (fault := types.password_fault(text)):
             return f"{key}: {fault}"
-        if each.authority:
+        if each.pair and key.endswith(".key"):
+            if not any(begin in text for begin in PLAIN_KEYS):
+                return f"its key {key} has no private key that can be read without a password, in the form PEM"
+        elif each.authority or each.pair:
             if not (BEGINS in text and ENDS in text):
                 return f"its key {key} has no certificate: it must be of the form PEM, which begins with {BEGINS}"
         elif each.resource == builtin.SECRET and text != text.strip("\r\n"):

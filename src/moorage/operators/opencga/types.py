@@ -25,7 +25,6 @@ _HOST = msgspec.Meta(min_length=1, max_length=259, pattern=r"^[a-zA-Z0-9]([-a-zA
 _HOSTS = msgspec.Meta(max_length=16)
 _LABELS = msgspec.Meta(max_length=64)
 _DURATION = msgspec.Meta(max_length=16, pattern=r"^[0-9]+(s|m|h)$")
-_UNUSED = "Taken as the original's, and not used yet."
 _TREE = (
     "keys nested or with dots between them; what is below a key `options` keeps its names. "
     "Nothing secret: moorage refuses keys such as password, as whoever reads "
@@ -81,7 +80,13 @@ class Tls(msgspec.Struct, frozen=True, rename="camel"):
         bool,
         msgspec.Meta(description="Without an authority below those count that the JVM of the image knows."),
     ] = False
-    certificate_key_secret_ref: Annotated[NamedRef | None, msgspec.Meta(description=_UNUSED)] = None
+    certificate_key_secret_ref: Annotated[
+        NamedRef | None,
+        msgspec.Meta(
+            description="A Secret of type kubernetes.io/tls whose tls.crt and tls.key servers show the database, "
+            "where it asks for a certificate; a renewed one restarts members one at a time."
+        ),
+    ] = None
     ca_config_map_ref: Annotated[
         NamedRef | None, msgspec.Meta(description="A ConfigMap whose ca.crt signs the database's certificate.")
     ] = None
@@ -112,7 +117,7 @@ class StatefulSetOverride(msgspec.Struct, frozen=True):
 
 
 class Prometheus(msgspec.Struct, frozen=True, rename="camel"):
-    """Where metrics are. Taken as the original's, and not used yet."""
+    """Where metrics are. Taken as the original's, and not used: see metrics."""
 
     username: Annotated[str, msgspec.Meta(max_length=253)] = ""
     password_secret_ref: NamedRef | None = None
@@ -362,6 +367,33 @@ class Ingress(msgspec.Struct, frozen=True, rename="camel"):
     )
 
 
+class ServiceMonitor(msgspec.Struct, frozen=True):
+    """What is made where the API server knows the kind; where it does not, nothing is missing."""
+
+    enabled: bool = True
+    interval: Annotated[
+        str,
+        msgspec.Meta(
+            max_length=16, pattern=r"^([0-9]+(s|m|h))?$", description="Between two questions; empty: Prometheus' own."
+        ),
+    ] = ""
+    labels: Annotated[
+        dict[str, str],
+        msgspec.Meta(max_length=64, description="By which a Prometheus chooses it; moorage's own stay."),
+    ] = {}
+
+
+class Metrics(msgspec.Struct, frozen=True, rename="camel"):
+    """Added. What agents tell Prometheus, and so everybody who reaches that port: nothing secret is among it."""
+
+    enabled: bool = False
+    port: Annotated[
+        int,
+        msgspec.Meta(ge=1024, le=65535, description="Of each pod, for metrics alone.", extra_json_schema=Int32),
+    ] = 9216
+    service_monitor: ServiceMonitor = ServiceMonitor()
+
+
 class DisruptionBudget(msgspec.Struct, frozen=True):
     """Added. One REST member at a time may be taken away by others."""
 
@@ -417,6 +449,7 @@ class CommunitySpec(msgspec.Struct, frozen=True, rename="camel"):
     timeouts: Timeouts = Timeouts()
     upgrade: Upgrade = Upgrade()
     ingress: Ingress | None = None
+    metrics: Metrics = Metrics()
     hibernate: Annotated[
         bool,
         msgspec.Meta(

@@ -85,6 +85,13 @@ class Authority(msgspec.Struct, frozen=True):
 
 
 AUTHORITY_KEY = "ca.crt"
+CERTIFICATE_KEYS = "tls.crt", "tls.key"
+
+
+def shown(spec: types.CommunitySpec) -> str:
+    """The Secret with the certificate that servers show the database; empty where they show none."""
+    tls = spec.security.tls
+    return tls.certificate_key_secret_ref.name if tls.enabled and tls.certificate_key_secret_ref else ""
 
 
 def authority(spec: types.CommunitySpec) -> Authority | None:
@@ -101,13 +108,14 @@ def authority(spec: types.CommunitySpec) -> Authority | None:
 
 
 def _tls(spec: types.CommunitySpec, said: dialects.Dialect, revisions: Mapping[str, str]) -> dict[str, str]:
-    found = authority(spec)
-    if found is None:
-        return {}
-    return {
-        "CAFilePath": f"{said.container.credentials}/ca/{AUTHORITY_KEY}",
-        "revision": revisions.get(found.key, ""),
-    }
+    folder = said.container.credentials
+    made: dict[str, str] = {}
+    if (found := authority(spec)) is not None:
+        made |= {"CAFilePath": f"{folder}/ca/{AUTHORITY_KEY}", "revision": revisions.get(found.key, "")}
+    if name := shown(spec):
+        certificate, key = (f"{folder}/client/{each}" for each in CERTIFICATE_KEYS)
+        made |= {"certificateFile": certificate, "keyFile": key, "certificateRevision": revisions.get(name, "")}
+    return made
 
 
 def _process(
@@ -211,7 +219,7 @@ def _own(namespace: str, name: str, spec: types.CommunitySpec, said: dialects.Di
         "replicaSet": database.replica_set,
         "sslEnabled": spec.security.tls.enabled,
     }
-    if authority(spec) is not None:
+    if authority(spec) is not None or shown(spec):  # who trusts everybody shows nobody a certificate
         options["sslInvalidCertificatesAllowed"] = False
     if database.credentials_secret_ref is None:
         del options["authenticationDatabase"], options["authenticationMechanism"]

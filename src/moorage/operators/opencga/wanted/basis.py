@@ -50,9 +50,17 @@ def of(namespace: str, name: str, uid: str, spec: types.CommunitySpec, said: dia
     args: dict[str, trees.Tree] = {}
     if fault := overrides.fault(spec.stateful_set.spec, spec.members, own, names.CLAIM):
         fault = f"spec.statefulSet.spec: {fault}"
+    elif taken := _taken(spec.metrics, said.ports):
+        fault = f"spec.metrics.port is {spec.metrics.port}, at which {taken} listens; set another one"
     else:
         try:
             args = automation.arguments(namespace, name, spec, said)
         except trees.TreeError as error:
             fault = str(error)
     return Wanted(namespace, name, uid, spec, said, args, fault)
+
+
+def _taken(metrics: types.Metrics, ports: dialects.Ports) -> str:
+    """Who else listens at that port of a pod; empty where nobody does."""
+    others = {ports.rest: "the REST server", ports.monitor: "the MASTER's daemon", ports.agent: "the agent"}
+    return others.get(metrics.port, "") if metrics.enabled else ""

@@ -17,13 +17,16 @@ from . import automation, overrides, pods
 from .basis import Wanted
 
 
-def children(wanted: Wanted) -> tuple[Desired, ...]:
-    """All but the StatefulSets and the document."""
+def children(wanted: Wanted, *, monitored: bool = False) -> tuple[Desired, ...]:
+    """All but the StatefulSets and the document. `monitored`: the API server knows ServiceMonitors."""
     made = [_headless(wanted), _endpoint(wanted)]
     if wanted.spec.ingress is not None:
         made.append(_ingress(wanted, wanted.spec.ingress))
     if wanted.spec.pod_disruption_budget.enabled and wanted.spec.members >= 2:
         made.append(_budget(wanted))
+    metrics = wanted.spec.metrics
+    if monitored and metrics.enabled and metrics.service_monitor.enabled:
+        made.append(_monitor(wanted, metrics.service_monitor))
     return tuple(made)
 
 
@@ -39,6 +42,8 @@ def _port(name: str, number: int) -> dict[str, Any]:
 def _headless(wanted: Wanted) -> Desired:
     """Agents call each other before anybody is ready."""
     ports = [_port("rest", wanted.said.ports.rest), _port("agent", wanted.said.ports.agent)]
+    if wanted.spec.metrics.enabled:
+        ports.append(_port(pods.METRICS, wanted.spec.metrics.port))
     spec = {"clusterIP": "None", "publishNotReadyAddresses": True, "selector": wanted.selector, "ports": ports}
     return _service(wanted, names.headless(wanted.name), spec)
 
@@ -76,6 +81,19 @@ def _ingress(wanted: Wanted, given: types.Ingress) -> Desired:
         annotations=given.annotations,
     )
     return Desired(builtin.INGRESS, body)
+
+
+def _monitor(wanted: Wanted, given: types.ServiceMonitor) -> Desired:
+    """All pods, ready or not, by the one Service that has that port."""
+    endpoint = {"port": pods.METRICS, "path": "/metrics"} | ({"interval": given.interval} if given.interval else {})
+    spec = {
+        "selector": {"matchLabels": wanted.selector},
+        "endpoints": [endpoint],
+        "podTargetLabels": [names.LABEL, names.ROLE],
+    }
+    labels = {**given.labels, **wanted.labels}
+    body = bodies.owned(names.SERVICE_MONITOR, names.monitor(wanted.name), wanted.ref, {"spec": spec}, labels=labels)
+    return Desired(names.SERVICE_MONITOR, body)
 
 
 def configuration(wanted: Wanted, made: automation.Document, version: int) -> Desired:

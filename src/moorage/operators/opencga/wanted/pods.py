@@ -29,8 +29,14 @@ LINGER = 5
 MOST_DRAIN = 120
 """Seconds that a member waits at most until it is not ready, before its server is restarted."""
 
-TRUSTED = "truststore.jks"
-"""What agents call the file with the authorities that the server's JVM trusts."""
+METRICS = "metrics"
+"""What the port is called at which an agent tells Prometheus."""
+
+TRUSTED, SHOWN = "truststore.jks", "keystore.jks"
+"""What agents call the files with the authorities that the server's JVM trusts, and with the certificate it shows."""
+
+NO_PASSWORD = "changeit"  # noqa: S105 - it is public
+"""Of the keystore, whose format wants one; what keeps its key is that the file is in the pod's memory."""
 
 VERSION = f"{names.GROUP}/version"
 """Annotation of a pod template: the version of OpenCGA in its image."""
@@ -122,6 +128,8 @@ def _credentials(wanted: Wanted) -> list[dict[str, Any]]:
     if authority := automation.authority(spec):
         kind = "secret" if authority.resource == builtin.SECRET else "configMap"
         made.append(_source(kind, authority.name, "ca", automation.AUTHORITY_KEY))
+    if name := automation.shown(spec):
+        made.append(_source("secret", name, "client", *automation.CERTIFICATE_KEYS))
     return made
 
 
@@ -220,12 +228,14 @@ def _serving(role: str, hook: str) -> dict[str, Any]:
 
 
 def _trust(wanted: Wanted) -> list[dict[str, Any]]:
-    """The product has no key for an authority: its JVM is told where the agent writes it."""
-    if automation.authority(wanted.spec) is None:
-        return []
-    at = f"{wanted.said.container.conf}/{TRUSTED}"
-    value = f"-Djavax.net.ssl.trustStore={at} -Djavax.net.ssl.trustStoreType=JKS"
-    return [{"name": "JDK_JAVA_OPTIONS", "value": value}]
+    """The product has no key for an authority or a certificate: its JVM is told where the agent writes them."""
+    conf, options = wanted.said.container.conf, []
+    if automation.authority(wanted.spec) is not None:
+        options += [f"-Djavax.net.ssl.trustStore={conf}/{TRUSTED}", "-Djavax.net.ssl.trustStoreType=JKS"]
+    if automation.shown(wanted.spec):
+        options += [f"-Djavax.net.ssl.keyStore={conf}/{SHOWN}", "-Djavax.net.ssl.keyStoreType=JKS"]
+        options.append(f"-Djavax.net.ssl.keyStorePassword={NO_PASSWORD}")
+    return [{"name": "JDK_JAVA_OPTIONS", "value": " ".join(options)}] if options else []
 
 
 def _ping(role: str, said: dialects.Dialect) -> str:
@@ -235,7 +245,7 @@ def _ping(role: str, said: dialects.Dialect) -> str:
 
 
 def _agent(wanted: Wanted, role: str, version: str) -> dict[str, Any]:
-    inside, ports = wanted.said.container, wanted.said.ports
+    inside, ports, metrics = wanted.said.container, wanted.said.ports, wanted.spec.metrics
     health = f"{inside.agent_health}/{inside.health_file}"
     return {
         "name": inside.agent,
@@ -262,8 +272,12 @@ def _agent(wanted: Wanted, role: str, version: str) -> dict[str, Any]:
             {"name": "OPENCGA_TOKEN_FILE", "value": f"{inside.credentials}/agent/{names.AGENT_TOKEN_KEY}"},
             {"name": "OPENCGA_TOOL", "value": inside.tool},
             {"name": "OPENCGA_PING", "value": _ping(role, wanted.said)},
+            *([{"name": "OPENCGA_METRICS_PORT", "value": str(metrics.port)}] if metrics.enabled else []),
         ],
-        "ports": [_container_port("agent", ports.agent)],
+        "ports": [
+            _container_port("agent", ports.agent),
+            *([_container_port(METRICS, metrics.port)] if metrics.enabled else []),
+        ],
         "resources": {"requests": {"cpu": "20m", "memory": "40Mi"}, "limits": {"memory": "128Mi"}},
         "readinessProbe": {"exec": {"command": [f"{inside.agent_scripts}/{inside.probe_name}"]}, "timeoutSeconds": 5}
         | {"initialDelaySeconds": 5, "periodSeconds": 5, "failureThreshold": 3},
