@@ -104,14 +104,15 @@ readinessProbe:
   timeoutSeconds: 3
 {{- end -}}
 
-{{/* Probes by HTTP. Of a dict {port, start, live, ready} with the paths. */}}
+{{/* Probes by HTTP. Of a dict {port, start, live, ready} with the paths, and how often a start may be asked in vain if not 90 times. */}}
 {{- define "kre.httpProbes" -}}
 startupProbe:
   httpGet:
     path: {{ .start }}
     port: {{ .port }}
   periodSeconds: 2
-  failureThreshold: 90
+  timeoutSeconds: 3
+  failureThreshold: {{ .starts | default 90 }}
 livenessProbe:
   httpGet:
     path: {{ .live }}

@@ -119,6 +119,20 @@ def test_every_pod_has_probes_at_ports_of_its_own_and_asks_for_resources(objects
         assert "memory" in container["resources"]["limits"], name
 
 
+def test_a_server_of_nats_has_started_when_it_takes_part_and_is_alive_without(objects: Objects) -> None:
+    """A rolling restart takes the next one only then; and nobody restarts one for a stream that has lost its majority.
+
+    What NATS says to each is in tests/unit/operators/kre/nats/test_probes.py.
+    """
+    ((_, _, nats),) = [each for each in pods(objects) if each[0] == "kre-nats"]
+    start, live, ready = (nats[f"{probe}Probe"] for probe in ("startup", "liveness", "readiness"))
+
+    assert ("/healthz", "/healthz?js-enabled-only=true", "/healthz?js-server-only=true") == tuple(
+        probe["httpGet"]["path"] for probe in (start, live, ready)
+    )
+    assert start["periodSeconds"] * start["failureThreshold"] == 3600
+
+
 def test_images_are_pinned_and_come_from_where_they_are_told_to(render: Any) -> None:
     """No `latest`; a prefix, a tag and a digest of one's own."""
     digest = "sha256:" + "0" * 64

@@ -203,16 +203,21 @@ async def servers_run(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[mo
         await runner.cleanup()
 
 
+def helm() -> str:
+    """The binary of this tree's testbed, or the one on the path."""
+    own = ROOT / ".testbed/bin/helm"
+    found = str(own) if own.exists() else shutil.which("helm")
+    if not found:
+        pytest.skip("no helm binary in .testbed/bin nor on the PATH; `testbed/testbed up` builds it")
+    return found
+
+
 @contextlib.asynccontextmanager
 async def operating(
     api: Api, scratch: Path, made: type[Played] = Played, *, alone: bool = False, elect: bool = False
 ) -> AsyncIterator[None]:
-    own = ROOT / ".testbed/bin/helm"
-    helm = str(own) if own.exists() else shutil.which("helm")
-    if not helm:
-        pytest.skip("no helm binary in .testbed/bin nor on the PATH; `testbed/testbed up` builds it")
     namespace = "ns" if alone else "moorage-system"
-    around = system.Environment(namespace, scratch, Path(helm), binary.KubeAccess(), 3.0, alone)
+    around = system.Environment(namespace, scratch, Path(helm()), binary.KubeAccess(), 3.0, alone)
     settings = config.Config(
         "moorage-accounts", "moorage-kre-namespace", charts=str(ROOT / "charts"), poll=config.Poll(0.2, 0.2)
     )
