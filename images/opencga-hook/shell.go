@@ -13,6 +13,9 @@ import (
 // and the container has memory for one.
 const besideTheServer = "512m"
 
+// javaOptions is what every JVM reads that is started.
+const javaOptions = "JDK_JAVA_OPTIONS"
+
 // shells are what a person gets who names no command.
 var shells = []string{"bash", "sh"}
 
@@ -49,10 +52,18 @@ func found(args []string) (string, error) {
 }
 
 func beside(s settings, path string) []string {
-	made := []string{"OPENCGA_HOME=" + s.laid, "PATH=" + path, "JAVA_HEAP=" + besideTheServer}
+	// a JVM takes its user's folder from the image's list of users, and not from HOME
+	options := strings.TrimSpace(os.Getenv(javaOptions) + " -Duser.home=" + os.Getenv("HOME"))
+	own := map[string]string{
+		"OPENCGA_HOME": s.laid, "PATH": path, "JAVA_HEAP": besideTheServer, javaOptions: options,
+	}
+	made := []string{}
+	for name, value := range own {
+		made = append(made, name+"="+value)
+	}
 	for _, each := range os.Environ() {
 		name, _, _ := strings.Cut(each, "=")
-		if name != "OPENCGA_HOME" && name != "PATH" && name != "JAVA_HEAP" {
+		if _, is := own[name]; !is {
 			made = append(made, each)
 		}
 	}

@@ -29,7 +29,7 @@ func people(t *testing.T, input, words, path string, environment ...string) (str
 	if err := os.MkdirAll(filepath.Join(at, "bin"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	tool := "#!/bin/sh\necho $1 home=$OPENCGA_HOME heap=$JAVA_HEAP other=$OTHER\nexit 7\n"
+	tool := "#!/bin/sh\necho $1 home=$OPENCGA_HOME heap=$JAVA_HEAP java=$JDK_JAVA_OPTIONS other=$OTHER\nexit 7\n"
 	if err := os.WriteFile(filepath.Join(at, "bin", "opencga.sh"), []byte(tool), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -42,9 +42,10 @@ func people(t *testing.T, input, words, path string, environment ...string) (str
 
 func TestAPersonsCommandHasTheServersFilesAndAHeapOfItsOwn(t *testing.T) {
 	told, err := people(t, "", "opencga.sh users", os.Getenv("PATH"),
-		"OPENCGA_SHELL=on", "OPENCGA_HOME=/image", "JAVA_HEAP=90g", "OTHER=kept")
+		"OPENCGA_SHELL=on", "OPENCGA_HOME=/image", "JAVA_HEAP=90g", "OTHER=kept", "HOME=/people",
+		"JDK_JAVA_OPTIONS=-Dtrust=x")
 
-	if told != "users home=LAID heap=512m other=kept\n" {
+	if told != "users home=LAID heap=512m java=-Dtrust=x -Duser.home=/people other=kept\n" {
 		t.Error(told)
 	}
 	if ended, is := err.(*exec.ExitError); !is || ended.ExitCode() != 7 {

@@ -223,8 +223,8 @@ def test_people_work_in_the_master_alone_and_what_they_keep_is_in_memory(
     mounts = {each["name"]: each["mountPath"] for each in server["volumeMounts"]}
     volumes = by_name(pod["volumes"])
 
-    assert ("on", "/home/opencga") == (values.get("OPENCGA_SHELL"), values.get("HOME")) or not entered
-    assert entered == (mounts.get("people") == "/home/opencga")
+    assert ("on", "/people") == (values.get("OPENCGA_SHELL"), values.get("HOME")) or not entered
+    assert entered == (mounts.get("people") == "/people")
     assert entered == (volumes.get("people", {}).get("emptyDir", {}).get("medium") == "Memory")
     assert entered == ("OPENCGA_SHELL" in values)
 

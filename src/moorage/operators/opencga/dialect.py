@@ -55,7 +55,7 @@ class Container(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fiel
     hook: Word = "opencga-posthook"
     user: Count = 1001
     home: Word = "/opt/opencga"
-    people: Word = "/home/opencga"  # guess: the home folder of the image's user, where tools keep sessions
+    people: Word = "/people"  # guess: a folder that the image does not have; where tools keep sessions of people
     tool: Word = "/opt/opencga/bin/opencga-admin.sh"
     conf: Word = "/opencga-conf"  # guess: the image's own, which they are laid over, stay to be seen
     data: Word = "/data"
