@@ -441,8 +441,14 @@ async def test_a_hundred_containers_at_rest_cost_a_tenth_of_flat_polling(
                 it.containers.observe(it.container(name), NOW)
 
         look()
-        peek = it.common.inside.locals.peek
-        await fake_api.until(lambda: all(isinstance(peek(("ns", name)), freshness.Fresh) for name in names_))
+        peek, known = it.common.inside.locals.peek, set[str]()
+
+        def all_were_known() -> bool:
+            """At some time each: at this pace answers age while others are asked, where the machine is busy."""
+            known.update(name for name in names_ if isinstance(peek(("ns", name)), freshness.Fresh))
+            return len(known) == count
+
+        await fake_api.until(all_were_known, within=300)
         before = len(it.asked)
         began = asyncio.get_running_loop().time()
         await fake_api.until(lambda: asyncio.get_running_loop().time() - began >= 600 * second, within=60)
@@ -456,9 +462,12 @@ async def test_a_hundred_containers_at_rest_cost_a_tenth_of_flat_polling(
         await fake_api.until(lambda: it.container(names_[0]).status.conditions[0].status == "False")
         before = len(it.asked)
         look()
-        busy = lambda: [pod for pod, what, _ in it.asked[before:] if what == "local"].count(names_[0])  # noqa: E731
-        await fake_api.until(lambda: busy() >= 10, within=60)
-        assert [] == [name for name in names_[1:] if [pod for pod, _, _ in it.asked[before:]].count(name) > 5]
+
+        def looked_into(name: str) -> int:
+            return [pod for pod, what, _ in it.asked[before:] if what == "local"].count(name)
+
+        await fake_api.until(lambda: looked_into(names_[0]) >= 10, within=300)
+        assert max(looked_into(name) for name in names_[1:]) <= looked_into(names_[0]) / 2
 
 
 async def test_a_cluster_is_told_by_another_than_who_leaves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
