@@ -88,11 +88,14 @@ def test_what_another_spec_would_lead_to_is_told_and_the_product_is_asked_by_a_c
         return hello.cluster.run(*moorage, "explain", *where, "--if", change, check=False)
 
     before = hello.cluster.get("wekacluster", "hello", "-n", storages.NAMESPACE)["spec"]
-    assert "✗ 1 drive container (hello-drive-4) can't leave: a stripe needs 5" in asked(
-        "spec.dynamicTemplate.driveContainers=4"
-    )
-    assert "✗ the API server refuses it: " in asked("spec.image=untagged")
-    assert "5 drive containers (hello-drive-0, " in asked("spec.image=weka.example/weka:9.9.9")
+    fewer = asked("spec.dynamicTemplate.driveContainers=4")
+    assert "✗ the API server refuses it: " in fewer, fewer
+    assert "must be at least stripeWidth + redundancyLevel" in fewer, fewer
+    more = asked("spec.dynamicTemplate.driveContainers=6")
+    assert "✓ 1 drive container is made, where there are nodes for it" in more, more
+    assert "✓ 6 drive containers then: a stripe is on 5 or more, 2 of which may be lost; 1 beyond them" in more, more
+    rolled = asked("spec.image=weka.example/weka:9.9.9")
+    assert "5 drive containers (hello-drive-0, " in rolled, rolled
     assert before == hello.cluster.get("wekacluster", "hello", "-n", storages.NAMESPACE)["spec"]
     status = json.loads(hello.cluster.run(*moorage, "shell", *where, "--", *hello.logged_in("status", "--json")))
     assert hello.told("status")["guid"] == status["guid"]
