@@ -43,6 +43,7 @@ class Http:
 
     def __init__(self) -> None:
         self._session: aiohttp.ClientSession | None = None
+        self._closed = False
 
     async def get(self, address: str, port: int, path: str) -> tuple[int, bytes]:
         """(status, answer). Raises AskError."""
@@ -64,6 +65,8 @@ class Http:
             raise AskError(why(error)) from error
 
     def _opened(self) -> aiohttp.ClientSession:
+        if self._closed:
+            raise AskError("nobody is asked any more")
         if self._session is None:
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=0, force_close=True),
@@ -76,7 +79,8 @@ class Http:
         return self._session
 
     async def close(self) -> None:
-        """Close all connections."""
+        """Close all connections; whoever asks later gets none, and so leaves none open."""
+        self._closed = True
         if self._session is not None:
             await self._session.close()
 

@@ -123,3 +123,13 @@ def test_words_of_an_error_without_any() -> None:
     """Its name."""
     assert "TimeoutError" == asking.why(TimeoutError())
     assert "one" == asking.why(ValueError("one\ntwo"))
+
+
+async def test_who_asks_once_it_is_closed_leaves_nothing_open() -> None:
+    """As who is still asking while all is stopped."""
+    http = asking.Http()
+    await http.close()
+
+    with pytest.raises(asking.AskError, match="nobody is asked any more"):
+        await http.get("127.0.0.1", 1, "/")
+    assert http._session is None
