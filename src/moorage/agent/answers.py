@@ -34,7 +34,7 @@ class _Found(msgspec.Struct, frozen=True):
 def catalog(output: str) -> plan.Catalog:
     """What `catalog status` printed: a mapping in JSON, with whatever the launcher logs around it."""
     try:
-        found = msgspec.json.decode(output[output.index("{") : output.rindex("}") + 1])
+        found = _mapping(output)
     except ValueError:
         return plan.Catalog(reachable=False)
     if not isinstance(found, dict):
@@ -62,12 +62,17 @@ def migrations(code: int, output: str) -> tuple[plan.Migration, ...] | None:
 def by_number(output: str) -> tuple[plan.Migration, ...] | None:
     """What `migration summary` printed, where the list of them can't be read: any may forbid the old version."""
     try:
-        found = msgspec.json.decode(output[output.index("{") : output.rindex("}") + 1])
+        found = _mapping(output)
         each = [found] if "migrationsToBeApplied" in found else list(found.values())
         number = sum(int(it["migrationsToBeApplied"]) for it in each)
     except (ValueError, LookupError, TypeError, AttributeError):
         return None
     return (plan.Migration(f"{number} that migration search lists"),) if number else ()
+
+
+def _mapping(output: str) -> Any:
+    """The JSON in it, with whatever the launcher logs around. Raises ValueError."""
+    return msgspec.json.decode(output[output.index("{") : output.rindex("}") + 1])
 
 
 # --- a list -------------------------------------------------------------------------------------------------------

@@ -33,9 +33,7 @@ def explain(
     Exit code: 0 ready, 1 on its way, 2 stalled, 3 that can't be told. With --if: 0 it would be done, 1 something would
     stand in its way, 2 the API server would refuse it, 3 that can't be told.
     """
-    wanted = lookup.wanted(target, namespace, kubeconfig, context)
-    if not wanted.name:
-        raise click.UsageError(f"name one object, such as {wanted.kinds[0].resource.kind.lower()}/NAME")
+    wanted = lookup.one(target, namespace, kubeconfig, context)
     if given:
         foreseen = screen.looked(explain_if.foreseen(wanted, given))
         click.echo(screen.form(foreseen, output, lambda paint: explain_if.said(foreseen, paint)))

@@ -9,6 +9,7 @@ import click
 import msgspec
 import yaml
 
+from moorage.api import common_status
 from moorage.kube import errors
 from moorage.runtime.reporting import screen_rows
 from moorage.view import text
@@ -104,7 +105,7 @@ def said(it: Foreseen, paint: text.Paint) -> str:
     )
     lines += [_line(each, paint) for each in it.follows]
     if not it.foretold:
-        pause = f"kubectl annotate {it.kind.lower()} {it.name} -n {it.namespace} moorage.dev/paused=true"
+        pause = f"kubectl annotate {it.kind.lower()} {it.name} -n {it.namespace} {common_status.PAUSED}=true"
         lines.append(f"  What moorage would do first it says of an object that is paused: {pause}; then change it.")
     elif not it.follows:
         lines.append("  Nothing restarts, comes or leaves for it.")

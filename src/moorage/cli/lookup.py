@@ -60,6 +60,14 @@ def wanted(target: str, namespace: str, kubeconfig: Path | None, context: str | 
     return Wanted([found], name, namespace, kubeconfig, context)
 
 
+def one(target: str, namespace: str, kubeconfig: Path | None, context: str | None) -> Wanted:
+    """KIND/NAME, read. Raises ClickException for what names no object."""
+    found = wanted(target, namespace, kubeconfig, context)
+    if not found.name:
+        raise click.UsageError(f"name one object, such as {found.kinds[0].resource.kind.lower()}/NAME")
+    return found
+
+
 def _only() -> dict[str, system.Described]:
     """A system that has one kind is a word for it."""
     return {name: of.described[0] for name, of in operators.SYSTEMS.items() if len(of.described) == 1}

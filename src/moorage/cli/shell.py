@@ -28,12 +28,10 @@ def shell(target: str, words: Sequence[str], namespace: str, kubeconfig: Path | 
 
     Exit code: that of the command; 3 if it could not be run.
     """
-    wanted = lookup.wanted(target, namespace, kubeconfig, context)
+    wanted = lookup.one(target, namespace, kubeconfig, context)
     described = wanted.kinds[0]
-    if described.enter is None or len(wanted.kinds) > 1:
+    if described.enter is None:
         raise click.UsageError(f"there is a command line of {_entered()}, and of nothing else")
-    if not wanted.name:
-        raise click.UsageError(f"name one object, such as {described.resource.kind.lower()}/NAME")
     kubectl = shutil.which("kubectl")
     if kubectl is None:
         raise connection.Untold("kubectl is not on the PATH, and the command line is reached by it")

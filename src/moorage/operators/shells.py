@@ -38,7 +38,9 @@ async def running(client: kube_client.Client, namespace: str, pod: str, see: str
         raise NoShell(f"pod {pod} is not there; {why}") from error
     containers: Sequence[Mapping[str, Any]] = found["spec"]["containers"]
     name = (found["metadata"].get("annotations") or {}).get(builtin.DEFAULT_CONTAINER) or containers[0]["name"]
+    container = next((each for each in containers if each["name"] == name), None)
     told = (found.get("status") or {}).get("containerStatuses") or ()
-    if not any(each["name"] == name and "running" in (each.get("state") or {}) for each in told):
+    runs = any(each["name"] == name and "running" in (each.get("state") or {}) for each in told)
+    if container is None or not runs:
         raise NoShell(f"container {name} of pod {pod} does not run; {why}")
-    return next((each for each in containers if each["name"] == name), containers[0])
+    return container
