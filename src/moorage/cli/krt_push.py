@@ -188,8 +188,7 @@ def _name(versions: list[dict[str, Any]], version: str) -> str:
 
 
 async def _upload(client: kube_client.Client, namespace: str, target: runtime_types.Runtime, packed: _Packed) -> None:
-    settings = runtime_types.settings(target.spec, target.metadata.name)
-    login = await _login(client, namespace, settings.secret)
+    login = await _login(client, namespace)
 
     @contextlib.asynccontextmanager
     async def connect() -> AsyncIterator[port_forward.Stream]:
@@ -207,11 +206,13 @@ async def _upload(client: kube_client.Client, namespace: str, target: runtime_ty
     click.echo(f"{packed.digest} is in the store of Runtime {target.metadata.name}")
 
 
-async def _login(client: kube_client.Client, namespace: str, name: str) -> signing.Login:
-    """Who may write there: by the Secret, which its Runtime was made with."""
-    data = (await client.get(builtin.SECRET, namespace, name)).get("data") or {}
+async def _login(client: kube_client.Client, namespace: str) -> signing.Login:
+    """Who may write there: by the Secret that its servers are given."""
+    data = (await client.get(builtin.SECRET, namespace, kinds.IN_USE)).get("data") or {}
     try:
         pair = [base64.b64decode(data[key], validate=True).decode() for key in ("minioAccessKey", "minioSecretKey")]
     except (KeyError, binascii.Error, UnicodeDecodeError) as error:
-        raise connection.Untold(f"Secret {name} has no minioAccessKey and minioSecretKey that can be read") from error
+        raise connection.Untold(
+            f"Secret {kinds.IN_USE} has no minioAccessKey and minioSecretKey that can be read"
+        ) from error
     return signing.Login(*pair)

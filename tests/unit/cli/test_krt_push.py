@@ -99,7 +99,7 @@ def api(monkeypatch: pytest.MonkeyPatch) -> Api:
     monkeypatch.setattr(connection, "connected", connected)
     put(found, "runtimes", "demo", spec={})
     login = {"minioAccessKey": "admin", "minioSecretKey": "secret-key"}
-    put(found, "secrets", kinds.CREDENTIALS, data={k: base64.b64encode(v.encode()).decode() for k, v in login.items()})
+    put(found, "secrets", kinds.IN_USE, data={k: base64.b64encode(v.encode()).decode() for k, v in login.items()})
     return found
 
 
@@ -208,13 +208,13 @@ def test_a_store_that_refuses_leaves_no_version(api: Api, file: Path, refuses: b
 
 
 def test_credentials_that_are_not_there_are_told(api: Api, file: Path) -> None:
-    put(api, "secrets", kinds.CREDENTIALS, data={"minioAccessKey": "%"})
-    assert f"Secret {kinds.CREDENTIALS} has no minioAccessKey and minioSecretKey that can be read" in push(file).output
-    asyncio.run(api.drop("secrets", kinds.CREDENTIALS))
+    put(api, "secrets", kinds.IN_USE, data={"minioAccessKey": "%"})
+    assert f"Secret {kinds.IN_USE} has no minioAccessKey and minioSecretKey that can be read" in push(file).output
+    asyncio.run(api.drop("secrets", kinds.IN_USE))
     done = push(file)
 
     assert 3 == done.exit_code
-    assert kinds.CREDENTIALS in done.output
+    assert kinds.IN_USE in done.output
 
 
 def test_what_can_t_be_a_version_is_told_whole(api: Api, tmp_path: Path) -> None:

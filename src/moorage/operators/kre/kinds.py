@@ -28,7 +28,10 @@ RELEASE = "kre"
 """The one release of a namespace. All Runtimes there want it, so that its claim says whose servers those are."""
 
 CREDENTIALS = "kre-credentials"
-"""The Secret that is made where the spec names none."""
+"""The Secret with the wanted credentials that is made where the spec names none."""
+
+IN_USE = "kre-credentials-in-use"
+"""The Secret that servers and versions are given: what the servers take, whatever the other one says meanwhile."""
 
 NATS_LOGIN = "kre-nats-login"
 """The Secret with the login of NATS' own account, by which alone servers are removed from its cluster."""

@@ -46,6 +46,12 @@ class RuntimeReason(decision.Reason):
     # --- credentials ---
     CREDENTIALS_UNKNOWN = "CredentialsUnknown", "The Secret with the credentials is not looked at yet.", _LOOKS
     MAKING_CREDENTIALS = "MakingCredentials", "No Secret is named, so one is made, once.", _GOES_ON
+    TAKING_CREDENTIALS = "TakingCredentials", "Servers are given the credentials that are wanted.", _GOES_ON
+    CHANGING_PASSWORDS = (
+        "ChangingPasswords",
+        "The Secret has another password than mongo, which is told of it before anybody is given it.",
+        _GOES_ON,
+    )
     CREDENTIALS_INVALID = (
         "CredentialsInvalid",
         "The Secret with the credentials is missing, lacks a key, or holds what a server does not take.",
@@ -62,7 +68,7 @@ class RuntimeReason(decision.Reason):
     CREDENTIALS_DIFFER = (
         "CredentialsDiffer",
         "Passwords in the spec are not those in the Secret, with which the servers were made and their volumes kept.",
-        "take the passwords out of the spec, or put back those of the Secret",
+        "take the passwords out of the spec, or put back those of the Secret; others are written into the Secret",
         WARNS,
     )
     PLAIN_PASSWORD = (
@@ -193,8 +199,8 @@ class RuntimeReason(decision.Reason):
     )
     MONGO_REFUSES = (
         "MongoRefuses",
-        "Mongo does not take the credentials of the Secret, as its volume was made with others.",
-        "put the credentials back into the Secret with which the volume was made",
+        "Mongo takes neither the credentials of the Secret nor those that it was given before.",
+        "put those into the Secret that mongo has; from there on they can be changed",
         WARNS,
     )
     STORE_UNKNOWN = (

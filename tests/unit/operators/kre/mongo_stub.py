@@ -1,6 +1,6 @@
 """A mongo on this machine that speaks the wire protocol: it has a user, is a replica set or is none yet, and can fail.
 
-Enough for what moorage asks: hello, SCRAM-SHA-256, replSetInitiate, usersInfo, createUser. It keeps what was done, so
+Enough for what moorage asks: hello, SCRAM-SHA-256, replSetInitiate, usersInfo, createUser, updateUser. It keeps what was done, so
 that an answer that is lost is lost alone.
 """
 
@@ -29,7 +29,7 @@ class MongoStub:
         self.user, self.password = user, password
         self.config: Document | None = None
         self.primary = True  # once it is a replica set
-        self.users: set[tuple[str, str]] = set()
+        self.users: dict[tuple[str, str], str] = {}  # their passwords, by database and name; the administrator aside
         self.asked: list[str] = []
         self.refused: dict[str, tuple[int, str]] = {}
         self.lose: set[str] = set()
@@ -89,7 +89,15 @@ class MongoStub:
             case "createUser":
                 if (command["$db"], command[name]) in self.users:
                     return failed(51003, "the user is there")
-                self.users.add((command["$db"], command[name]))
+                self.users[command["$db"], command[name]] = command["pwd"]
+            case "updateUser":
+                who = command["$db"], command[name]
+                if who == ("admin", self.user):
+                    self.password = command["pwd"]
+                elif who in self.users:
+                    self.users[who] = command["pwd"]
+                else:
+                    return failed(11, "there is no such user")
             case "ping" | "endSessions":
                 pass
             case _:

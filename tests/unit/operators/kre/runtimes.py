@@ -20,7 +20,7 @@ DOWN = Failed("Unreachable", "it does not answer")
 SERVERS = ("kre-nats-0", "kre-nats-1", "kre-nats-2")
 RIGHTS = accounts.Rights("kre", "moorage-system", "moorage-accounts", "moorage-kre-namespace")
 BOUND = accounts.BindingSeen("b", "1", role=True, subject=True)
-SECRET = CredentialsSeen("s", made=True, system="n", system_made=True)
+SECRET = CredentialsSeen("s", made=True, used="i", used_made=True, system="n", system_made=True)
 
 
 def settings(**changed: Any) -> types.Settings:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import msgspec
 import pytest
 
 from moorage.api import builtin
@@ -42,6 +43,14 @@ def test_what_is_whole_needs_nothing() -> None:
 
 ONE = held(nats=[volume("nats")])
 NAMED = settings(credentialsSecretRef={"name": "mine"})
+HAS_MONGO = held(mongo=[volume("mongo")])
+KEYS = ("mongoUser", "mongoPassword", "minioAccessKey", "minioSecretKey")
+
+
+def secret(**changed: Any) -> Fresh[CredentialsSeen]:
+    return Fresh(msgspec.structs.replace(SECRET, **changed))
+
+
 SMALL = held(mongo=[volume("mongo", size="1Gi", expandable=True)])
 STUCK = held(mongo=[volume("mongo", size="1Gi", expandable=False)])
 STEPS: list[tuple[dict[str, Any], type[Any], Reason, str]] = [
@@ -123,6 +132,52 @@ STEPS: list[tuple[dict[str, Any], type[Any], Reason, str]] = [
         Blocked,
         Reason.CREDENTIALS_INVALID,
         "^Secret kre-nats-login: its key login.conf has no password$",
+    ),
+    (
+        {"settings": settings(credentialsSecretRef={"name": "kre-credentials-in-use"})},
+        Blocked,
+        Reason.CREDENTIALS_INVALID,
+        "names kre-credentials-in-use, which moorage itself writes",
+    ),
+    (
+        {"credentials": secret(used="", behind=KEYS, absent=KEYS)},
+        Act,
+        Reason.TAKING_CREDENTIALS,
+        "^the credentials of Secret kre-credentials are put to use$",
+    ),
+    (
+        {"credentials": secret(behind=("mongoPassword", "minioSecretKey")), "held": HAS_MONGO},
+        Act,
+        Reason.TAKING_CREDENTIALS,
+        "Secret kre-credentials are put to use: minioSecretKey$",
+    ),
+    (
+        {"credentials": secret(behind=("mongoPassword",)), "held": HAS_MONGO},
+        Act,
+        Reason.CHANGING_PASSWORDS,
+        "^mongo is told mongoPassword of Secret kre-credentials$",
+    ),
+    (
+        {"credentials": secret(in_doubt=True), "held": HAS_MONGO, "mongo": Fresh(MongoSeen(refused="no"))},
+        Act,
+        Reason.CHANGING_PASSWORDS,
+        "^mongo is told what its administrator logs in with of Secret kre-credentials$",
+    ),
+    (
+        {"credentials": Stale(secret(behind=("mongoPassword",)).value, 0.0, "it was changed"), "held": HAS_MONGO},
+        Wait,
+        Reason.CREDENTIALS_UNKNOWN,
+        "kre-credentials is looked at anew: it was changed",
+    ),
+    (
+        {
+            "credentials": secret(behind=("mongoPassword",)),
+            "held": HAS_MONGO,
+            "mongo": Fresh(MongoSeen(primary=False)),
+        },
+        Wait,
+        Reason.MONGO_NOT_PRIMARY,
+        "mongo has no primary",
     ),
     (
         {"credentials": Fresh(CredentialsSeen()), "held": held(mongo=[volume("mongo")])},
@@ -453,10 +508,13 @@ def test_a_volume_whose_pod_is_there_stays_until_that_is_gone() -> None:
 @pytest.mark.parametrize(
     ("changed", "removed"),
     [
-        ({"settings": DELETE}, ["kre-credentials", "kre-nats-login"]),
+        ({"settings": DELETE}, ["kre-credentials", "kre-credentials-in-use", "kre-nats-login"]),
         ({}, []),
-        ({"settings": DELETE, "credentials": Fresh(CredentialsSeen("s", system="n"))}, []),
-        ({"settings": settings(reclaim="Delete", credentialsSecretRef={"name": "mine"})}, ["kre-nats-login"]),
+        ({"settings": DELETE, "credentials": Fresh(CredentialsSeen("s", used="i", system="n"))}, []),
+        (
+            {"settings": settings(reclaim="Delete", credentialsSecretRef={"name": "mine"})},
+            ["kre-credentials-in-use", "kre-nats-login"],
+        ),
         ({"settings": DELETE, "credentials": Fresh(CredentialsSeen())}, []),
     ],
     ids=["made", "kept with the volumes", "not made by moorage", "the user's own", "gone already"],

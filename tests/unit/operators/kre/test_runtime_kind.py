@@ -88,6 +88,12 @@ def uid(made: kind.RuntimeKind) -> str:
     return found.uid if found else ""
 
 
+def knows(made: kind.RuntimeKind) -> bool:
+    """What a Secret held that is gone."""
+    found = freshness.value_of(seen(made).credentials)
+    return found is not None and found.known
+
+
 def texts(secret: dict[str, Any]) -> dict[str, str]:
     return {key: base64.b64decode(value).decode() for key, value in secret["data"].items()}
 
@@ -121,7 +127,9 @@ async def test_a_secret_is_made_once_and_nobody_owns_it() -> None:
         assert 3 == len({given[key] for key in ("mongoPassword", "minioSecretKey", "mongoReaderPassword")})
 
         await fake_api.until(lambda: bool(uid(made)))
-        assert CredentialsSeen(first["metadata"]["uid"], made=True) == freshness.value_of(seen(made).credentials)
+        assert CredentialsSeen(
+            first["metadata"]["uid"], made=True, behind=credentials.KEYS, absent=credentials.KEYS
+        ) == freshness.value_of(seen(made).credentials)
         assert {RIGHTS.user("ns")} == {asked.user for asked in api.writes("secrets")}
 
 
@@ -134,7 +142,8 @@ async def test_a_secret_that_somebody_deletes_is_made_as_it_was() -> None:
         first = api.one("secrets", kinds.CREDENTIALS)["data"]
         await api.drop("secrets", kinds.CREDENTIALS)
         made._credentials.source.refresh(credentials.given(runtime(made)))
-        await fake_api.until(lambda: CredentialsSeen(known=True) == freshness.value_of(seen(made).credentials))
+        await fake_api.until(lambda: not uid(made))
+        assert knows(made)
         await make(made)
 
         assert first == api.one("secrets", kinds.CREDENTIALS)["data"]
@@ -304,6 +313,7 @@ async def test_values_are_made_once_it_is_known_what_templates_were_made_with() 
     """And are the same object as long as nothing is another."""
     api = fake_api.FakeApi()
     await workload(api, "kre-mongo", "2Gi")
+    await secret(api, kinds.IN_USE, OWNED)
     async with started(api) as made:
         assert None is made._given(runtime(made))
         found = await known(made)
@@ -318,6 +328,7 @@ async def test_values_are_made_once_it_is_known_what_templates_were_made_with() 
 
 async def test_influxdb_that_is_switched_off_is_not_asked() -> None:
     api = fake_api.FakeApi()
+    await secret(api, kinds.IN_USE, OWNED)
     async with started(api, {"influxdb": {"enabled": False}, "chronograf": {"enabled": False}}) as made:
         assert None is (await known(made)).metrics
 
@@ -349,7 +360,7 @@ async def test_mongos_password_is_told_to_a_pod_of_its_statefulset_alone(
     mine = await workload(api, "kre-mongo")
     theirs = [{**it, "uid": mine} if it["uid"] == "SET" else it for it in owners]
     await api.put("pods", "kre-mongo-0", {**rest, "metadata": {**rest.get("metadata", {}), "ownerReferences": theirs}})
-    await secret(api, kinds.CREDENTIALS, OWNED)
+    await secret(api, kinds.IN_USE, OWNED)
     async with started(api) as made:
         await known(made)
 
@@ -380,7 +391,7 @@ async def test_mongo_is_logged_in_to_until_all_was_well_once(monkeypatch: pytest
     mine = await workload(api, "kre-mongo")
     pod = {"status": {"podIP": "127.0.0.1", "phase": "Running"}, "metadata": {"ownerReferences": [owner(mine)]}}
     await api.put("pods", "kre-mongo-0", pod)
-    await secret(api, kinds.CREDENTIALS, OWNED)
+    await secret(api, kinds.IN_USE, OWNED)
     place = ("ns", "demo")
     async with mongo_stub.MongoStub("u", "p").running() as mongo, started(api) as made:
         monkeypatch.setattr(servers, "MONGO_PORT", mongo.port)
@@ -395,8 +406,163 @@ async def test_mongo_is_logged_in_to_until_all_was_well_once(monkeypatch: pytest
         assert observation.MongoSeen() == await ask(place)
         assert [] == mongo.asked
 
-        made._credentials._known[place] = OWNED | {"mongoPassword": "another"}
+        made._credentials._in_use[place] = OWNED | {"mongoPassword": "another"}
         assert "Authentication failed" in (await ask(place)).refused
+
+
+ROTATED = OWNED | {"mongoPassword": "of-today"}
+READABLE = {"mongoExpress": {"enabled": True}}
+
+
+@contextlib.asynccontextmanager
+async def with_mongo(
+    monkeypatch: pytest.MonkeyPatch, wanted: dict[str, str], in_use: dict[str, str], spec: dict[str, Any] | None = None
+) -> AsyncIterator[tuple[fake_api.FakeApi, mongo_stub.MongoStub, kind.RuntimeKind]]:
+    """A mongo that takes what OWNED says, whatever the Secrets say."""
+    api = fake_api.FakeApi()
+    mine = await workload(api, "kre-mongo")
+    pod = {"status": {"podIP": "127.0.0.1", "phase": "Running"}, "metadata": {"ownerReferences": [owner(mine)]}}
+    await api.put("pods", "kre-mongo-0", pod)
+    await secret(api, kinds.CREDENTIALS, wanted)
+    await secret(api, kinds.IN_USE, in_use)
+    async with mongo_stub.MongoStub("u", "p").running() as mongo, started(api, spec) as made:
+        monkeypatch.setattr(servers, "MONGO_PORT", mongo.port)
+        await known(made)
+        yield api, mongo, made
+
+
+async def rotate(made: kind.RuntimeKind) -> decision.Outcome:
+    outcome = await made.operations["mongo.change_passwords"](runtime(made), {})
+    await known(made)
+    return outcome
+
+
+def in_use(api: fake_api.FakeApi) -> dict[str, str]:
+    return {key: text for key, text in texts(api.one("secrets", kinds.IN_USE)).items() if key != credentials.SALT_KEY}
+
+
+async def test_mongo_is_told_a_password_before_anybody_is_given_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with with_mongo(monkeypatch, ROTATED, OWNED | {credentials.SALT_KEY: "x"}) as (api, mongo, made):
+        before = made._credentials.digests(("ns", "demo"))
+        assert decision.Ok() == await rotate(made)
+
+        assert ("of-today", ROTATED) == (mongo.password, in_use(api))
+        expected, told = ([asked.body["data"] for asked in api.writes("secrets")][at].keys() for at in (0, 1))
+        assert {credentials.OTHER_KEY} <= expected  # what mongo may have is kept before it is told
+        assert credentials.PASSWORD_KEY in told
+        assert 1 == mongo.asked.count("updateUser")
+        assert before == made._credentials.digests(("ns", "demo"))  # nobody else is restarted for it
+        found = freshness.value_of(seen(made).credentials)
+        assert found is not None
+        assert ((), False) == (found.behind, found.in_doubt)
+
+
+async def test_a_password_whose_change_was_cut_off_is_found_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mongo has taken it and nobody wrote so down; and meanwhile another one is wanted."""
+    cut_off = OWNED | {"mongoPassword": "of-before", credentials.OTHER_KEY: "p"}
+    async with with_mongo(monkeypatch, ROTATED, cut_off) as (api, mongo, made):
+        assert "Authentication failed" in (await made._servers._ask_mongo(("ns", "demo"))).refused
+        mongo.lose = {"updateUser"}
+        assert isinstance(await rotate(made), decision.Unknown)
+        assert "of-today" == mongo.password
+        assert OWNED | {credentials.OTHER_KEY: "of-today"} == in_use(api)  # what worked, and what may work now
+        assert seen(made).credentials.value.in_doubt  # type: ignore[union-attr]
+        mongo.lose = set()
+
+        await secret(api, kinds.CREDENTIALS, OWNED | {"mongoPassword": "of-tomorrow"})
+        made._credentials.source.outdate(credentials.given(runtime(made)), "it was changed")
+        await known(made)
+        assert decision.Ok() == await rotate(made)
+        assert ("of-tomorrow", OWNED | {"mongoPassword": "of-tomorrow"}) == (mongo.password, in_use(api))
+
+
+async def test_a_password_that_mongo_has_already_is_taken_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By hand, or as the volume is of another time."""
+    async with with_mongo(monkeypatch, OWNED, ROTATED) as (api, mongo, made):
+        assert decision.Ok() == await rotate(made)
+        assert OWNED == in_use(api)
+        assert "updateUser" not in mongo.asked
+
+
+REFUSALS: dict[str, tuple[dict[str, str], dict[str, str], str]] = {
+    "neither": (ROTATED, OWNED | {"mongoPassword": "of-before"}, "Authentication failed"),
+    "another user": (ROTATED | {"mongoUser": "v"}, OWNED, "set mongoUser back, or make that user in mongo"),
+}
+
+
+@pytest.mark.parametrize(("wanted", "used", "said"), REFUSALS.values(), ids=REFUSALS)
+async def test_what_mongo_does_not_take_changes_nothing(
+    monkeypatch: pytest.MonkeyPatch, wanted: dict[str, str], used: dict[str, str], said: str
+) -> None:
+    async with with_mongo(monkeypatch, wanted, used) as (api, mongo, made):
+        outcome = await rotate(made)
+
+        assert isinstance(outcome, decision.Refused)
+        assert "MongoRefuses" == outcome.reason
+        assert said in outcome.message
+        assert ("p", used, []) == (mongo.password, in_use(api), api.writes("secrets"))
+
+
+async def test_who_reads_gets_another_password_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two that are changed both are told at once; mongo-express is restarted by its digest, and MinIO is not."""
+    reads, other = {credentials.READER_KEY: "r"}, {credentials.READER_KEY: "s"}
+    async with with_mongo(monkeypatch, ROTATED | other, OWNED | reads, READABLE) as (api, mongo, made):
+        mongo.users = {("data", "kre-runtime-data"): "r"}
+        before = made._credentials.digests(("ns", "demo")) or {}
+        assert decision.Ok() == await rotate(made)
+
+        after = made._credentials.digests(("ns", "demo")) or {}
+        assert {("data", "kre-runtime-data"): "s"} == mongo.users
+        assert ROTATED | other == in_use(api)
+        assert before["mongoExpress"] != after["mongoExpress"]
+
+
+async def test_what_is_only_read_at_a_start_is_put_to_use_at_once() -> None:
+    """Of what mongo may have been made with a moment ago both are kept."""
+    api = fake_api.FakeApi()
+    await secret(api, kinds.CREDENTIALS, ROTATED | {"minioSecretKey": "of-today"})
+    async with started(api) as made:
+        await known(made)
+        take = made.operations["credentials.take"]
+        assert decision.Ok() == await take(runtime(made), {"keys": credentials.KEYS})
+        await fake_api.until(lambda: isinstance(seen(made).credentials, freshness.Fresh))
+        assert ROTATED | {"minioSecretKey": "of-today"} == in_use(api)
+        first = made._credentials.digests(("ns", "demo")) or {}
+
+        await secret(api, kinds.CREDENTIALS, OWNED)
+        made._credentials.source.outdate(credentials.given(runtime(made)), "it was changed")
+        assert ("mongoPassword", "minioSecretKey") == (await known(made)).credentials.value.behind  # type: ignore[union-attr]
+        await take(runtime(made), {"keys": ("mongoPassword", "minioSecretKey")})
+        await known(made)
+        assert OWNED | {credentials.OTHER_KEY: "of-today"} == in_use(api)
+        second = made._credentials.digests(("ns", "demo")) or {}
+        assert (True, False) == (first["minio"] != second["minio"], first["mongoExpress"] != second["mongoExpress"])
+
+
+async def test_credentials_in_use_that_somebody_deletes_are_put_back_as_they_were() -> None:
+    """Not as they are wanted: mongo was not told."""
+    api = fake_api.FakeApi()
+    await secret(api, kinds.CREDENTIALS, ROTATED)
+    await secret(api, kinds.IN_USE, OWNED)
+    async with started(api) as made:
+        await known(made)
+        await api.drop("secrets", kinds.IN_USE)
+        made._credentials.source.outdate(credentials.given(runtime(made)), "it was deleted")
+        assert "" == (await known(made)).credentials.value.used  # type: ignore[union-attr]
+        await made.operations["credentials.take"](runtime(made), {"keys": ()})
+
+        assert OWNED == in_use(api)
+
+
+def test_a_digest_says_nothing_of_what_it_is_of() -> None:
+    """Whoever reads a pod template can't try passwords by it: each Runtime salts its own."""
+    told = []
+    for salt in ("one", "two"):
+        known_ = credentials.Credentials.__new__(credentials.Credentials)
+        known_._in_use = {("ns", "demo"): OWNED | {credentials.SALT_KEY: salt}}
+        told.append(known_.digests(("ns", "demo")))
+
+    assert told[0] != told[1]
 
 
 def test_an_address_is_of_who_runs() -> None:

@@ -36,7 +36,7 @@ async def test_made_restarted_and_deleted_with_all_that_it_had(monkeypatch: pyte
             assert mongo.config is not None
             assert 1 == mongo.asked.count("replSetInitiate")
             made = [it.body["metadata"]["name"] for it in api.writes("secrets") if it.method == "POST"]
-            assert ["kre-credentials", "kre-nats-login"] == made
+            assert ["kre-credentials", "kre-nats-login", "kre-credentials-in-use"] == made
         before = len(api.writes())
         async with operating(api, tmp_path):
             nats["meta_cluster"] = {"leader": "kre-nats-0", "replicas": [{"name": "kre-nats-1", "offline": True}]}

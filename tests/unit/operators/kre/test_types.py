@@ -100,7 +100,7 @@ def test_no_password_is_among_the_values(text: str) -> None:
 
     assert {"mongoUser", "mongoPassword", "minioAccessKey", "minioSecretKey"} == runtime_types.in_clear(spec).keys()
     assert b"123456" not in given.text
-    assert {"secretName": kinds.CREDENTIALS} == given["credentials"]
+    assert {"secretName": kinds.IN_USE, "digests": {"minio": "", "mongoExpress": ""}} == given["credentials"]
 
 
 def test_names_of_secrets_are_told_as_they_are() -> None:

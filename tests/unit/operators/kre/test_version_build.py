@@ -20,7 +20,7 @@ IMAGES = config.Images(fetcher="a/fetcher:1")
 
 
 def wanted(runtime: str = "demo", inputs: str = "i", images: config.Images = IMAGES, **changed: Any) -> Wanted:
-    return Wanted(META, versions.spec(**changed), runtime, images, "kre-credentials", inputs)
+    return Wanted(META, versions.spec(**changed), runtime, images, inputs)
 
 
 def made(it: Wanted) -> dict[str, dict[str, Any]]:
@@ -282,8 +282,8 @@ def test_files_come_from_where_the_spec_says(
             "KRT_FILES_OBJECT": "v1.krt",
             "KRT_FILES_DIGEST": f"sha256:{'0' * 64}",
             "KRT_BASE_PATH": "/krt-files",
-            "KRT_FILES_ACCESS_KEY": '{"secretKeyRef": {"name": "kre-credentials", "key": "minioAccessKey"}}',
-            "KRT_FILES_SECRET_KEY": '{"secretKeyRef": {"name": "kre-credentials", "key": "minioSecretKey"}}',
+            "KRT_FILES_ACCESS_KEY": '{"secretKeyRef": {"name": "kre-credentials-in-use", "key": "minioAccessKey"}}',
+            "KRT_FILES_SECRET_KEY": '{"secretKeyRef": {"name": "kre-credentials-in-use", "key": "minioSecretKey"}}',
         } == env(first)
 
 

@@ -38,7 +38,7 @@ NATS = NatsSeen(
     {each.name: StreamSeen({k: v for k, v in each.config.items() if k != "metadata"}, "one") for each in WANTED},
     {STREAM: {name: ConsumerSeen("one", ACK) for name in WANTED[0].consumers}},
 )
-MADE = Wanted(META, SPEC, "demo", config.Images(), "kre-credentials", "i")
+MADE = Wanted(META, SPEC, "demo", config.Images(), "i")
 CHILDREN = tuple((each, apply.Child(f"u-{each.name}")) for each in build.children(MADE))
 RUNTIME = RuntimeSeen("demo", "u-demo")
 ACTIVE = build.active(MADE, kinds.RUNTIME.ref("ns", "demo", "u-demo"))

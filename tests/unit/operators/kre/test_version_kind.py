@@ -73,7 +73,7 @@ async def started(*, bound: bool = True, runtime: dict[str, Any] | None = None, 
     if bound:
         await api.put("rolebindings", RIGHTS.binding, accounts.binding("ns", RIGHTS))
     await api.put("runtimes", "demo", {"spec": runtime or {}, "status": READY})
-    await api.put("secrets", kinds.CREDENTIALS, {"data": {key: base64.b64encode(b"x y").decode() for key in KEYS}})
+    await api.put("secrets", kinds.IN_USE, {"data": {key: base64.b64encode(b"x y").decode() for key in KEYS}})
     await put(api, "one", "2026-01-02T00:00:00Z", **changed)
     client = kube_client.Client(api)
     informers = informer.Informers(client)
@@ -129,12 +129,12 @@ async def test_with_rights_all_is_read_as_the_namespace_s_account() -> None:
 
 async def test_the_runtime_that_is_meant() -> None:
     """The only one, or the named one; as it stands by its own status."""
-    spec = {"publishedVersion": "v1", "nats_streaming": {"replicas": 3}, "credentialsSecretRef": {"name": "mine"}}
+    spec = {"publishedVersion": "v1", "nats_streaming": {"replicas": 3}}
     async with started(runtime=spec) as made:
         await made.api.put("runtimes", "demo", {"status": {"natsServers": 3}})
         await fake_api.until(lambda: 3 == made.seen().runtime.servers)  # type: ignore[union-attr]
         (found,) = made.seen().runtimes.value  # type: ignore[union-attr]
-        assert RuntimeSeen("demo", found.uid, True, False, "v1", "mine", 3) == found
+        assert RuntimeSeen("demo", found.uid, True, False, "v1", servers=3) == found
         assert found.uid == made.api.one("runtimes", "demo")["metadata"]["uid"]
 
         await made.api.put("runtimes", "other", {"spec": {}})
@@ -296,7 +296,7 @@ async def test_config_keys_without_a_value_are_told_with_what_is_missing() -> No
 
         await made.api.put("secrets", "s", {"data": {"other": "eA=="}})
         await made.api.put("configmaps", "m", {"data": {"k": "hidden"}})
-        asked = inputs.asked("ns", made.obj().spec, kinds.CREDENTIALS)
+        asked = inputs.asked("ns", made.obj().spec)
         made.kind._given.source.refresh(asked)
         await fake_api.until(lambda: "C" not in made.seen().inputs.value.missing)  # type: ignore[union-attr]
 
@@ -317,7 +317,7 @@ async def test_config_keys_without_a_value_are_told_with_what_is_missing() -> No
         (
             {"files": {"object": {"key": "a", "digest": f"sha256:{'0' * 64}"}}},
             "secret",
-            "Secret kre-credentials has no key minioAccessKey",
+            "Secret kre-credentials-in-use has no key minioAccessKey",
         ),
         ({}, "secret", ""),
     ],
@@ -335,7 +335,7 @@ async def test_what_is_given_is_known_by_what_it_holds() -> None:
     async with started(config=[{"name": "C", "valueFrom": MAP}]) as made:
         await made.api.put("configmaps", "m", {"data": {"k": "one"}})
         first = (await made.known()).inputs.value.print  # type: ignore[union-attr]
-        asked = inputs.asked("ns", made.obj().spec, kinds.CREDENTIALS)
+        asked = inputs.asked("ns", made.obj().spec)
 
         async def changes(plural: str, name: str, content: dict[str, Any]) -> str:
             before = made.seen().inputs.value.print  # type: ignore[union-attr]
@@ -345,7 +345,7 @@ async def test_what_is_given_is_known_by_what_it_holds() -> None:
             return made.seen().inputs.value.print  # type: ignore[union-attr]
 
         second = await changes("configmaps", "m", {"data": {"k": "two"}})
-        third = await changes("secrets", kinds.CREDENTIALS, {"data": {"mongoPassword": "eg=="}})
+        third = await changes("secrets", kinds.IN_USE, {"data": {"mongoPassword": "eg=="}})
         assert 3 == len({first, second, third})
 
 

@@ -71,7 +71,7 @@ class World:
         await api.put("runtimes", "demo", {"spec": {}, "status": ready})
         given = {"mongoUser": "boss", "mongoPassword": "p@ss/word"}
         data = {key: base64.b64encode(text.encode()).decode() for key, text in given.items()}
-        await api.put("secrets", kinds.CREDENTIALS, {"data": data})
+        await api.put("secrets", kinds.IN_USE, {"data": data})
         owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "kre-nats", "uid": "n", "controller": True}
         labels = {kinds.COMPONENT: "nats"}
         body = {"metadata": {"ownerReferences": [owner], "labels": labels}}
@@ -181,7 +181,7 @@ async def test_made_started_published_stopped_and_gone(world: World, tmp_path: P
         nats.pending.clear()
         await world.until(lambda: "STOPPED" == world.phase())
         assert not world.named("deployments") | world.named("services") | world.named("configmaps")
-        assert {kinds.CREDENTIALS} == world.named("secrets")
+        assert {kinds.IN_USE} == world.named("secrets")
         assert {"key-store_demo_v1", "key-store_demo_v1_greet"} < {
             name.removeprefix("KV_") for name in nats.streams if name.startswith("KV_")
         }

@@ -32,22 +32,25 @@ def chart_values(
     made: Mapping[str, str],
     published: str = "",
     nats: tuple[int, int] | None = None,
+    digests: Mapping[str, str] | None = None,
 ) -> values.Given:
     """`known` holds for all Runtimes, spec.values is over it, and over both is what fields of the spec say.
 
     So nothing that a step watches over, such as how many NATS servers there are, can be said past it. `made` has the
     sizes that claim templates were made with: those can't be changed, so that a volume that is to be larger grows by
     its claim, and its template stays. `published` is the Service of what is published, once there is one. `nats` are
-    the servers that NATS is to have now, and those that it may know of, where that is not what the spec says.
+    the servers that NATS is to have now, and those that it may know of, where that is not what the spec says. By
+    `digests` those are restarted who read other credentials than before.
     """
     wanted = types.settings(spec, name)
-    own: dict[str, Any] = {"runtime": {"name": name}, "credentials": {"secretName": wanted.secret}}
+    own: dict[str, Any] = {"runtime": {"name": name}, "credentials": {"secretName": kinds.IN_USE}}
     for server, volume in wanted.volumes.items():
         size = made.get(server) or volume.size
         own[server] = {"volume": {"enabled": volume.enabled, "storageClass": volume.storage_class, "size": size}}
     own["nats"]["replicas"], own["nats"]["routes"] = nats or (wanted.nats, wanted.nats)
     for server, on in wanted.switched.items():
         own[server]["enabled"] = on
+    own["credentials"]["digests"] = {server: (digests or {}).get(server, "") for server in ("minio", "mongoExpress")}
     own["mongoExpress"] = {"enabled": wanted.reader}
     own["ingress"] = {
         "enabled": bool(wanted.host),

@@ -74,10 +74,14 @@ def credentials_are_there(seen: Seen) -> Verdict:
     if isinstance(seen.credentials, freshness.Failed):
         return decision.unknown(Reason.CREDENTIALS_UNKNOWN, seen.credentials, "credentials")
     found, name = seen.credentials.value, seen.settings.secret
-    if isinstance(seen.credentials, freshness.Stale) and not (found.uid and found.system):
+    due = not (found.uid and found.system and found.used) or found.behind or found.in_doubt
+    if isinstance(seen.credentials, freshness.Stale) and due:
         said = f"Secret {name} is looked at anew: {seen.credentials.why}"
         return Wait(Reason.CREDENTIALS_UNKNOWN, said, on="credentials", within=2 * MINUTE)
     kept = [volume.name for volume in seen.held_by("mongo").volumes if not volume.deleting]
+    if name in (kinds.IN_USE, kinds.NATS_LOGIN):
+        said = f"spec.credentialsSecretRef names {name}, which moorage itself writes"
+        return Blocked(Reason.CREDENTIALS_INVALID, said, "name a Secret of your own")
     if not found.uid and not seen.settings.named and kept and not found.known:
         said = f"Secret {name} is gone, and volume {', '.join(kept)} can't be read without what it held"
         return Blocked(Reason.CREDENTIALS_LOST, said, decision.next_of(Reason.CREDENTIALS_LOST))
@@ -99,6 +103,26 @@ def credentials_are_there(seen: Seen) -> Verdict:
         call = decision.Call(why="NATS is to know who may remove servers", operation="credentials.make_nats_login")
         return Act(Reason.MAKING_CREDENTIALS, f"Secret {kinds.NATS_LOGIN} is made", (call,))
     return DONE
+
+
+def credentials_are_in_use(seen: Seen) -> Verdict:
+    """Servers are given what is wanted: at once what they only read as they start, and all before there is a mongo."""
+    found = freshness.value_of(seen.credentials)
+    if found is None:
+        return DONE
+    keys = tuple(key for key in found.behind if not (_is_mongos(key) and seen.has_mongo) or key in found.absent)
+    if found.used and not keys:
+        return DONE
+    call = decision.Call(why="servers are given it", operation="credentials.take", args={"keys": keys})
+    what = f": {', '.join(keys)}" if found.used else ""
+    return Act(
+        Reason.TAKING_CREDENTIALS, f"the credentials of Secret {seen.settings.secret} are put to use{what}", (call,)
+    )
+
+
+def _is_mongos(key: str) -> bool:
+    """It is of a user of mongo, who is there already once there is a mongo."""
+    return key.startswith("mongo")
 
 
 def nats_keeps_its_shape(seen: Seen) -> Verdict:
@@ -166,6 +190,18 @@ def reader_is_made(seen: Seen) -> Verdict:
     return Act(Reason.MAKING_READER, "the user that reads is made in mongo", (call,))
 
 
+def mongo_knows_passwords(seen: Seen) -> Verdict:
+    """It is told of another password before anybody is given it."""
+    if not isinstance(seen.mongo, freshness.Fresh) or not isinstance(seen.credentials, freshness.Fresh):
+        return DONE
+    found = seen.credentials.value
+    if not seen.mongo.value.primary or not (found.behind or found.in_doubt):
+        return DONE
+    what = ", ".join(found.behind) or "what its administrator logs in with"
+    call = decision.Call(why="nobody is given another one before", operation="mongo.change_passwords")
+    return Act(Reason.CHANGING_PASSWORDS, f"mongo is told {what} of Secret {seen.settings.secret}", (call,))
+
+
 def mongo_answers(seen: Seen) -> Verdict:
     """It takes the credentials and has a primary."""
     if isinstance(seen.mongo, freshness.Failed):
@@ -228,10 +264,12 @@ STEPS: tuple[Callable[[Seen], Verdict], ...] = (
     rights_are_bound,
     cluster_is_known,
     credentials_are_there,
+    credentials_are_in_use,
     nats_keeps_its_shape,
     volumes_grow,
     *(step for step in helm_steps.STEPS if step is not helm_steps.children_are_ready),
     mongo_is_initiated,
+    mongo_knows_passwords,
     reader_is_made,
     helm_steps.children_are_ready,
     mongo_answers,

@@ -73,6 +73,8 @@ class RuntimeKind(kind.Kind[types.Runtime, observation.Seen]):
         self.namespaces = (environment.namespace,) if environment.alone else ()
         self.versions: Versions = lambda: ()
         """All that there are, told by their own kind; it is given before either starts."""
+        self.on_credentials: Callable[[str], None] = lambda namespace: None
+        """Told of a namespace whose servers take other credentials than before; given as the versions are."""
         self.neighbours = tenancy.Neighbours(self._all, lambda obj: obj.metadata.namespace, "namespace")
         self._values: dict[kind.Key, tuple[tuple[Any, ...], values.Given]] = {}  # made once for each spec
 
@@ -84,7 +86,9 @@ class RuntimeKind(kind.Kind[types.Runtime, observation.Seen]):
         self._watches = namespace_watches.Watches(
             lambda namespace: servers.View(world, namespace, self.rights.user(namespace))
         )
-        self._credentials = credentials.Credentials(world, self._within)
+        self._credentials = credentials.Credentials(
+            world, self._within, lambda namespace: self.on_credentials(namespace)
+        )
         self._servers = servers.Servers(world, self._settings.poll, self._watches, self._credentials, self.find)
         self._around = surroundings.Surroundings(world, self._within)
         self._synced = asyncio.create_task(self._places.announce())
@@ -314,23 +318,23 @@ class RuntimeKind(kind.Kind[types.Runtime, observation.Seen]):
         )
 
     def _given(self, obj: types.Runtime) -> values.Given | None:
-        """The chart's values; None before it is known what templates were made with, or where there are too many.
+        """The chart's values; None before it is known what servers were made with, or where there are too many.
 
         Of the spec, as of a generation, they are made once.
         """
-        view = self._watches.peek(obj.metadata.namespace)
-        if view is None or view.unsynced:
+        view, digests = self._watches.peek(obj.metadata.namespace), self._credentials.digests(obj.metadata.key)
+        if view is None or view.unsynced or digests is None:
             return None
         made = {server: size for server in kinds.SERVERS if (size := _template_size(view.workload(server)))}
         active = names.Names(obj.metadata.name, "").active
         led = active if view.led_to(active, obj.metadata.uid) else ""
         nats = _nats_servers(obj, view)
-        key, basis = self.key(*obj.metadata.key), (obj.metadata.uid, obj.metadata.generation, made, led, nats)
+        key, basis = self.key(*obj.metadata.key), (obj.metadata.uid, obj.metadata.generation, made, led, nats, digests)
         known = self._values.get(key)
         if known is None or known[0] != basis:
             if len(msgspec.json.encode(obj.spec.values)) > types.MOST_VALUES:
                 return None
-            given = build.chart_values(obj.metadata.name, obj.spec, self._settings.values, made, led, nats)
+            given = build.chart_values(obj.metadata.name, obj.spec, self._settings.values, made, led, nats, digests)
             known = self._values[key] = (basis, given)
         return known[1]
 

@@ -39,7 +39,7 @@ class Mongo:
         seen = await self.glance()
         try:
             if reader is None or not seen.primary:
-                await self._command("admin", {"ping": 1})
+                await self.proves()
                 return seen
             found = await self._command(reader[0], {"usersInfo": reader[1]})
         except asking.RefusedError as refusal:
@@ -50,6 +50,14 @@ class Mongo:
         """Make it a replica set of itself, as that host. Done already is done. Raises AskError."""
         config = {"_id": name, "members": [{"_id": 0, "host": f"{host}:{self._port}"}]}
         await self._command("admin", {"replSetInitiate": config}, done=ALREADY_INITIATED)
+
+    async def proves(self) -> None:
+        """That it takes the login. Raises AskError; RefusedError, where it does not."""
+        await self._command("admin", {"ping": 1})
+
+    async def change_password(self, database: str, user: str, password: str) -> None:
+        """Of a user of that database. Raises AskError."""
+        await self._command(database, {"updateUser": user, "pwd": password})
 
     async def make_reader(self, database: str, user: str, password: str) -> None:
         """Make the user that may read that database. Done already is done. Raises AskError."""

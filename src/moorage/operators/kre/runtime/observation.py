@@ -17,13 +17,18 @@ from . import sizes, types
 
 
 class CredentialsSeen(msgspec.Struct, frozen=True):
-    """The Secret with the credentials; none of its values."""
+    """The Secrets with the credentials, those that are wanted and those that are in use; none of their values."""
 
     uid: str = ""
     made: bool = False  # by moorage
     fault: str = ""  # what is wrong with it
     differs: tuple[str, ...] = ()  # keys of which the spec says something else, in clear
     known: bool = False  # where it is gone: what it held is known still, so that it can be made as it was
+    used: str = ""  # the uid of the Secret with those that are in use
+    used_made: bool = False  # by moorage
+    behind: tuple[str, ...] = ()  # keys of which it has another text than is wanted
+    absent: tuple[str, ...] = ()  # those of them of which it has none
+    in_doubt: bool = False  # mongo's administrator has one of two passwords, and both are kept
     system: str = ""  # the uid of the Secret with the login of NATS' own account
     system_made: bool = False  # by moorage
     system_fault: str = ""
@@ -122,6 +127,12 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
         """The volumes of that server, as far as they are known."""
         known = freshness.value_of(self.held) or ()
         return next((each for each in known if each.server == server), HeldSeen(server))
+
+    @property
+    def has_mongo(self) -> bool:
+        """There is a mongo, which was made with credentials."""
+        held = self.held_by("mongo")
+        return bool(held.volumes or held.pods) or any(each.name == "mongo" for each in self.components)
 
     @property
     def nats_before(self) -> int:

@@ -29,6 +29,10 @@ Place = credentials.Place
 Find = Callable[[str, str], types.Runtime | None]
 
 MONGO_PORT, NATS_PORT, MINIO_PORT, INFLUX_PORT = 27017, 8222, 9000, 8086
+OTHER_USER = (
+    "mongo has no user as mongoUser now says: a password is changed, and a user is not made under another name; "
+    "set mongoUser back, or make that user in mongo"
+)
 POLL_LIMIT = 20.0
 """Seconds that one look at all pods of a server may take."""
 
@@ -111,6 +115,7 @@ class Servers:
         self.operations: dict[str, kind.Operation[types.Runtime]] = {
             "mongo.initiate": self._initiate,
             "mongo.make_reader": self._make_reader,
+            "mongo.change_passwords": self._change_passwords,
             **self.cluster.operations,
         }
 
@@ -203,8 +208,14 @@ class Servers:
         login = self._known.mongo(place)
         if login is None:
             raise _not_yet("mongo")
-        address = next(iter(self._pods(place, "mongo").values()))
-        return self._library.Mongo(address, *login, port=MONGO_PORT), (address, login)
+        address = self._mongo_address(place)
+        return self._as(address, login), (address, login)
+
+    def _mongo_address(self, place: Place) -> str:
+        return next(iter(self._pods(place, "mongo").values()))
+
+    def _as(self, address: str, login: credentials.Login) -> mongo.Mongo:
+        return self._library.Mongo(address, *login, port=MONGO_PORT)
 
     async def _ask_store(self, place: Place) -> bool:
         return await self._is_well(place, "minio", MINIO_PORT, "/minio/health/ready")
@@ -231,6 +242,46 @@ class Servers:
         return await self._told(
             obj.metadata, lambda it: it.make_reader(build.READABLE, build.READER, password), "given a user"
         )
+
+    async def _change_passwords(self, obj: types.Runtime, _: dict[str, Any]) -> decision.Outcome:
+        """Of mongo's users, so that they are as wanted. What may have been done already is found out by logging in."""
+        place = obj.metadata.key
+        try:
+            return await self._change_at(self._mongo_address(place), obj)
+        except source.SourceError as error:
+            return decision.Refused(reasons.Reason.NOT_SENT, error.message)
+        except asking.AskError as error:
+            return asking.outcome(error, Reason.MONGO_REFUSES)
+        finally:
+            self.mongo.outdate(place, "it was told passwords")
+
+    async def _change_at(self, address: str, obj: types.Runtime) -> decision.Outcome:
+        place = obj.metadata.key
+        logins, reader = self._known.mongo_logins(place), self._known.wanted_reader(obj)
+        works, wanted = await self._that_works(address, logins), logins[0]
+        if works != wanted:
+            if works[0] != wanted[0]:
+                return decision.Refused(Reason.MONGO_REFUSES, OTHER_USER)
+            noted = await self._known.expect(obj, works, wanted[1])
+            if not isinstance(noted, decision.Ok):
+                return noted
+            await self._as(address, works).change_password("admin", *wanted)
+        if reader:
+            await self._as(address, wanted).make_reader(build.READABLE, build.READER, reader)
+            await self._as(address, wanted).change_password(build.READABLE, build.READER, reader)
+        return await self._known.prove(obj, wanted, reader)
+
+    async def _that_works(self, address: str, logins: tuple[credentials.Login, ...]) -> credentials.Login:
+        """Raises RefusedError, in mongo's words, where none does."""
+        refusal = asking.RefusedError("there is no login that it might take")
+        for login in logins:
+            try:
+                await self._as(address, login).proves()
+            except asking.RefusedError as error:
+                refusal = error
+            else:
+                return login
+        raise refusal
 
     async def _told(
         self, metadata: meta.ObjectMeta, tell: Callable[[mongo.Mongo], Awaitable[None]], what: str

@@ -57,9 +57,9 @@ class Given:
         text = msgspec.json.encode((data, binary), order="deterministic")
         return inputs.Found(frozenset((*data, *binary)), hashlib.blake2b(text, digest_size=16).hexdigest())
 
-    async def address(self, namespace: str, secret: str, body: dict[str, Any]) -> dict[str, Any]:
-        """The body of the Secret with mongo's address, from the Runtime's credentials as they are now."""
-        found = await self._within(namespace).get(builtin.SECRET, namespace, secret)
+    async def address(self, namespace: str, body: dict[str, Any]) -> dict[str, Any]:
+        """The body of the Secret with mongo's address, from the Runtime's credentials as its servers take them now."""
+        found = await self._within(namespace).get(builtin.SECRET, namespace, kinds.IN_USE)
         texts = named_data.texts(builtin.SECRET, found)
         user, password = (urllib.parse.quote(texts.get(key, ""), safe="") for key in inputs.MONGO_KEYS)
         uri = f"mongodb://{user}:{password}@{kinds.workload('mongo')}:27017/?authSource=admin"

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import msgspec
 
 from moorage.api import builtin
+from moorage.operators.kre import kinds
 
 from . import types
 
@@ -21,6 +22,8 @@ STORE_KEYS = ("minioAccessKey", "minioSecretKey")
 
 Ref = tuple[str, str]
 """(kind, name) of an object."""
+
+_CREDENTIALS = SECRET, kinds.IN_USE
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,21 +55,21 @@ class Inputs(msgspec.Struct, frozen=True):
     print: str = ""  # changes with anything that was read
 
 
-def asked(namespace: str, spec: types.RuntimeVersionSpec, secret: str) -> Asked:
+def asked(namespace: str, spec: types.RuntimeVersionSpec) -> Asked:
     """Of this spec, beside the Secret with the Runtime's credentials."""
-    found: dict[Ref, None] = {(SECRET, secret): None}
+    found: dict[Ref, None] = {_CREDENTIALS: None}
     for key in spec.config:
         found |= dict.fromkeys(ref for ref, _ in _of_key(key))
     found |= dict.fromkeys(_others(spec))
     return Asked(namespace, tuple(found))
 
 
-def inputs(spec: types.RuntimeVersionSpec, secret: str, read: Read) -> Inputs:
+def inputs(spec: types.RuntimeVersionSpec, read: Read) -> Inputs:
     """What the objects that were read come to for this spec."""
     missing = {key.name: why for key in spec.config if (why := _lacks(key, read)) is not None}
     files, proto = spec.files, spec.entrypoint.proto.config_map_ref
     needed = (*MONGO_KEYS, *(STORE_KEYS if files is not None and files.object is not None else ()))
-    lost = next((why for key in needed if (why := _missing((SECRET, secret), key, read))), "")
+    lost = next((why for key in needed if (why := _missing(_CREDENTIALS, key, read))), "")
     prints = [f"{kind}/{name} {found.print}" for (kind, name), found in sorted(read.items()) if found]
     return Inputs(
         missing,

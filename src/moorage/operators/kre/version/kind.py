@@ -54,6 +54,7 @@ class VersionKind(kind.Kind[types.RuntimeVersion, Seen]):
         self.rights, self.namespaces = runtimes.rights, runtimes.namespaces
         self._made: dict[kind.Key, tuple[tuple[Any, ...], tuple[parts.Desired, ...]]] = {}
         runtimes.versions = self._known
+        runtimes.on_credentials = self._on_credentials
         self._neighbours = runtimes.neighbours
 
     async def start(self, world: kind.World) -> None:
@@ -160,11 +161,10 @@ class VersionKind(kind.Kind[types.RuntimeVersion, Seen]):
     def _inputs(self, seen: Seen, key: kind.Key) -> freshness.Observed[inputs.Inputs]:
         if seen.runtime is None:
             return freshness.not_yet("inputs")
-        secret = seen.runtime.secret
-        read = self._given.source.follow(inputs.asked(seen.meta.namespace, seen.spec, secret), key)
+        read = self._given.source.follow(inputs.asked(seen.meta.namespace, seen.spec), key)
         if isinstance(read, freshness.Failed):
             return read
-        made = inputs.inputs(seen.spec, secret, read.value)
+        made = inputs.inputs(seen.spec, read.value)
         return freshness.Stale(made, read.at, read.why) if isinstance(read, freshness.Stale) else freshness.Fresh(made)
 
     def _streams(self, seen: Seen, view: nats_access.View, key: kind.Key) -> freshness.Observed[observation.NatsSeen]:
@@ -198,7 +198,6 @@ class VersionKind(kind.Kind[types.RuntimeVersion, Seen]):
                 spec=seen.spec,
                 runtime=runtime.name,
                 images=self._settings.versions.images,
-                secret=runtime.secret,
                 inputs=known.print if known else "",
             )
             if known is not None and not seen.meta.deleting and not seen.spec.too_large:
@@ -213,7 +212,7 @@ class VersionKind(kind.Kind[types.RuntimeVersion, Seen]):
     def _bodies(self, wanted: Wanted, key: kind.Key) -> tuple[parts.Desired, ...]:
         """Made once of a spec and what is around it: of a large version that takes time."""
         of = wanted.metadata
-        basis = (of.uid, of.generation, wanted.runtime, wanted.secret, wanted.inputs)
+        basis = (of.uid, of.generation, wanted.runtime, wanted.inputs)
         known = self._made.get(key)
         if known is None or known[0] != basis:
             known = self._made[key] = (basis, build.children(wanted))
@@ -342,9 +341,7 @@ class VersionKind(kind.Kind[types.RuntimeVersion, Seen]):
         )
 
     async def _address(self, obj: types.RuntimeVersion, body: dict[str, Any]) -> dict[str, Any]:
-        meant = self._meant(obj)
-        secret = _runtime(meant[0]).secret if len(meant) == 1 else kinds.CREDENTIALS
-        return await self._given.address(obj.metadata.namespace, secret, body)
+        return await self._given.address(obj.metadata.namespace, body)
 
     # --- news --------------------------------------------------------------------------------------------------------
 
@@ -353,6 +350,12 @@ class VersionKind(kind.Kind[types.RuntimeVersion, Seen]):
         if (found := new or old) is None or (old and new and _runtime(old) == _runtime(new)):
             return
         tenancy.wake(self._world, self, found.metadata.namespace)
+
+    def _on_credentials(self, namespace: str) -> None:
+        """Containers are to have others soon: until they do, their logins fail."""
+        for obj in self.items():
+            if obj.metadata.namespace == namespace:
+                self._given.source.outdate(inputs.asked(namespace, obj.spec), "the Runtime has other credentials")
 
     def _on_own(self, change: informer.Change[types.RuntimeVersion]) -> None:
         """Who has the same version's name may have to wait, or go on; and one may stand in for another."""
@@ -388,7 +391,6 @@ def _is_broken(version: types.RuntimeVersion) -> bool:
 
 
 def _runtime(obj: runtime_types.Runtime) -> RuntimeSeen:
-    settings = runtime_types.settings(obj.spec, obj.metadata.name)
     before, published = obj.status.previous_version, obj.spec.published_version
     falls_back = obj.spec.publish_on_failure == "Previous" and published == obj.status.published_version
     return RuntimeSeen(
@@ -398,7 +400,6 @@ def _runtime(obj: runtime_types.Runtime) -> RuntimeSeen:
         deleting=obj.metadata.deleting,
         published=published,
         previous=before if falls_back and before != published else "",
-        secret=settings.secret,
         servers=obj.status.nats_servers or 1,
     )
 

@@ -25,7 +25,6 @@ class RuntimeSeen(msgspec.Struct, frozen=True):
     ready: bool = True
     deleting: bool = False
     published: str = ""  # spec.publishedVersion: the version's name
-    secret: str = kinds.CREDENTIALS
     servers: int = 1  # of NATS
     previous: str = ""  # the version before the published one, where it is to stand in for one that is broken
 

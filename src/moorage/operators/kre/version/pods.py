@@ -233,7 +233,7 @@ def _object_env(wanted: Wanted, stored: types.StoredFile) -> list[dict[str, Any]
             }
         ),
         *(
-            {"name": name, "valueFrom": {"secretKeyRef": {"name": wanted.secret, "key": key}}}
+            {"name": name, "valueFrom": {"secretKeyRef": {"name": kinds.IN_USE, "key": key}}}
             for name, key in secrets.items()
         ),
     ]

@@ -17,7 +17,6 @@ class Wanted(msgspec.Struct, frozen=True):
     spec: types.RuntimeVersionSpec
     runtime: str  # its name
     images: config.Images
-    secret: str  # with the Runtime's credentials
     inputs: str = ""  # changes with what ConfigMaps and Secrets of the namespace hold
 
     @property
