@@ -96,7 +96,15 @@ class Runtime(Resource):
 
     def credentials(self) -> dict[str, str]:
         """What is in the Secret that was made."""
-        data = self.cluster.get("secret", "kre-credentials", "-n", self.namespace)["data"]
+        return self.secret("kre-credentials")
+
+    def in_use(self) -> dict[str, str]:
+        """What servers and versions are given."""
+        return self.secret("kre-credentials-in-use")
+
+    def secret(self, name: str) -> dict[str, str]:
+        """What is in a Secret of its namespace."""
+        data = self.cluster.get("secret", name, "-n", self.namespace)["data"]
         return {key: base64.b64decode(value).decode() for key, value in data.items()}
 
     def left(self) -> list[str]:
@@ -119,9 +127,9 @@ class Runtime(Resource):
     # --- its servers, as a version in it would use them -----------------------------------------------------------
 
     @contextlib.contextmanager
-    def mongo(self) -> Iterator[pymongo.MongoClient[dict[str, Any]]]:
-        """Mongo, as its administrator."""
-        known = self.credentials()
+    def mongo(self, known: dict[str, str] | None = None) -> Iterator[pymongo.MongoClient[dict[str, Any]]]:
+        """Mongo, as its administrator; by the credentials that are in the Secret, or by those."""
+        known = known or self.credentials()
         login = {"username": known["mongoUser"], "password": known["mongoPassword"]}
         with (
             self.cluster.forwarded(self.namespace, "pod/kre-mongo-0", 27017) as port,

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import collections
 import functools
+import json
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pymongo
+import pymongo.errors
 import pytest
 
 from . import runtimes, tools, versions
@@ -434,6 +437,35 @@ def test_a_pod_of_a_node_that_ends_is_made_anew(
 
     assert "good morning you! Nice to meet you." == caller.call(PUBLISHED).said
     assert gone not in runtime.pods()
+
+
+def test_passwords_change_at_their_servers_first(
+    runtime: runtimes.Runtime, first: versions.Version, caller: versions.Caller
+) -> None:
+    """By one write of the Secret: mongo and MinIO take the new ones and no others, and then nodes are given them."""
+    before, pods = runtime.credentials(), runtime.pods()
+    changed = {"mongoPassword": "of-this-day", "minioSecretKey": "of-this-day"}
+    runtime.kubectl("patch", "secret", "kre-credentials", "-p", json.dumps({"stringData": changed}))
+
+    tools.wait("they are in use", lambda: changed.items() <= runtime.in_use().items(), within=runtimes.WITHIN)
+    with runtime.mongo() as mongo:
+        assert 1 == mongo.admin.command("ping")["ok"]
+    with pytest.raises(pymongo.errors.OperationFailure), runtime.mongo(before) as mongo:
+        mongo.admin.command("ping")
+    tools.wait(
+        "MinIO is another pod, and so is a node",
+        lambda: (
+            not pods.items() & {it for it in runtime.pods().items() if it[0] == "kre-minio-0"}
+            and "of-this-day" in first.mongo_uri()
+        ),
+        within=runtimes.WITHIN,
+    )
+    runtime.ready()
+    first.ready()
+    after = runtime.pods()
+    assert pods["kre-mongo-0"] == after["kre-mongo-0"]
+    assert not [name for name in pods if name.startswith("demo-greeter-v1-") and name in after]
+    assert "good morning you! Nice to meet you." == caller.call(PUBLISHED).said
 
 
 def test_nodes_get_the_archive_that_is_meant_or_do_not_start(

@@ -51,6 +51,10 @@ class Version(runtimes.Resource):
         """Where it is called, published or not."""
         return f"demo-{self.version}-entrypoint:9000"
 
+    def mongo_uri(self) -> str:
+        """Where its containers find mongo."""
+        return self.runtime.secret(f"demo-{self.version}-mongo")["uri"]
+
     def phase(self, wanted: str) -> dict[str, Any]:
         """Wait until the product would call its state so; returns its status."""
 

@@ -1,7 +1,7 @@
 """A mongo on this machine that speaks the wire protocol: it has a user, is a replica set or is none yet, and can fail.
 
-Enough for what moorage asks: hello, SCRAM-SHA-256, replSetInitiate, usersInfo, createUser, updateUser. It keeps what was done, so
-that an answer that is lost is lost alone.
+Enough for what moorage asks: hello, SCRAM-SHA-256, replSetInitiate, usersInfo, createUser, updateUser. It keeps what
+was done, so that an answer that is lost is lost alone.
 """
 
 from __future__ import annotations

@@ -5,12 +5,15 @@ Helm's install and uninstall are played, as are the kubelet's doings; servers an
 
 from __future__ import annotations
 
+import base64
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
 from moorage.api.common_status import OPERATOR
+from moorage.operators.kre.runtime import credentials
 from tests.unit.runtime import fake_api
 
 from .playing import ROOT, Api, operating, servers_run
@@ -46,6 +49,46 @@ async def test_made_restarted_and_deleted_with_all_that_it_had(monkeypatch: pyte
             assert api.stands("Ready", "False")
             await api.mark_deleted("runtimes", "demo")
             await fake_api.until(lambda: {"namespaces"} == api.left(), within=60)
+
+
+async def test_passwords_are_changed_in_its_life(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Each by one write of the Secret: mongo is told, MinIO is restarted, and what is at rest stays so."""
+    monkeypatch.setattr(credentials, "EVERY", 0.2)
+    api = Api()
+    await api.put("namespaces", "ns", namespace="")
+    metadata = {"creationTimestamp": "2026-01-01T00:00:00Z"}
+    await api.put("runtimes", "demo", {"metadata": metadata, "spec": {}})
+    async with servers_run(monkeypatch) as (mongo, nats), operating(api, tmp_path):
+        nats["meta_cluster"] = None
+        await fake_api.until(lambda: fake_api.Place("secrets", "ns", "kre-credentials") in api.objects, within=60)
+        mongo.password = secret(api, "kre-credentials")["mongoPassword"]
+        await fake_api.until(lambda: api.stands("Ready", "True"), within=60)
+        before, restarted = len(api.writes()), template(api, "minio")
+
+        await change(api, mongoPassword="of-today")
+        await fake_api.until(lambda: "of-today" == secret(api, "kre-credentials-in-use")["mongoPassword"], within=60)
+        assert "of-today" == mongo.password
+        assert {"secrets", "runtimes"} >= {it.at.plural for it in api.writes()[before:]}
+        assert restarted == template(api, "minio")
+
+        await change(api, minioSecretKey="of-today")
+        await fake_api.until(lambda: restarted != template(api, "minio"), within=60)
+        assert "of-today" == secret(api, "kre-credentials-in-use")["minioSecretKey"]
+        await fake_api.until(lambda: api.stands("Ready", "True"), within=60)
+        assert 1 == mongo.asked.count("updateUser")
+
+
+def secret(api: Api, name: str) -> dict[str, str]:
+    return {key: base64.b64decode(text).decode() for key, text in api.one("secrets", name)["data"].items()}
+
+
+async def change(api: Api, **texts: str) -> None:
+    data = {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}
+    await api.put("secrets", "kre-credentials", {"data": api.one("secrets", "kre-credentials")["data"] | data})
+
+
+def template(api: Api, server: str) -> Any:
+    return api.one("statefulsets", f"kre-{server}")["spec"]["template"]["metadata"]["annotations"]
 
 
 async def test_in_a_namespace_alone_it_asks_for_nothing_outside(
