@@ -173,7 +173,7 @@ def test_what_is_made_of_it_is_accepted_and_its_pods_are_admitted(
     """Strictly, and by restricted Pod Security."""
     of = meta.ObjectMeta(name="greeter", namespace=place, uid="00000000-0000-0000-0000-000000000000")
     given = msgspec.convert(spec, types.RuntimeVersionSpec)
-    wanted = Wanted(of, given, "demo", config.Images(fetcher="a/fetcher:1"), "kre-credentials")
+    wanted = Wanted(of, given, "demo", config.Images(fetcher="a/fetcher:1"))
     active = build.active(wanted, kinds.RUNTIME.ref(place, "demo", of.uid))
     for each in (*build.children(wanted), active):
         said = cluster.kubectl("create", "--dry-run=server", "--validate=strict", body=each.body)

@@ -13,7 +13,6 @@ import pytest
 import yaml
 
 from moorage.api.common_status import OPERATOR
-from moorage.operators.kre.runtime import credentials
 from tests.unit.runtime import fake_api
 
 from .playing import ROOT, Api, operating, servers_run
@@ -53,7 +52,6 @@ async def test_made_restarted_and_deleted_with_all_that_it_had(monkeypatch: pyte
 
 async def test_passwords_are_changed_in_its_life(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Each by one write of the Secret: mongo is told, MinIO is restarted, and what is at rest stays so."""
-    monkeypatch.setattr(credentials, "EVERY", 0.2)
     api = Api()
     await api.put("namespaces", "ns", namespace="")
     metadata = {"creationTimestamp": "2026-01-01T00:00:00Z"}

@@ -28,9 +28,6 @@ from moorage.runtime import decision, freshness, kind, source
 from . import types
 from .observation import CredentialsSeen
 
-EVERY = 30.0
-"""Seconds between two looks: the Secret may be the user's own, and so is not watched."""
-
 KEYS = ("mongoUser", "mongoPassword", "minioAccessKey", "minioSecretKey")
 READER_KEY = "mongoReaderPassword"
 ADMINISTRATOR = "admin"
@@ -76,16 +73,23 @@ def given(obj: types.Runtime) -> Given:
 
 
 class Credentials:
-    """Those of all Runtimes. `within` gives what acts in a namespace and nowhere else; `changed` is told of one."""
+    """Those of all Runtimes. `within` gives what acts in a namespace and nowhere else; `changed` is told of one.
+
+    They are looked at each so many seconds: a Secret may be the user's own, and so is not watched.
+    """
 
     def __init__(
-        self, world: kind.World, within: Callable[[str], kube_client.Client], changed: Callable[[str], None]
+        self,
+        world: kind.World,
+        within: Callable[[str], kube_client.Client],
+        changed: Callable[[str], None],
+        every: float,
     ) -> None:
         self._world, self._within, self._changed = world, within, changed
         self._wanted: dict[Place, Texts] = {}
         self._in_use: dict[Place, Texts] = {}
         self.source: source.Source[Given, CredentialsSeen] = source.Source(
-            "credentials", self._look, world.enqueue, every=EVERY, concurrency=32
+            "credentials", self._look, world.enqueue, every=every, concurrency=32
         )
         self._logins: dict[Place, str] = {}  # of NATS' own account: the Secret's text
         self.operations: dict[str, kind.Operation[types.Runtime]] = {

@@ -87,7 +87,7 @@ class RuntimeKind(kind.Kind[types.Runtime, observation.Seen]):
             lambda namespace: servers.View(world, namespace, self.rights.user(namespace))
         )
         self._credentials = credentials.Credentials(
-            world, self._within, lambda namespace: self.on_credentials(namespace)
+            world, self._within, lambda namespace: self.on_credentials(namespace), self._settings.poll.idle_seconds
         )
         self._servers = servers.Servers(world, self._settings.poll, self._watches, self._credentials, self.find)
         self._around = surroundings.Surroundings(world, self._within)
