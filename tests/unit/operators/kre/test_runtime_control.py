@@ -173,6 +173,16 @@ STEPS: list[tuple[dict[str, Any], type[Any], Reason, str]] = [
         {
             "credentials": secret(behind=("mongoPassword",)),
             "held": HAS_MONGO,
+            "mongo": Stale(MongoSeen(), 0.0, "it was told passwords"),
+        },
+        Wait,
+        Reason.MONGO_UNKNOWN,
+        "mongo is asked anew: it was told passwords",
+    ),
+    (
+        {
+            "credentials": secret(behind=("mongoPassword",)),
+            "held": HAS_MONGO,
             "mongo": Fresh(MongoSeen(primary=False)),
         },
         Wait,
@@ -515,9 +525,16 @@ def test_a_volume_whose_pod_is_there_stays_until_that_is_gone() -> None:
             {"settings": settings(reclaim="Delete", credentialsSecretRef={"name": "mine"})},
             ["kre-credentials-in-use", "kre-nats-login"],
         ),
+        (
+            {
+                "settings": settings(reclaim="Delete", credentialsSecretRef={"name": "mine"}),
+                "credentials": secret(former="f"),
+            },
+            ["kre-credentials", "kre-credentials-in-use", "kre-nats-login"],
+        ),
         ({"settings": DELETE, "credentials": Fresh(CredentialsSeen())}, []),
     ],
-    ids=["made", "kept with the volumes", "not made by moorage", "the user's own", "gone already"],
+    ids=["made", "kept with the volumes", "not made by moorage", "the user's own", "made before that", "gone already"],
 )
 def test_the_secret_goes_with_the_volumes_that_need_it(changed: dict[str, Any], removed: list[str]) -> None:
     """And none that moorage did not make."""

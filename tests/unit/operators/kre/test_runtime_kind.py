@@ -161,6 +161,19 @@ async def test_what_stands_in_the_spec_is_taken_for_the_secret() -> None:
         assert ("spec.mongo.credentials", "spec.minio.credentials") == found.settings.plain
 
 
+@pytest.mark.parametrize(("labels", "is_former"), [({kinds.COMPONENT: "credentials"}, True), ({}, False)])
+async def test_the_secret_that_was_made_before_another_was_named(labels: dict[str, str], is_former: bool) -> None:
+    """It goes with the Runtime's volumes, as it would have before."""
+    api = fake_api.FakeApi()
+    await secret(api, "mine", OWNED)
+    await api.put("secrets", kinds.CREDENTIALS, {"metadata": {"labels": labels}})
+    async with started(api, {"credentialsSecretRef": {"name": "mine"}}) as made:
+        found = freshness.value_of((await known(made)).credentials)
+
+        assert found is not None
+        assert (api.one("secrets", kinds.CREDENTIALS)["metadata"]["uid"] if is_former else "") == found.former
+
+
 SECRETS: dict[str, tuple[dict[str, Any], str, dict[str, str], CredentialsSeen]] = {
     # id: (spec, name and data of a Secret that is there, what is seen of it)
     "one that was kept": ({}, kinds.CREDENTIALS, OWNED, CredentialsSeen("U")),

@@ -17,7 +17,7 @@ from moorage.runtime import decision, freshness
 from moorage.runtime.decision import DONE, Act, Blocked, Verdict, Wait
 
 from . import shrinking, sizes, types
-from .observation import NatsSeen, Seen
+from .observation import MongoSeen, NatsSeen, Seen
 
 MINUTE = 60.0
 SERVERS_WITHIN = 10 * MINUTE
@@ -174,7 +174,7 @@ def mongo_is_initiated(seen: Seen) -> Verdict:
     if mongo is None or mongo.refused or mongo.initiated:
         return DONE
     if isinstance(seen.mongo, freshness.Stale):
-        return Wait(Reason.MONGO_UNKNOWN, f"mongo is asked anew: {seen.mongo.why}", on="mongo", within=2 * MINUTE)
+        return _asked_anew(seen.mongo)
     call = decision.Call(why="it is no replica set yet", operation="mongo.initiate")
     return Act(Reason.INITIATING_MONGO, "mongo is made a replica set", (call,))
 
@@ -190,13 +190,17 @@ def reader_is_made(seen: Seen) -> Verdict:
     return Act(Reason.MAKING_READER, "the user that reads is made in mongo", (call,))
 
 
+def _asked_anew(mongo: freshness.Stale[MongoSeen]) -> Wait:
+    return Wait(Reason.MONGO_UNKNOWN, f"mongo is asked anew: {mongo.why}", on="mongo", within=2 * MINUTE)
+
+
 def mongo_knows_passwords(seen: Seen) -> Verdict:
     """It is told of another password before anybody is given it."""
-    if not isinstance(seen.mongo, freshness.Fresh) or not isinstance(seen.credentials, freshness.Fresh):
+    found, mongo = freshness.value_of(seen.credentials), freshness.value_of(seen.mongo)
+    if mongo is None or not mongo.primary or found is None or not (found.behind or found.in_doubt):
         return DONE
-    found = seen.credentials.value
-    if not seen.mongo.value.primary or not (found.behind or found.in_doubt):
-        return DONE
+    if isinstance(seen.mongo, freshness.Stale):
+        return _asked_anew(seen.mongo)
     what = ", ".join(found.behind) or "what its administrator logs in with"
     call = decision.Call(why="nobody is given another one before", operation="mongo.change_passwords")
     return Act(Reason.CHANGING_PASSWORDS, f"mongo is told {what} of Secret {seen.settings.secret}", (call,))

@@ -204,7 +204,12 @@ class Credentials:
             self._wanted[asked.place] = texts
         clear = {} if asked.named else asked.in_clear
         differs = tuple(sorted(key for key, text in clear.items() if texts.get(key) != text))
-        return CredentialsSeen(found["metadata"]["uid"], _is_made(found), fault, differs)
+        former = await self._former(namespace) if asked.named else ""
+        return CredentialsSeen(found["metadata"]["uid"], _is_made(found), fault, differs, former=former)
+
+    async def _former(self, namespace: str) -> str:
+        found = await named_data.read(self._within(namespace), builtin.SECRET, namespace, kinds.CREDENTIALS)
+        return found["metadata"]["uid"] if found is not None and _is_made(found) else ""
 
     async def _make(self, obj: types.Runtime, _: dict[str, Any]) -> decision.Outcome:
         """By a create, which one of two gets through: what was made once is never written over."""

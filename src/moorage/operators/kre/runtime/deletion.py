@@ -107,6 +107,8 @@ def credentials_go(seen: Seen) -> Verdict:
     found, made = seen.credentials.value, dict[str, str]()
     if found.made and not seen.settings.named:
         made[seen.settings.secret] = found.uid
+    if found.former:
+        made[kinds.CREDENTIALS] = found.former
     if found.used_made:
         made[kinds.IN_USE] = found.used
     if found.system_made:

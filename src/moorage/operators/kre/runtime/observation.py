@@ -24,6 +24,7 @@ class CredentialsSeen(msgspec.Struct, frozen=True):
     fault: str = ""  # what is wrong with it
     differs: tuple[str, ...] = ()  # keys of which the spec says something else, in clear
     known: bool = False  # where it is gone: what it held is known still, so that it can be made as it was
+    former: str = ""  # the uid of the Secret that was made before the spec named another
     used: str = ""  # the uid of the Secret with those that are in use
     used_made: bool = False  # by moorage
     behind: tuple[str, ...] = ()  # keys of which it has another text than is wanted
