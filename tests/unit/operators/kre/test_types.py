@@ -100,12 +100,13 @@ def test_no_password_is_among_the_values(text: str) -> None:
 
     assert {"mongoUser", "mongoPassword", "minioAccessKey", "minioSecretKey"} == runtime_types.in_clear(spec).keys()
     assert b"123456" not in given.text
-    assert {"secretName": kinds.IN_USE, "digests": {"minio": "", "mongoExpress": ""}} == given["credentials"]
+    assert {"secretName": kinds.IN_USE} == given["credentials"]
 
 
 def test_names_of_secrets_are_told_as_they_are() -> None:
     """What looks like a secret among the values is taken out of helm's words, and with it what is missing."""
-    given = build.chart_values("demo", spec_of("{ingress: {tlsSecret: my-certificate}}"), {}, {})
+    digests = {"minio": "0123456789abcdef", "mongoExpress": "fedcba9876543210"}
+    given = build.chart_values("demo", spec_of("{ingress: {tlsSecret: my-certificate}}"), {}, {}, digests=digests)
 
     assert {} == redaction.of_values(given)
 
