@@ -236,7 +236,7 @@ def _own(namespace: str, name: str, spec: types.CommunitySpec, said: dialects.Di
             "monitor": {"port": ports.monitor},
         },
         "storage": storage,
-        "client": {"rest": {"hosts": [{"name": name, "url": endpoint(namespace, name, said)}], "defaultHost": name}},
+        "client": {"rest": {"hosts": [{"name": name, "url": endpoint(namespace, name, said)}], "defaultHostIndex": 0}},
     }
 
 
