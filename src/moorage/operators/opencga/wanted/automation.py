@@ -226,8 +226,8 @@ def _own(namespace: str, name: str, spec: types.CommunitySpec, said: dialects.Di
     storage: trees.Tree = {}
     if spec.search.hosts:
         storage["search"] = {"hosts": list(spec.search.hosts)}
-    if spec.cellbase.url:
-        storage["cellbase"] = {key: value for key, value in msgspec.to_builtins(spec.cellbase).items() if value}
+    if cellbase := {key: value for key, value in msgspec.to_builtins(spec.cellbase).items() if value}:
+        storage["cellbase"] = cellbase
     return {
         "configuration": {
             "databasePrefix": database.prefix,
