@@ -10,7 +10,7 @@ from . import product
 
 
 def table() -> bytes:
-    """All of it, by version and file. Raises product.Missing."""
+    """All of it, by version and file. Raises product.MissingError."""
     made = {}
     for version in product.VERSIONS:
         with product.product(version) as asked:

@@ -32,36 +32,37 @@ WITHIN = 120.0
 """Seconds that a JVM may take to begin and to end."""
 
 
-class Missing(Exception):
+class MissingError(Exception):
     """What is needed is not here, or is not what it should be."""
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """A class does not take a file; the message is its own."""
 
 
 def jars() -> Path:
-    """The folder with the jars, by version. Raises Missing, also for one that is another than it was."""
-    wanted = dict(reversed(line.split()) for line in (HERE / "jars.sha256").read_text().splitlines())
+    """The folder with the jars, by version. Raises MissingError, also for one that is another than it was."""
+    lines = (line.split() for line in (HERE / "jars.sha256").read_text().splitlines())
+    wanted = {name: digest for digest, name in lines}
     if not all((JARS / name).is_file() for name in wanted):
         _run("mvn", "-q", "-B", "-f", str(HERE / "pom.xml"), "dependency:copy", f"-Djars={JARS}")
     for name, digest in wanted.items():
         if hashlib.sha256((JARS / name).read_bytes()).hexdigest() != digest:
-            raise Missing(f"{name} is another than it was; see what has come into {JARS}, and delete it")
+            raise MissingError(f"{name} is another than it was; see what has come into {JARS}, and delete it")
     return JARS
 
 
 def _run(tool: str, *words: str) -> None:
     if not shutil.which(tool):
-        raise Missing(f"there is no {tool}: install Java 17 and Maven")
+        raise MissingError(f"there is no {tool}: install Java 17 and Maven")
     done = subprocess.run([tool, *words], capture_output=True, text=True, check=False)
     if done.returncode:
-        raise Missing(f"{tool} failed: {(done.stdout + done.stderr)[-2000:]}")
+        raise MissingError(f"{tool} failed: {(done.stdout + done.stderr)[-2000:]}")
 
 
 def own(version: str) -> dict[str, str]:
     """The product's own files, by name, of the jars that have them."""
-    found = {}
+    found: dict[str, str] = {}
     for jar in sorted((jars() / version).glob("opencga-*.jar")):
         with zipfile.ZipFile(jar) as opened:
             found |= {name: opened.read(name).decode() for name in opened.namelist() if _is_file(name)}
@@ -79,7 +80,7 @@ class Product:
         self._version, self._asked, self._answers = version, asked, answers
 
     def load(self, file: str, text: bytes) -> Any:
-        """What the class of that file holds once it has loaded it. Raises Refused."""
+        """What the class of that file holds once it has loaded it. Raises RefusedError."""
         return self._ask({"type": self._type(file), "text": text.decode()})
 
     def keys(self, file: str) -> Any:
@@ -94,13 +95,13 @@ class Product:
         self._asked.flush()
         answer = msgspec.json.decode(self._answers.readline() or b'{"error": "the JVM has ended"}')
         if "error" in answer:
-            raise Refused(answer["error"])
+            raise RefusedError(answer["error"])
         return answer["said"]
 
 
 @contextlib.contextmanager
 def product(version: str) -> Iterator[Product]:
-    """Its JVM, which ends with it. Raises Missing."""
+    """Its JVM, which ends with it. Raises MissingError."""
     words = ["java", "-cp", f"{jars() / version}/*", str(HERE / "Product.java")]
     env = {key: value for key, value in os.environ.items() if not key.startswith("OPENCGA")}  # the classes heed these
     with subprocess.Popen(

@@ -1,7 +1,7 @@
 """What agents render, loaded by OpenCGA's own configuration classes: those that are published, by the ordinary Maven.
 
-What they hold then is compared with what was set. The first of them refuses a file with a key that it does not know; the
-other two pass over one, so that nothing but the comparison tells.
+What they hold then is compared with what was set. The first of them refuses a file with a key that it does not know;
+the other two pass over one, so that nothing but the comparison tells.
 """
 
 from __future__ import annotations
@@ -96,6 +96,7 @@ LATER = {
 }
 """What came with a version, and is there in later ones."""
 
+
 def spec(version: str) -> types.CommunitySpec:
     given = {**SPEC, "version": version}
     for since, more in LATER.items():
@@ -127,7 +128,7 @@ def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def plain(value: Any) -> str:
-    """As text: some of what is set as a number is text to the product, nothing is nothing in any form, paths are URLs."""
+    """As text: to the product some numbers are text, nothing is nothing in any form, and paths are URLs."""
     text = "" if value in (None, {}, []) else value if isinstance(value, str) else json.dumps(value)
     return text.removeprefix("file://")
 
@@ -178,7 +179,7 @@ def test_configuration_with_an_unknown_key_is_refused_and_the_others_pass_over_i
     """So says moorage too, where it warns of one."""
     _, asked = classes
 
-    with pytest.raises(product.Refused, match='Unrecognized field "nosuch"'):
+    with pytest.raises(product.RefusedError, match='Unrecognized field "nosuch"'):
         asked.load("configuration", b'{"catalog": {"database": {"nosuch": 1}}}')
     assert "nosuch" not in json.dumps(asked.load("storage", b'{"search": {"nosuch": 1}}'))
     assert "nosuch" not in json.dumps(asked.load("client", b'{"rest": {"nosuch": 1}}'))

@@ -36,7 +36,8 @@ def of_facts(
     return tuple(
         event_recorder.Note(about, fact.reason, fact.message, fact.type, warning=True)
         for fact in worth
-        if (was := conditions.find(before, fact.type)) is None or (was.reason, was.message) != (fact.reason, fact.message)
+        if (was := conditions.find(before, fact.type)) is None
+        or (was.reason, was.message) != (fact.reason, fact.message)
     )
 
 

@@ -86,7 +86,11 @@ def test_a_refused_act_is_told_by_the_word_of_who_refused_it(word: str, warns: b
 def test_a_fact_at_which_no_step_stops_is_told_once(was: Fact | None, now: Fact, told_of: bool) -> None:
     """Where it warns, and the kind says that it is to be told; again for other words."""
     before = status.compose(
-        Decision(steps=(), facts=(was,) if was else ()), status.Standing(), common_status.Status(), generation=1, now=1e9
+        Decision(steps=(), facts=(was,) if was else ()),
+        status.Standing(),
+        common_status.Status(),
+        generation=1,
+        now=1e9,
     )
     found = pass_events.of_facts(ABOUT, Decision(steps=(), facts=(now,)), before.conditions, frozenset({"Heeded"}))
 

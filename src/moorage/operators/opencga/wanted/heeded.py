@@ -1,4 +1,4 @@
-"""What of a spec comes to nothing: fields from which nothing follows as it is, and keys that the product lacks. Pure."""
+"""What of a spec comes to nothing: fields from which nothing follows, and keys that the product lacks. Pure."""
 
 from __future__ import annotations
 
