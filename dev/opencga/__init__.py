@@ -2,6 +2,6 @@
 
     python -m dev.opencga    writes the table of the keys that they know, for moorage to warn of others
 
-Needs Java 17 and Maven, whose ordinary client brings the jars of pom.xml into build/opencga-classes, once; jars.sha256
-says what each must be. Whatever else the product is made of, its servers too, was not to be had.
+Needs Java 17 and Maven, whose ordinary client brings the jars of the .xml files into build/opencga-product, once; the
+.sha256 files say what each must be. Of the product's servers that of storage alone is published, of version 3.4.0.
 """

@@ -1,4 +1,4 @@
-"""OpenCGA's configuration classes in a JVM: they load files, and tell which keys they know."""
+"""OpenCGA's configuration classes in a JVM, which load files and tell which keys they know; and its storage server."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import IO, Any
 import msgspec
 
 HERE = Path(__file__).parent
-JARS = HERE.parents[1] / "build" / "opencga-classes"
+JARS = HERE.parents[1] / "build" / "opencga-product"
 VERSIONS = ("2.4.4", "3.4.0", "4.0.0")
 """Those of which all three classes are published."""
 
@@ -41,15 +41,25 @@ class RefusedError(Exception):
 
 
 def jars() -> Path:
-    """The folder with the jars, by version. Raises MissingError, also for one that is another than it was."""
-    lines = (line.split() for line in (HERE / "jars.sha256").read_text().splitlines())
-    wanted = {name: digest for digest, name in lines}
-    if not all((JARS / name).is_file() for name in wanted):
-        _run("mvn", "-q", "-B", "-f", str(HERE / "pom.xml"), "dependency:copy", f"-Djars={JARS}")
+    """The folder with the classes and what they need, by version. Raises MissingError."""
+    return _brought("classes", "dependency:copy")
+
+
+def server_jars() -> Path:
+    """The folder with the storage server and all that it needs. Raises MissingError."""
+    return _brought("storage-server", "dependency:copy-dependencies")
+
+
+def _brought(what: str, goal: str) -> Path:
+    """By the ordinary Maven, once; one that is another than it was is none."""
+    lines = (line.split() for line in (HERE / f"{what}.sha256").read_text().splitlines())
+    wanted, folder = {name: digest for digest, name in lines}, JARS / what
+    if not all((folder / name).is_file() for name in wanted):
+        _run("mvn", "-q", "-B", "-f", str(HERE / f"{what}.xml"), goal, f"-Djars={folder}")
     for name, digest in wanted.items():
-        if hashlib.sha256((JARS / name).read_bytes()).hexdigest() != digest:
-            raise MissingError(f"{name} is another than it was; see what has come into {JARS}, and delete it")
-    return JARS
+        if hashlib.sha256((folder / name).read_bytes()).hexdigest() != digest:
+            raise MissingError(f"{name} is another than it was; see what has come into {folder}, and delete it")
+    return folder
 
 
 def _run(tool: str, *words: str) -> None:
@@ -113,5 +123,19 @@ def product(version: str) -> Iterator[Product]:
             yield Product(version, running.stdin, running.stdout)
             running.stdin.close()
             running.wait(WITHIN)
+        finally:
+            running.kill()
+
+
+@contextlib.contextmanager
+def storage_server(home: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """The product's storage server, by the files in `conf` of that folder; it ends with the context."""
+    words = ["java", "-cp", f"{server_jars()}/*", str(HERE / "StorageServer.java")]
+    with (
+        (home / "log").open("wb") as log,
+        subprocess.Popen(words, stdout=log, stderr=log, env={**os.environ, "OPENCGA_HOME": str(home)}) as running,
+    ):
+        try:
+            yield running
         finally:
             running.kill()

@@ -7,7 +7,11 @@ the other two pass over one, so that nothing but the comparison tells.
 from __future__ import annotations
 
 import json
+import socket
+import time
+import urllib.request
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -196,3 +200,33 @@ def test_by_the_table_nothing_is_unknown_of_what_the_classes_take(classes: tuple
     made = rendered(spec(version), product.own(version))
     for file, name in files.NAMES.items():
         assert "" == product_keys.told(version, file, json.loads(made[name]))
+
+
+def asked(url: str) -> str:
+    """What is answered there; empty while nobody does."""
+    try:
+        with urllib.request.urlopen(url, timeout=30) as answer:
+            return str(answer.read().decode())
+    except OSError:
+        return ""
+
+
+def test_the_storage_server_runs_by_what_an_agent_wrote(tmp_path: Path) -> None:
+    """It listens where the file says, and a query reaches for the engine that the file names."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    given = msgspec.structs.replace(spec("3.4.0"), storage=SPEC["storage"] | {"server.rest.port": port})
+    made = rendered(given, product.own("3.4.0"))["storage-configuration.yml"]
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf/storage-configuration.yml").write_bytes(made)
+    url = f"http://127.0.0.1:{port}/opencga/webservices/rest"
+
+    with product.storage_server(tmp_path) as running:
+        until = time.monotonic() + product.WITHIN
+        while not asked(f"{url}/test/echo/well"):
+            assert running.poll() is None, (tmp_path / "log").read_text()[-2000:]
+            assert time.monotonic() < until
+            time.sleep(0.2)
+        assert "well" == asked(f"{url}/test/echo/well")
+        assert "StorageEngine 'org.example.Engine'" in asked(f"{url}/variants/query?region=1:1-2")
