@@ -3,6 +3,7 @@ import com.fasterxml.jackson.annotation.PropertyAccessor;
 import com.fasterxml.jackson.databind.DeserializationConfig;
 import com.fasterxml.jackson.databind.JavaType;
 import com.fasterxml.jackson.databind.JsonDeserializer;
+import com.fasterxml.jackson.databind.JsonMappingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.deser.BeanDeserializerBase;
@@ -17,8 +18,10 @@ import java.io.PrintStream;
 import java.lang.reflect.InvocationTargetException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Deque;
 import java.util.Iterator;
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 
@@ -30,6 +33,7 @@ import java.util.TreeMap;
  */
 public final class Product {
     private static final ObjectMapper MAPPER = new ObjectMapper();
+    private static final int DEEPEST = 3; // of samples
     /** Of fields, as some getters compute, and fail where there is nothing to compute with. */
     private static final ObjectMapper HELD = new ObjectMapper()
         .setVisibility(PropertyAccessor.GETTER, JsonAutoDetect.Visibility.NONE)
@@ -67,7 +71,10 @@ public final class Product {
         return keys(MAPPER.constructType(type), new ArrayDeque<>());
     }
 
-    /** Of an object its keys, of a map "*", of a single value none, and true where anything may stand. Lists are as what is in them. */
+    /**
+     * Of an object its keys, of a map "*", of a single value none; true where anything may stand, and false of a key that is
+     * taken and not kept. Lists are as what is in them.
+     */
     private static Object keys(JavaType type, Deque<Class<?>> inside) throws Exception {
         Map<String, Object> made = new TreeMap<>();
         if (type.isMapLikeType()) {
@@ -85,9 +92,60 @@ public final class Product {
             Iterator<SettableBeanProperty> found = ((BeanDeserializerBase) deserializer(type)).properties();
             while (found.hasNext()) {
                 SettableBeanProperty each = found.next();
-                made.put(each.getName(), keys(each.getType(), inside));
+                made.put(each.getName(), isKept(type, each) ? keys(each.getType(), inside) : false);
             }
             inside.pop();
+        }
+        return made;
+    }
+
+    /** Whether an object holds anything else once that key is set, to whatever. */
+    private static boolean isKept(JavaType type, SettableBeanProperty property) throws Exception {
+        String without = HELD.writeValueAsString(MAPPER.readValue("{}", type));
+        for (Object sample : samples(property.getType(), 0)) {
+            String text = MAPPER.writeValueAsString(Map.of(property.getName(), sample));
+            try {
+                if (!HELD.writeValueAsString(MAPPER.readValue(text, type)).equals(without)) {
+                    return true;
+                }
+            } catch (JsonMappingException error) {
+                return true; // it is looked at, at least
+            }
+        }
+        return false;
+    }
+
+    private static List<Object> samples(JavaType type, int depth) throws Exception {
+        Class<?> raw = type.getRawClass();
+        List<Object> made = new ArrayList<>();
+        if (depth > DEEPEST) {
+            return made;
+        }
+        if (type.isEnumType()) {
+            made.addAll(List.of(raw.getEnumConstants()));
+        } else if (raw == boolean.class || raw == Boolean.class) {
+            made.addAll(List.of(true, false));
+        } else if (type.isPrimitive() || Number.class.isAssignableFrom(raw)) {
+            made.addAll(List.of(4711, 4712));
+        } else if (type.isCollectionLikeType() || type.isArrayType()) {
+            for (Object each : samples(type.getContentType(), depth + 1)) {
+                made.add(List.of(each));
+            }
+        } else if (type.isMapLikeType()) {
+            for (Object each : samples(type.getContentType(), depth + 1)) {
+                made.add(Map.of("any", each));
+            }
+        } else if (deserializer(type) instanceof BeanDeserializerBase) {
+            made.add(Map.of());
+            Iterator<SettableBeanProperty> found = ((BeanDeserializerBase) deserializer(type)).properties();
+            while (found.hasNext()) {
+                SettableBeanProperty each = found.next();
+                for (Object value : samples(each.getType(), depth + 1)) {
+                    made.add(Map.of(each.getName(), value));
+                }
+            }
+        } else {
+            made.add("any");
         }
         return made;
     }

@@ -75,7 +75,7 @@ def test_of_examples_all_is_heeded(file: Path) -> None:
     for each in found:
         for version in ("2.4.4", "3.4.0", "4.0.0"):
             given = types.msgspec.convert({**each["spec"], "version": version}, types.CommunitySpec)
-            assert ("", ()) == (heeded.unknown_keys(given), heeded.unheeded(each["metadata"]["name"], given))
+            assert ("", ()) == (heeded.odd_keys(given), heeded.unheeded(each["metadata"]["name"], given))
 
 
 def test_unknown_keys_are_told_by_field_with_what_follows() -> None:
@@ -87,14 +87,19 @@ def test_unknown_keys_are_told_by_field_with_what_follows() -> None:
         storage={"serch": {}},
         clientConfiguration={"rest.defaultHost": "x"},
     )
+    unused = spec(version="3.4.0", configuration={"openRegister": True, "auditt": {}})
 
-    assert heeded.unknown_keys(given) == (
+    assert heeded.odd_keys(given) == (
         "OpenCGA 4.0.0 does not know catalog.databse (the nearest is catalog.database) in "
         "spec.additionalOpenCGAConfig, and refuses the whole file for that; "
         "it does not know auditt (the nearest is audit) in spec.configuration, and refuses the whole file for that; "
         "it does not know serch (the nearest is search) in spec.storage, and passes over that; "
         "it does not know rest.defaultHost (the nearest is rest.defaultHostIndex) in spec.clientConfiguration, "
         "and passes over that"
+    )
+    assert heeded.odd_keys(unused) == (
+        "OpenCGA 3.4.0 does not know auditt (the nearest is audit) in spec.configuration, and refuses the whole file "
+        "for that; it takes openRegister in spec.configuration, and does not use that"
     )
 
 

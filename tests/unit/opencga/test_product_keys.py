@@ -15,7 +15,7 @@ VERSIONS = ("2.4.4", "3.4.0", "4.0.0")
 
 
 def told(tree: dict[str, Any], file: str = "configuration", version: str = "4.0.0") -> str:
-    return product_keys.told(version, file, trees.expanded(tree))
+    return product_keys.told(version, file, list(product_keys.odd(version, file, trees.expanded(tree))))
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -26,8 +26,8 @@ def test_all_that_moorage_sets_by_itself_is_known(version: str) -> None:
     )
     args = automation.arguments("ns", "demo", given, dialect.Dialect())
 
-    assert {"configuration": "", "storage": "", "client": ""} == {
-        file: product_keys.told(version, file, tree) for file, tree in args.items()
+    assert {"configuration": [], "storage": [], "client": []} == {
+        file: list(product_keys.odd(version, file, tree)) for file, tree in args.items()
     }
 
 
@@ -72,6 +72,18 @@ def test_each_version_and_file_has_its_own() -> None:
     assert "" == told({"quota.maxNumUsers": 1})
     assert told({"quota": {}}, "storage")
     assert "" == told({"qwerty": 1}, version="5.0.0")
+
+
+def test_what_is_taken_and_not_used_is_told_apart() -> None:
+    """It is no key that may be meant, and what is below it is not looked at."""
+    tree = trees.expanded({"authentication.expiration": 1, "openRegisterr": True, "quota.maxNumUsers": 1})
+
+    assert [
+        product_keys.Odd("authentication", unused=True),
+        product_keys.Odd("openRegisterr", tuple(sorted(product_keys.versions()["4.0.0"]["configuration"]))),
+    ] == list(product_keys.odd("4.0.0", "configuration", tree))
+    assert "authentication" == told({"authentication.expiration": 1})
+    assert "openRegister" not in told({"expiration": 1})
 
 
 def test_what_is_large_is_told_of_in_little_time() -> None:

@@ -151,8 +151,8 @@ def spec_heeded(seen: Seen) -> Fact:
         return Fact("SpecHeeded", None, Reason.SPEC_UNSOUND, "the spec gives no configuration")
     fields = heeded.unheeded(seen.name, seen.spec)
     nothing = f"nothing follows from spec.{', spec.'.join(fields)}" if fields else ""
-    if seen.wanted.unknown:
-        return Fact("SpecHeeded", False, Reason.UNKNOWN_KEYS, "; ".join(filter(None, (seen.wanted.unknown, nothing))))
+    if seen.wanted.odd:
+        return Fact("SpecHeeded", False, Reason.UNKNOWN_KEYS, "; ".join(filter(None, (seen.wanted.odd, nothing))))
     return Fact("SpecHeeded", not fields, Reason.UNHEEDED if fields else Reason.HEEDED, nothing)
 
 

@@ -68,8 +68,8 @@ class Reason(decision.Reason):
 
     UNKNOWN_KEYS = (
         "UnknownKeys",
-        "The spec sets keys that the product's files of this version do not have.",
-        "correct or remove the keys that the message names; servers do not start with one in configuration.yml",
+        "The spec sets keys that the product's files of this version do not have, or that it takes and does not use.",
+        "correct or remove the keys that the message names; servers do not start with one that configuration.yml lacks",
         WARNS,
     )
     UNHEEDED = (

@@ -14,16 +14,21 @@ THEN = {"configuration": REFUSES, "storage": PASSES_OVER, "client": PASSES_OVER}
 """What the product's class of that file does where it meets a key that it does not know."""
 
 
-def unknown_keys(spec: types.CommunitySpec) -> str:
-    """Keys that the product's files of this version do not have, in words. Raises TreeError."""
+def odd_keys(spec: types.CommunitySpec) -> str:
+    """Keys that the product's files of this version do not have, or have for nothing, in words. Raises TreeError."""
     given = (
         ("additionalOpenCGAConfig", "configuration", spec.additional_config),
         ("configuration", "configuration", spec.configuration),
         ("storage", "storage", spec.storage),
         ("clientConfiguration", "client", spec.client_configuration),
     )
-    told = ((field, file, product_keys.told(spec.version, file, trees.expanded(tree))) for field, file, tree in given)
-    words = [f"does not know {found} in spec.{field}, and {THEN[file]}" for field, file, found in told if found]
+    words = []
+    for field, file, tree in given:
+        found = list(product_keys.odd(spec.version, file, trees.expanded(tree)))
+        if said := product_keys.told(spec.version, file, [each for each in found if not each.unused]):
+            words.append(f"does not know {said} in spec.{field}, and {THEN[file]}")
+        if said := product_keys.told(spec.version, file, [each for each in found if each.unused]):
+            words.append(f"takes {said} in spec.{field}, and does not use that")
     return f"OpenCGA {spec.version} {'; it '.join(words)}" if words else ""
 
 

@@ -1,16 +1,15 @@
 """Which keys the product's files may have, by what its own classes know. Pure.
 
 product_keys.json is written by `python -m dev.opencga`, for the versions whose classes are published; of others nothing
-is known. In it names lead to what is below them, `*` stands for any name, and `true` for whatever there may be. Lists
-are as what is in them.
+is known. In it names lead to what is below them, `*` stands for any name, `true` for whatever there may be, and `false`
+for what is taken and not kept. Lists are as what is in them.
 """
 
 from __future__ import annotations
 
 import difflib
 import functools
-import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -24,11 +23,12 @@ MOST = 3
 """Keys that are told of; what each is like is looked for, which takes a while."""
 
 
-class Unknown(msgspec.Struct, frozen=True):
-    """A key that the product does not know, by its path; `beside` are those that it knows there."""
+class Odd(msgspec.Struct, frozen=True):
+    """A key that comes to nothing, by its path: unknown, where it knows those `beside` it, or taken and not used."""
 
     path: str
     beside: tuple[str, ...] = ()
+    unused: bool = False
 
 
 @functools.cache
@@ -38,26 +38,28 @@ def versions() -> dict[str, dict[str, Known]]:
     return found
 
 
-def unknown(version: str, file: str, tree: Mapping[str, Any]) -> Iterator[Unknown]:
-    """Keys of an expanded tree that this version does not know; none where nothing is known of it."""
-    return _unknown(versions().get(version, {}).get(file, True), tree, "")
+def odd(version: str, file: str, tree: Mapping[str, Any]) -> Iterator[Odd]:
+    """Keys of an expanded tree that come to nothing in this version; none where nothing is known of it."""
+    return _odd(versions().get(version, {}).get(file, True), tree, "")
 
 
-def _unknown(known: Known, value: Any, path: str) -> Iterator[Unknown]:
+def _odd(known: Known, value: Any, path: str) -> Iterator[Odd]:
     if isinstance(known, bool):
         return
     for each in value if isinstance(value, list) else ():
-        yield from _unknown(known, each, path)
+        yield from _odd(known, each, path)
     for key, inner in value.items() if isinstance(value, Mapping) else ():
         here = f"{path}.{key}" if path else str(key)
         below = known.get(key, known.get(ANY))
         if below is None:
-            yield Unknown(here, tuple(sorted(known)))
+            yield Odd(here, tuple(sorted(known)))
+        elif below is False:
+            yield Odd(here, unused=True)
         else:
-            yield from _unknown(below, inner, here)
+            yield from _odd(below, inner, here)
 
 
-def nearest(version: str, file: str, found: Unknown) -> str:
+def nearest(version: str, file: str, found: Odd) -> str:
     """The path of a key that it knows and that may be meant; empty where there is none.
 
     One of its place that is spelt alike, else one of its name elsewhere, else one of its place that is rather alike.
@@ -80,17 +82,15 @@ def _alike(word: str, words: Iterable[str], cutoff: float) -> str:
 def _paths(known: Known, path: str) -> Iterator[str]:
     for key, below in known.items() if isinstance(known, Mapping) else ():
         here = f"{path}.{key}" if path else key
-        yield here
+        if below is not False:
+            yield here
         yield from _paths(below, here)
 
 
-def told(version: str, file: str, tree: Mapping[str, Any]) -> str:
-    """Keys that this version does not know, each with the nearest that it does, in words; empty where there is none."""
-    found = unknown(version, file, tree)
+def told(version: str, file: str, found: Sequence[Odd]) -> str:
+    """These, each with the nearest key that may be meant, in words; empty where there is none."""
     words = []
-    for each in itertools.islice(found, MOST):
-        near = nearest(version, file, each)
+    for each in found[:MOST]:
+        near = "" if each.unused else nearest(version, file, each)
         words.append(f"{each.path} (the nearest is {near})" if near else each.path)
-    if more := sum(1 for _ in found):
-        words.append(f"{more} more")
-    return ", ".join(words)
+    return ", ".join([*words, f"{len(found) - MOST} more"] if len(found) > MOST else words)
