@@ -39,7 +39,6 @@ def test_all_that_moorage_sets_by_itself_is_known(version: str) -> None:
         ({"loglevel": "x"}, "loglevel (the nearest is logLevel)"),
         ({"database": {"hosts": ["m"]}}, "database (the nearest is catalog.database)"),
         ({"maxDocuments": 1}, "maxDocuments (the nearest is audit.maxDocuments)"),
-        ({"qwerty": 1}, "qwerty"),
         ({"logLevel": {"of": "x"}}, "logLevel.of"),
         ({"analysis.frameworks": [{"id": "a"}, {"ids": "b"}]}, "analysis.frameworks.ids (the nearest is"),
         ({"hooks.any.file": [{"fild": "name"}]}, "hooks.any.file.fild (the nearest is hooks.any.file.field)"),
@@ -49,6 +48,20 @@ def test_all_that_moorage_sets_by_itself_is_known(version: str) -> None:
 def test_a_key_that_it_does_not_know_is_told_with_the_nearest(tree: dict[str, Any], words: str) -> None:
     """In its place, or where one of that name is."""
     assert told(tree).startswith(words)
+
+
+@pytest.mark.parametrize(
+    ("tree", "words"),
+    [
+        ({"qwerty": 1}, "qwerty"),
+        ({"catalog.qwerty": 1}, "catalog.qwerty"),
+        ({"catalog.logFile": "x"}, "catalog.logFile"),
+        ({"a": 1, "b": 1, "c": 1}, "a, b, c"),
+    ],
+)
+def test_nothing_is_near_where_nothing_is_alike(tree: dict[str, Any], words: str) -> None:
+    """Nor is what is taken and not used."""
+    assert words == told(tree)
 
 
 @pytest.mark.parametrize(

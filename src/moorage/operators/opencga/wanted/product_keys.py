@@ -91,6 +91,6 @@ def told(version: str, file: str, found: Sequence[Odd]) -> str:
     """These, each with the nearest key that may be meant, in words; empty where there is none."""
     words = []
     for each in found[:MOST]:
-        near = "" if each.unused else nearest(version, file, each)
+        near = nearest(version, file, each)
         words.append(f"{each.path} (the nearest is {near})" if near else each.path)
     return ", ".join([*words, f"{len(found) - MOST} more"] if len(found) > MOST else words)
