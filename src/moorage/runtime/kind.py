@@ -175,6 +175,9 @@ class Kind(Generic[O, S]):
     ready_facts: ClassVar[frozenset[str]] = frozenset()
     """Facts that must be True for Ready=True, beside all steps being done."""
 
+    told_facts: ClassVar[frozenset[str]] = frozenset()
+    """Facts at which no step stops, and whose Warning is an Event of its own, as nobody would look for it otherwise."""
+
     steps: Sequence[decision.Step[S]] = ()
     deletion_steps: Sequence[decision.Step[S]] = ()
     """The steps of an object that is being deleted."""

@@ -25,8 +25,9 @@ async def test_ten_at_rest_cost_no_write_and_one_question_an_agent_and_look(monk
     api = await test_life.applied(members=1)
     spec = api.community()["spec"]
     for name in NAMES:
+        own = {**spec, "database": {**spec["database"], "prefix": name}}  # a catalog is one installation's
         await api.put(
-            "opencgacommunity", name, {"metadata": {"creationTimestamp": "2026-01-01T00:00:00Z"}, "spec": spec}
+            "opencgacommunity", name, {"metadata": {"creationTimestamp": "2026-01-01T00:00:00Z"}, "spec": own}
         )
         await api.put("secrets", f"{name}-admin-password", {"data": api.one("secrets", "demo-admin-password")["data"]})
     await api.drop("opencgacommunity", "demo")

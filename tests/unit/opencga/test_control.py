@@ -913,6 +913,7 @@ def test_every_reason_of_a_verdict_is_in_a_table() -> None:
     """No verdict and no reason is left out; facts alone have the others."""
     of_facts = {Reason.INSTALLED, Reason.SERVING, Reason.NOBODY_WANTED, Reason.CURRENT, Reason.VERSION_REACHED}
     of_facts |= {Reason.HIBERNATED, Reason.HIBERNATION_WAITS}
+    of_facts |= {Reason.UNKNOWN_KEYS, Reason.UNHEEDED, Reason.HEEDED}
     found = {getattr(each.shape, "reason", "") for each in (ROWS | LEAVING).values()} - {""}
 
     assert {str(each) for each in Reason} - {str(each) for each in of_facts} == found

@@ -26,6 +26,7 @@ WELL = {
     "Healthy": (True, Reason.SERVING),
     "Upgrading": (False, Reason.CURRENT),
     "Hibernated": (False, Reason.CURRENT),
+    "SpecHeeded": (True, Reason.HEEDED),
 }
 
 

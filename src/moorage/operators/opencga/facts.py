@@ -14,7 +14,7 @@ from moorage.runtime.decision import Fact
 from . import control, names, types
 from .observation import Seen
 from .reasons import Reason
-from .wanted import automation
+from .wanted import automation, heeded
 
 MOST_WORDS = 1024
 """Characters of the message in the status; the condition Ready has all of it."""
@@ -145,6 +145,17 @@ def hibernated(seen: Seen) -> Fact:
     return Fact("Hibernated", not seen.masters, Reason.HIBERNATED if not seen.masters else Reason.HIBERNATING, "")
 
 
+def spec_heeded(seen: Seen) -> Fact:
+    """Whether something follows from all that the spec sets; nothing stops where it does not."""
+    if seen.wanted.fault:
+        return Fact("SpecHeeded", None, Reason.SPEC_UNSOUND, "the spec gives no configuration")
+    fields = heeded.unheeded(seen.name, seen.spec)
+    nothing = f"nothing follows from spec.{', spec.'.join(fields)}" if fields else ""
+    if seen.wanted.odd:
+        return Fact("SpecHeeded", False, Reason.UNKNOWN_KEYS, "; ".join(filter(None, (seen.wanted.odd, nothing))))
+    return Fact("SpecHeeded", not fields, Reason.UNHEEDED if fields else Reason.HEEDED, nothing)
+
+
 FactOf: TypeAlias = Callable[[Seen], Fact]
 
 
@@ -170,10 +181,13 @@ FACTS: tuple[FactOf, ...] = (
     _as_it_was(healthy),
     _as_it_was(upgrading),
     _as_it_was(hibernated),
+    spec_heeded,
 )
 READY_FACTS = frozenset(
     {"ConfigApplied", "CatalogInstalled", "Migrated", "RestAvailable", "MasterAvailable", "Healthy"}
 )
+
+TOLD_FACTS = frozenset({"SpecHeeded"})
 
 
 # --- status -------------------------------------------------------------------------------------------------------

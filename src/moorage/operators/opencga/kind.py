@@ -33,6 +33,7 @@ class CommunityKind(kind.Kind[types.Community, observation.Seen]):
     model = types.Community
     finalizer = names.FINALIZER
     ready_facts = facts.READY_FACTS
+    told_facts = facts.TOLD_FACTS
     steps = control.told(control.STEPS)
     deletion_steps = control.told(control.DELETION_STEPS)
     facts = facts.FACTS

@@ -66,6 +66,20 @@ class Reason(decision.Reason):
         WARNS,
     )
 
+    UNKNOWN_KEYS = (
+        "UnknownKeys",
+        "The spec sets keys that the product's files of this version do not have, or that it takes and does not use.",
+        "correct or remove the keys that the message names; servers do not start with one that configuration.yml lacks",
+        WARNS,
+    )
+    UNHEEDED = (
+        "Unheeded",
+        "The spec sets fields from which nothing follows, as they are not used or by what else it says.",
+        "nothing needs to be done; correct what was meant otherwise, as docs/opencga.md says of each field",
+        WARNS,
+    )
+    HEEDED = "Heeded", "Something follows from all that the spec sets.", "nothing"
+
     # --- its objects ---
     APPLYING = "Applying", "Services and the disruption budget are written.", _GOES_ON
     PUBLISHING = (

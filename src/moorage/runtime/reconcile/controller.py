@@ -299,6 +299,7 @@ class Controller(Generic[kind.O, kind.S]):
             wrote = await self._say(writer, after.fields)
             about = self.kind.resource.ref(*it.obj.metadata.key, it.obj.metadata.uid)
             self._note(pass_events.of_change(about, fresh.status, after, it.stands))
+            self._note(pass_events.of_facts(about, it.made, fresh.status.conditions, self.kind.told_facts))
         self._schedule(it, at.since)
         return wrote
 

@@ -28,6 +28,19 @@ def of_acts(
     )
 
 
+def of_facts(
+    about: meta.ObjectRef, made: decision.Decision, before: tuple[conditions.Condition, ...], which: frozenset[str]
+) -> tuple[event_recorder.Note, ...]:
+    """What a person should look at though no step stops at it: of those facts, each that is new, or has new words."""
+    worth = (fact for fact in made.facts if fact.type in which and decision.warns(fact.reason))
+    return tuple(
+        event_recorder.Note(about, fact.reason, fact.message, fact.type, warning=True)
+        for fact in worth
+        if (was := conditions.find(before, fact.type)) is None
+        or (was.reason, was.message) != (fact.reason, fact.message)
+    )
+
+
 def of_other(about: meta.ObjectRef, other: str) -> event_recorder.Note:
     """That it is left to another installation."""
     message = (

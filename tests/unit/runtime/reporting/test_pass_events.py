@@ -72,6 +72,31 @@ def test_a_refused_act_is_told_by_the_word_of_who_refused_it(word: str, warns: b
     assert [warns] == told(Act(X.APPLYING, "m", (CALL,)), outcome=decision.Refused(word, "no"))
 
 
+@pytest.mark.parametrize(
+    ("was", "now", "told_of"),
+    [
+        (None, Fact("Heeded", False, X.JOIN_FAILED, "m"), True),
+        (Fact("Heeded", False, X.JOIN_FAILED, "m"), Fact("Heeded", False, X.JOIN_FAILED, "m"), False),
+        (Fact("Heeded", False, X.JOIN_FAILED, "m"), Fact("Heeded", False, X.JOIN_FAILED, "other words"), True),
+        (Fact("Heeded", True, X.TASK_DONE, ""), Fact("Heeded", False, X.JOIN_FAILED, "m"), True),
+        (Fact("Heeded", False, X.JOIN_FAILED, "m"), Fact("Heeded", True, X.TASK_DONE, ""), False),
+        (None, Fact("Another", False, X.JOIN_FAILED, "m"), False),
+    ],
+)
+def test_a_fact_at_which_no_step_stops_is_told_once(was: Fact | None, now: Fact, told_of: bool) -> None:
+    """Where it warns, and the kind says that it is to be told; again for other words."""
+    before = status.compose(
+        Decision(steps=(), facts=(was,) if was else ()),
+        status.Standing(),
+        common_status.Status(),
+        generation=1,
+        now=1e9,
+    )
+    found = pass_events.of_facts(ABOUT, Decision(steps=(), facts=(now,)), before.conditions, frozenset({"Heeded"}))
+
+    assert [(now.reason, now.message, True)] * told_of == [(note.reason, note.message, note.warning) for note in found]
+
+
 def test_a_fact_that_keeps_it_from_being_ready_is_told_by_its_own_reason() -> None:
     """All steps are done."""
     weak = Fact("Available", False, object_reasons.PodReason.IMAGE_PULL, "m")

@@ -226,8 +226,8 @@ def _own(namespace: str, name: str, spec: types.CommunitySpec, said: dialects.Di
     storage: trees.Tree = {}
     if spec.search.hosts:
         storage["search"] = {"hosts": list(spec.search.hosts)}
-    if spec.cellbase.url:
-        storage["cellbase"] = {key: value for key, value in msgspec.to_builtins(spec.cellbase).items() if value}
+    if cellbase := {key: value for key, value in msgspec.to_builtins(spec.cellbase).items() if value}:
+        storage["cellbase"] = cellbase
     return {
         "configuration": {
             "databasePrefix": database.prefix,
@@ -236,7 +236,7 @@ def _own(namespace: str, name: str, spec: types.CommunitySpec, said: dialects.Di
             "monitor": {"port": ports.monitor},
         },
         "storage": storage,
-        "client": {"rest": {"hosts": [{"name": name, "url": endpoint(namespace, name, said)}], "defaultHost": name}},
+        "client": {"rest": {"hosts": [{"name": name, "url": endpoint(namespace, name, said)}], "defaultHostIndex": 0}},
     }
 
 

@@ -8,7 +8,7 @@ from moorage.api import meta
 from moorage.operators.opencga import dialect as dialects
 from moorage.operators.opencga import names, types
 
-from . import automation, overrides, trees
+from . import automation, heeded, overrides, trees
 
 MANAGED = "app.kubernetes.io/managed-by"
 
@@ -23,6 +23,7 @@ class Wanted(msgspec.Struct, frozen=True):
     said: dialects.Dialect
     args: dict[str, trees.Tree]  # the product's files
     fault: str  # why nothing can be made of the spec; empty where all is well
+    odd: str = ""  # keys that come to nothing in the product's files, in words
 
     @property
     def ref(self) -> meta.ObjectRef:
@@ -48,6 +49,7 @@ def of(namespace: str, name: str, uid: str, spec: types.CommunitySpec, said: dia
     """What the bodies are made from; where the spec contradicts itself, or has what may not be, `fault` says so."""
     own = frozenset({said.container.rest, said.container.agent, said.container.hook})
     args: dict[str, trees.Tree] = {}
+    odd = ""
     if fault := overrides.fault(spec.stateful_set.spec, spec.members, own, names.CLAIM):
         fault = f"spec.statefulSet.spec: {fault}"
     elif taken := _taken(spec.metrics, said.ports):
@@ -55,9 +57,10 @@ def of(namespace: str, name: str, uid: str, spec: types.CommunitySpec, said: dia
     else:
         try:
             args = automation.arguments(namespace, name, spec, said)
+            odd = heeded.odd_keys(spec)
         except trees.TreeError as error:
             fault = str(error)
-    return Wanted(namespace, name, uid, spec, said, args, fault)
+    return Wanted(namespace, name, uid, spec, said, args, fault, odd)
 
 
 def _taken(metrics: types.Metrics, ports: dialects.Ports) -> str:

@@ -140,6 +140,7 @@ FACTS: tuple[Told, ...] = (
     supported,
 )
 READY_FACTS = frozenset({"Available"})
+TOLD_FACTS = frozenset({"SpecHeeded"})
 
 
 def word(seen: Seen, standing: decision.StepTaken | None) -> str:

@@ -29,6 +29,7 @@ class ClusterKind(common_kind.CommonKind[types.WekaCluster, observation.Seen]):
     model = types.WekaCluster
     finalizer = names.CLUSTER_FINALIZER
     ready_facts = facts.READY_FACTS
+    told_facts = facts.TOLD_FACTS
     steps = control.STEPS
     deletion_steps = deletion.DELETION_STEPS
     facts = facts.FACTS
