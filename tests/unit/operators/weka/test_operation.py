@@ -454,6 +454,13 @@ def test_the_pod_is_on_its_node_alone_and_ends() -> None:
     assert [{"name": "pull"}] == content["imagePullSecrets"]
 
 
+def test_a_node_that_takes_no_other_pods_takes_this_one() -> None:
+    """Drives are exchanged, and signed, while a node is out of use."""
+    tolerated = build.pod(seen(spec()), node()).body["spec"]["tolerations"]
+
+    assert {"key": "node.kubernetes.io/unschedulable", "operator": "Exists", "effect": "NoSchedule"} in tolerated
+
+
 def test_deleted_its_pods_go_first() -> None:
     running, ending = seen(pods=(pod(),)), seen(pods=(pod(deleting=True),))
 

@@ -10,7 +10,7 @@ from moorage.operators.weka import names
 from moorage.runtime import decision, freshness
 from moorage.runtime.decision import Blocked, Fact
 
-from . import control, deletion, rolling, types
+from . import control, deletion, replacing, rolling, types
 from .observation import Seen
 from .reasons import ClusterReason as Reason
 
@@ -176,6 +176,8 @@ def report(seen: Seen, standing: decision.StepTaken | None) -> dict[str, Any]:
             fields["timestamps"] = {"ioStarted": conditions.timestamp(seen.now)}
     if freshness.value_of(seen.objects) is not None:
         fields["printer"] = {**seen.status.printer, **_printer(seen)}
+        if seen.known is not None:
+            fields["down"] = replacing.down(seen)
     return fields
 
 

@@ -212,6 +212,13 @@ class WekaClusterStatus(common_status.Status, frozen=True, kw_only=True, rename=
             "the version of one that is not over."
         ),
     ] = {}
+    down: Annotated[
+        dict[str, str],
+        msgspec.Meta(
+            description="Added. Containers that are down where another one may be better, and since when; the time for "
+            "which a node was away, or taken out of use, does not count."
+        ),
+    ] = {}
     replaced: Annotated[
         dict[str, str], msgspec.Meta(description="Added. Containers that stayed down and were replaced, and when.")
     ] = {}

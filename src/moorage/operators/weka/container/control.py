@@ -142,7 +142,34 @@ def pod_that_ends_is_let_go(seen: Seen) -> Verdict:
         return DONE
     given = seen.spec.overrides
     force = bool(given and given.pod_delete_force_replace)
+    if not force and pod.revision == seen.revision and (held := others_hold_it_up(seen)) is not DONE:
+        return held
     return pod_ends(seen, Reason.ENDING_POD, "its pod is being deleted", force=force)
+
+
+def others_hold_it_up(seen: Seen) -> Verdict:
+    """Whoever deletes pods, as a drain of several nodes does: no more stop at once than redundancy covers.
+
+    Until then the pod serves on. Of a cluster that nobody hears from, or whose redundancy is disregarded, none is held.
+    """
+    owner, member, words = seen.there.owner, seen.listed, seen.dialect.words
+    if seen.spec.mode != "drive" or owner is None or owner.deleting or owner.single_node:
+        return DONE
+    if seen.told is not None and (seen.told.allow_stop or seen.told.allow_force_stop):
+        return DONE
+    if isinstance(seen.cluster, freshness.Stale):
+        return Wait(
+            Reason.CLUSTER_UNKNOWN, f"the cluster is asked anew: {seen.cluster.why}", on="cluster", within=5 * MINUTE
+        )
+    found = freshness.value_of(seen.cluster)
+    if found is None or member is None or not words.has(words.up, member.status) or not found.of(member.host):
+        return DONE
+    away = [it for it in found.members if it.host != member.host and found.of(it.host)]
+    away = [it for it in away if it.host in owner.away or not words.has(words.up, it.status)]
+    if len(away) < found.parity:
+        return DONE
+    said = f"{seen.name} serves on, as {len(away)} others with drives are away, and redundancy covers {found.parity}"
+    return Wait(Reason.STOP_GATED, said, on="cluster", within=STOPS_WITHIN, again=PACE)
 
 
 def pod_ends(seen: Seen, reason: Reason, why: str, *, force: bool, forget: bool = False) -> Verdict:
