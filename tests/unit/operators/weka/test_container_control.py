@@ -372,7 +372,7 @@ def test_every_reason_is_come_to() -> None:
     """None is left that nothing leads to; one is of facts, and one of orders."""
     told_ = {reason for _, _, reason, _ in (*STEPS, *ENDS)}
 
-    assert {*Reason} - {Reason.RUNNING, Reason.ORDER_REFUSED} == told_
+    assert {*Reason} - {Reason.RUNNING, Reason.ORDER_REFUSED, Reason.HEEDED, Reason.UNHEEDED} == told_
 
 
 def test_an_override_that_loses_data_is_heeded_once_confirmed_and_stays_to_be_seen() -> None:
@@ -583,3 +583,14 @@ def test_a_pod_that_somebody_deletes_may_stop(changed: dict[str, Any]) -> None:
 
 def test_one_that_runs_is_left_alone_on_a_node_that_takes_no_new_pods() -> None:
     assert decided(seen(objects=objects(node=replace(CORDONED, drives=states.NODE.drives)))).standing is None
+
+
+@pytest.mark.parametrize(("forces", "how"), [(True, "at once"), (False, "in its own time")])
+def test_an_upgrade_that_is_forced_does_not_wait_for_a_graceful_stop(forces: bool, how: str) -> None:
+    """The override is heeded by whoever tells the pod that it may stop, once it is being deleted."""
+    old = replace(OTHER, seen=replace(OTHER.seen, deleting=True))
+    of = spec(overrides={"upgradeForceReplace": True})
+    found = verdict(seen(spec=of, objects=objects(pod=old, owner=replace(OWNER, forces=forces)), local=told()))
+
+    assert (Act, Reason.ENDING_POD, f"demo-drive-0 may stop {how}") == (type(found), found.reason, found.message)
+    assert forces == found.actions[0].args["force"]

@@ -265,6 +265,7 @@ def test_where_it_stands(given: dict[str, Any], verdict: type[Any], step: str, r
 
 def test_each_reason_is_told_by_a_row() -> None:
     others = {Reason.TAKING_CARE, Reason.WRITING_SCRIPTS, Reason.LEAVING}  # each in a test of its own
+    others |= {Reason.HEEDED, Reason.UNHEEDED}  # of facts
 
     assert {*Reason} == {it[4] for it in ROWS} | others
 

@@ -140,11 +140,17 @@ def pod_that_ends_is_let_go(seen: Seen) -> Verdict:
     pod = seen.there.pod
     if pod is None or not pod.seen.deleting:
         return DONE
-    given = seen.spec.overrides
-    force = bool(given and given.pod_delete_force_replace)
-    if not force and pod.revision == seen.revision and (held := others_hold_it_up(seen)) is not DONE:
+    given, replaced = seen.spec.overrides, pod.revision != seen.revision
+    force = bool(given and given.pod_delete_force_replace) or (replaced and _forces_its_replacement(seen))
+    if not force and not replaced and (held := others_hold_it_up(seen)) is not DONE:
         return held
     return pod_ends(seen, Reason.ENDING_POD, "its pod is being deleted", force=force)
+
+
+def _forces_its_replacement(seen: Seen) -> bool:
+    """By the override, which its cluster sets, and which is confirmed there."""
+    given, owner = seen.spec.overrides, seen.there.owner
+    return bool(given and given.upgrade_force_replace and owner and owner.forces)
 
 
 def others_hold_it_up(seen: Seen) -> Verdict:
@@ -236,10 +242,7 @@ def pod_is_of_this_spec(seen: Seen) -> Verdict:
     why = f"it runs {pod.seen.image}, and is to run {seen.spec.image}"
     if pod.seen.image == seen.spec.image:
         why = "its size or settings have changed"
-    owner = seen.there.owner
-    given = seen.spec.overrides
-    force = bool(given and given.upgrade_force_replace and owner and owner.forces)
-    return pod_ends(seen, Reason.REPLACING_POD, why, force=force)
+    return pod_ends(seen, Reason.REPLACING_POD, why, force=_forces_its_replacement(seen))
 
 
 def pod_runs(seen: Seen) -> Verdict:

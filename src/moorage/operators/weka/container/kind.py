@@ -112,7 +112,7 @@ class ContainerKind(common_kind.CommonKind[types.WekaContainer, observation.Seen
             observation.Objects(
                 pod=pod,
                 scripts=(wanted, scripts),
-                node=shared.node_seen(node, _domain(obj)) if node is not None else None,
+                node=shared.node_seen(node, domain(obj)) if node is not None else None,
                 node_gone=bool(pinned) and node is None,
                 owner=self._owner(cluster, obj, view) if cluster is not None else None,
                 taken=self._common.taken(name, obj.metadata.uid) if name else (),
@@ -201,7 +201,7 @@ def _owner_uid(cluster: cluster_types.WekaCluster | None) -> str:
     return cluster.metadata.uid if cluster is not None else ""
 
 
-def _domain(obj: types.WekaContainer) -> tuple[str, ...]:
+def domain(obj: types.WekaContainer) -> tuple[str, ...]:
     """The labels of nodes that a failure domain is made of."""
     given = obj.spec.failure_domain or {}
     label, labels = given.get("label"), given.get("compositeLabels")

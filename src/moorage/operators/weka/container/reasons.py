@@ -176,3 +176,6 @@ class ContainerReason(decision.Reason):
     )
     REMOVING_MEMBER = "RemovingMember", "The cluster forgets the container.", reasons.LOOKS
     LEAVING = "Leaving", "Nothing keeps the container any more; the finalizer goes.", "the API server removes it"
+
+    UNHEEDED = reasons.UNHEEDED
+    HEEDED = reasons.HEEDED
