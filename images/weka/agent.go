@@ -19,6 +19,8 @@ import (
 
 const (
 	answerWithin = 2 * time.Second
+	silentFor    = 5 * time.Second        // for which who gave no answer is not waited for as long again
+	silentWithin = 200 * time.Millisecond // then
 	mostBytes    = 8 << 20
 )
 
@@ -48,7 +50,8 @@ type agent struct {
 
 	changing sync.Mutex // one change of the register at a time
 	round    int
-	seen     map[int]time.Time // when a member answered last
+	seen     map[int]time.Time    // when a member answered last
+	silent   map[string]time.Time // by address: when it gave no answer
 	client   *http.Client
 	local    *http.Server
 	peer     *http.Server
@@ -58,8 +61,8 @@ type agent struct {
 
 func newAgent(s settings) (*agent, error) {
 	a := &agent{
-		settings: s, cut: map[string]bool{}, seen: map[int]time.Time{}, done: make(chan struct{}),
-		client: &http.Client{Timeout: answerWithin},
+		settings: s, cut: map[string]bool{}, seen: map[int]time.Time{}, silent: map[string]time.Time{}, done: make(chan struct{}),
+		client: &http.Client{},
 	}
 	if err := os.MkdirAll(s.data, 0o700); err != nil {
 		return nil, err
@@ -326,17 +329,27 @@ func (a *agent) post(address, path string, body, into any) error {
 
 func (a *agent) send(method, address, path string, body []byte, into any) error {
 	a.mu.Lock()
-	cut := a.faults.CutPeers || a.cut[address]
+	cut, within := a.faults.CutPeers || a.cut[address], answerWithin
+	if time.Since(a.silent[address]) < silentFor {
+		within = silentWithin
+	}
 	a.mu.Unlock()
 	if cut {
 		return errors.New("cut off by a fault")
 	}
-	request, err := http.NewRequest(method, "http://"+address+path, bytes.NewReader(body))
+	bounded, cancel := context.WithTimeout(context.Background(), within)
+	defer cancel()
+	request, err := http.NewRequestWithContext(bounded, method, "http://"+address+path, bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
 	response, err := a.client.Do(request)
 	if err != nil {
+		if within == answerWithin && errors.Is(err, context.DeadlineExceeded) {
+			a.mu.Lock()
+			a.silent[address] = time.Now()
+			a.mu.Unlock()
+		}
 		return err
 	}
 	defer response.Body.Close()

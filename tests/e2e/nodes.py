@@ -20,6 +20,13 @@ MARK = "moorage.test/spare"
 PLACE: dict[str, Any] = {"nodeSelector": {MARK: "yes"}, "tolerations": [{"key": MARK, "operator": "Exists"}]}
 """What a pod says that is to live there."""
 
+STORING = (*SPARE, "node-4", "node-5", "node-6")
+"""Nodes for a storage cluster each of whose drive containers is on a node of its own."""
+
+STORES = "moorage.test/stores"
+STORE: dict[str, Any] = {"nodeSelector": {STORES: "yes"}, "tolerations": PLACE["tolerations"]}
+"""The same as `PLACE`, of these."""
+
 OPPOSITE = {"stop": "start", "partition": "heal", "freeze": "thaw"}
 ASK = """
 import base64, json, ssl, sys, urllib.request
@@ -35,6 +42,13 @@ def spare(cluster: tools.Cluster) -> None:
     """Have these nodes, whole and empty but for who asks for them."""
     tools.testbed("up", "--nodes", str(1 + len(SPARE)))
     reserve(cluster)
+
+
+def store(cluster: tools.Cluster) -> None:
+    """Have the nodes of `STORING`; those beyond the spare ones are for nobody else."""
+    tools.testbed("up", "--nodes", str(1 + len(STORING)))
+    cluster.kubectl("taint", "node", *STORING, f"{MARK}=yes:NoSchedule", "--overwrite")
+    cluster.kubectl("label", "node", *STORING, f"{STORES}=yes", "--overwrite")
 
 
 def reserve(cluster: tools.Cluster) -> None:

@@ -9,7 +9,7 @@ import base64
 import contextlib
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import yaml
@@ -48,13 +48,13 @@ def serials(node: str) -> list[str]:
 
 
 @contextlib.contextmanager
-def unsigned(cluster: tools.Cluster) -> Iterator[None]:
-    """Each spare node has new drives, and one of another cluster; what is kept on nodes goes with them in the end."""
+def unsigned(cluster: tools.Cluster, at: Sequence[str] = nodes.SPARE) -> Iterator[None]:
+    """Each of these nodes has new drives, and one of another cluster; what is kept there goes with them in the end."""
     devices = HOME / "devices"
     shutil.rmtree(HOME, ignore_errors=True)
     devices.mkdir(parents=True)
     (devices / ".moorage-devices").touch()
-    for node in nodes.SPARE:
+    for node in at:
         for serial in serials(node):
             (devices / serial).write_text(json.dumps({"serial_id": serial, "node": node}) + "\n")
         theirs = {"serial_id": f"{node}-theirs", "node": node, "weka_guid": "somebody's"}
@@ -62,42 +62,44 @@ def unsigned(cluster: tools.Cluster) -> Iterator[None]:
     try:
         yield
     finally:
-        cluster.kubectl("annotate", "node", *nodes.SPARE, f"{SIGNED}-", f"{BLOCKED}-", "weka.io/sign-drives-hash-")
+        cluster.kubectl("annotate", "node", *at, f"{SIGNED}-", f"{BLOCKED}-", "weka.io/sign-drives-hash-")
         shutil.rmtree(HOME)
 
 
 class Storage:
     """The WekaCluster `hello` of a namespace that is opened for it, on the nodes that others leave alone."""
 
-    def __init__(self, cluster: tools.Cluster) -> None:
-        self.cluster = cluster
+    def __init__(self, cluster: tools.Cluster, namespace: str = NAMESPACE, place: dict[str, Any] = nodes.PLACE) -> None:
+        self.cluster, self.namespace, self._place = cluster, namespace, place
         self.spec: dict[str, Any] = {
             "image": IMAGE,
             "dynamicTemplate": {"driveContainers": 5, "computeContainers": 1, "numDrives": 1},
             "redundancyLevel": 2,
             "stripeWidth": 3,
             "gracefulDestroyDuration": "0",
-            "nodeSelector": nodes.PLACE["nodeSelector"],
-            "rawTolerations": nodes.PLACE["tolerations"],
+            "nodeSelector": place["nodeSelector"],
+            "rawTolerations": place["tolerations"],
             "overrides": {"disregardRedundancy": True},  # five drive containers, and three nodes
         }
-        metadata = {"name": NAMESPACE, "labels": {"moorage.dev/weka": "privileged"}}
+        metadata = {"name": namespace, "labels": {"moorage.dev/weka": "privileged"}}
         cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
 
     def apply(self) -> None:
         """Create it."""
-        metadata = {"name": "hello", "namespace": NAMESPACE}
+        metadata = {"name": "hello", "namespace": self.namespace}
         kind = {"apiVersion": "weka.weka.io/v1alpha1", "kind": "WekaCluster"}
         self.cluster.apply({**kind, "metadata": metadata, "spec": self.spec})
 
     def operate(self, name: str, action: str, **payload: Any) -> dict[str, Any]:
         """Have that done on drives, once; returns its status when it is over."""
-        spec = {"action": action, "image": IMAGE, "tolerations": nodes.PLACE["tolerations"], "payload": payload}
+        spec = {"action": action, "image": IMAGE, "tolerations": self._place["tolerations"], "payload": payload}
         kind = {"apiVersion": "weka.weka.io/v1alpha1", "kind": "WekaManualOperation"}
-        self.cluster.apply({**kind, "metadata": {"name": name, "namespace": NAMESPACE}, "spec": spec})
+        self.cluster.apply({**kind, "metadata": {"name": name, "namespace": self.namespace}, "spec": spec})
 
         def status() -> dict[str, Any]:
-            found: dict[str, Any] = self.cluster.get("wekamanualoperation", name, "-n", NAMESPACE).get("status") or {}
+            found: dict[str, Any] = (
+                self.cluster.get("wekamanualoperation", name, "-n", self.namespace).get("status") or {}
+            )
             return found
 
         tools.wait(f"{name} is over", lambda: status().get("status") in ("Done", "Failed"), within=WITHIN)
@@ -105,7 +107,7 @@ class Storage:
 
     def sign(self) -> dict[str, Any]:
         """Sign the drives of the nodes that others leave alone."""
-        chosen = {"type": "all-not-root", "nodeSelector": nodes.PLACE["nodeSelector"]}
+        chosen = {"type": "all-not-root", "nodeSelector": self._place["nodeSelector"]}
         return self.operate("sign", "sign-drives", signDrivesPayload=chosen)
 
     def edit(self, **spec: Any) -> None:
@@ -114,15 +116,15 @@ class Storage:
 
     def kubectl(self, *args: str, stdin: str = "") -> str:
         """kubectl in its namespace."""
-        return self.cluster.kubectl("-n", NAMESPACE, *args, stdin=stdin)
+        return self.cluster.kubectl("-n", self.namespace, *args, stdin=stdin)
 
     def ready(self) -> dict[str, Any]:
         """Wait until it is Ready as it is specified now; returns its status."""
-        return tools.ready(self.cluster, "wekacluster", "hello", NAMESPACE, within=WITHIN)
+        return tools.ready(self.cluster, "wekacluster", "hello", self.namespace, within=WITHIN)
 
     def containers(self) -> dict[str, dict[str, Any]]:
         """Its WekaContainers by name."""
-        found = self.cluster.items("wekacontainers", "-n", NAMESPACE)
+        found = self.cluster.items("wekacontainers", "-n", self.namespace)
         return {it["metadata"]["name"]: it for it in found}
 
     def reason(self, name: str) -> str:
@@ -132,12 +134,12 @@ class Storage:
 
     def pods(self) -> dict[str, str]:
         """The uid of each pod, by its name."""
-        found = self.cluster.items("pods", "-n", NAMESPACE)
+        found = self.cluster.items("pods", "-n", self.namespace)
         return {it["metadata"]["name"]: it["metadata"]["uid"] for it in found}
 
     def left(self) -> list[str]:
         """All that there is in the namespace beside what every namespace has."""
-        found = self.cluster.items(LEFT, "-n", NAMESPACE)
+        found = self.cluster.items(LEFT, "-n", self.namespace)
         names = {f"{it['kind']}/{it['metadata']['name']}" for it in found}
         return sorted(names - {"ConfigMap/kube-root-ca.crt"})
 
@@ -154,7 +156,7 @@ class Storage:
 
     def logged_in(self, *words: str) -> list[str]:
         """A command of its command line, by the people's login, as it is run in a pod."""
-        data = self.cluster.get("secret", "weka-cluster-hello", "-n", NAMESPACE)["data"]
+        data = self.cluster.get("secret", "weka-cluster-hello", "-n", self.namespace)["data"]
         login = [f"WEKA_USERNAME={plain(data['username'])}", f"WEKA_PASSWORD={plain(data['password'])}"]
         return ["busybox", "env", *login, "weka", *words]
 

@@ -71,6 +71,10 @@ class Network(msgspec.Struct, frozen=True, rename="camel"):
     )
 
 
+UNHEEDED_OF_NETWORKS = ("gateway", "deviceSubnets", "selectors", "managementIpsSelectors", "bindManagementAll")
+"""Fields of a network that nothing follows from yet; see `heeding`."""
+
+
 class DriveTypesRatio(msgspec.Struct, frozen=True):
     """How much of each kind of flash."""
 

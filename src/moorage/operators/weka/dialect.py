@@ -82,6 +82,9 @@ class Commands(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_field
     gcp_drives: str = "0x1ae0:0x001f"  # guess
     identity: str = "local run wapi container-get-identity --container-name {name} --json"  # guess, in part
     setup: str = _SETUP  # guess, in part
+    network_flag: str = "--net"  # of it: a device, or udp
+    core_ids_flag: str = "--core-ids"  # of it: with commas between
+    memory_flag: str = "--memory"  # of it: such as 1400MiB
     groups: str = "fs group --json"  # guess
     secrets_by: Literal["Environment", "Arguments"] = "Environment"  # guess: arguments show in the list of processes
     user_variable: str = "WEKA_USERNAME"

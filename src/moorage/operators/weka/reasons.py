@@ -27,6 +27,13 @@ OVERRIDE_UNCONFIRMED = (
     "annotate the object weka.io/confirm=OVERRIDE, or take the override out",
     WARNS,
 )
+UNHEEDED = (
+    "Unheeded",
+    "The spec sets fields from which nothing follows yet.",
+    "nothing needs to be done; what they ask for is not there",
+    WARNS,
+)
+HEEDED = "Heeded", "All that the spec sets is heeded.", "nothing"
 TAKING_CARE = (
     "TakingCare",
     "The finalizer is set, so that nothing is left behind when it is deleted.",

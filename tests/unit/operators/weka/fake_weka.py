@@ -196,6 +196,11 @@ class World(Product):
         """All objects of a kind, by name."""
         return {place.name: it for place, it in self.api.objects.items() if place.plural == plural}
 
+    def serves(self, name: str) -> bool:
+        """Whether that container's pod runs, and was not told that it may stop."""
+        pod = self.of("pods").get(name)
+        return pod is not None and self._up(name) and not self.flags.get(pod["metadata"]["uid"])
+
     # --- the kubelet ---------------------------------------------------------------------------------------------
 
     async def kubelet(self) -> None:

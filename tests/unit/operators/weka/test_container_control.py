@@ -75,6 +75,8 @@ HELD = allocation.Taken("other", frozenset({"s1", "s2"}), (allocation.Span(35_00
 FULL = allocation.Taken("other", frozenset(), (allocation.Span(35_000, 500),))
 LONELY: dict[str, Any] = {"local": told(cluster="", host=None), "spec": spec(joinIpPorts=["10.0.0.1:35000"])}
 JUST_NOW, LONG_AGO = (conditions.timestamp(states.NOW - it) for it in (60.0, 180.0))
+TWO_AWAY = {"objects": objects(pod=pod(deleting=True), owner=replace(OWNER, away=frozenset({4, 5})))}
+TWO_DOWN = tuple(replace(it, status="DOWN") if it.host in (2, 5) else it for it in members())
 STEPS: list[tuple[dict[str, Any], type[Any], Reason, str]] = [
     ({"allowed": False}, Blocked, Reason.NAMESPACE_NOT_ALLOWED, "namespace ns is not opened for pods"),
     ({"spec": spec(mode="s3", numDrives=0)}, Blocked, Reason.MODE_NOT_SERVED, "mode s3 are not looked after yet"),
@@ -97,6 +99,14 @@ STEPS: list[tuple[dict[str, Any], type[Any], Reason, str]] = [
     ({"objects": objects(node=None, node_gone=True)}, Blocked, Reason.NODE_GONE, "node n1 is gone"),
     ({"objects": objects(node=DOWN_NODE)}, Wait, Reason.NODE_NOT_READY, "node n1 does not report"),
     (ENDING, Act, Reason.ENDING_POD, "demo-drive-0 may stop in its own time"),
+    (TWO_AWAY, Wait, Reason.STOP_GATED, "serves on, as 2 others with drives are away, and redundancy covers 2"),
+    ({**ENDING, "cluster": Fresh(cluster(members=TWO_DOWN))}, Wait, Reason.STOP_GATED, "2 others with drives are away"),
+    (
+        {**TWO_AWAY, "cluster": Stale(cluster(), 0.0, "it was told")},
+        Wait,
+        Reason.CLUSTER_UNKNOWN,
+        "asked anew: it was told",
+    ),
     (
         {**ENDING, "local": told(allow_stop=True)},
         Wait,
@@ -362,7 +372,7 @@ def test_every_reason_is_come_to() -> None:
     """None is left that nothing leads to; one is of facts, and one of orders."""
     told_ = {reason for _, _, reason, _ in (*STEPS, *ENDS)}
 
-    assert {*Reason} - {Reason.RUNNING, Reason.ORDER_REFUSED} == told_
+    assert {*Reason} - {Reason.RUNNING, Reason.ORDER_REFUSED, Reason.HEEDED, Reason.UNHEEDED} == told_
 
 
 def test_an_override_that_loses_data_is_heeded_once_confirmed_and_stays_to_be_seen() -> None:
@@ -520,3 +530,67 @@ def test_one_whose_pod_is_lost_while_it_leaves_needs_no_other() -> None:
     found = verdict(seen(metadata=GOING, **{**GONE, "cluster": down}))
 
     assert (Act, Reason.DEACTIVATING) == (type(found), found.reason)
+
+
+LACKS = Fresh(cluster(members=members(status="DOWN"), unprotected=7))
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason", "said"),
+    [
+        ({**GONE, "cluster": LACKS}, Reason.MAKING_POD, "pod demo-drive-0 is made"),
+        ({**ENDING, "cluster": LACKS}, Reason.ENDING_POD, "may stop in its own time"),
+        ({"objects": objects(pod=None, node=CORDONED), "cluster": LACKS}, None, "7 MiB"),
+        ({"objects": objects(pod=None, node=DOWN_NODE), "cluster": LACKS}, None, "7 MiB"),
+        ({"objects": LOST, "cluster": LACKS}, None, "7 MiB"),
+    ],
+    ids=["its pod is gone", "its pod is ending", "its node takes none", "its node is away", "its node is gone"],
+)
+def test_one_that_is_lost_while_it_leaves_comes_back_while_the_others_lack_what_it_has(
+    changed: dict[str, Any], reason: Reason | None, said: str
+) -> None:
+    """As its data may be nowhere else; where that can't be, the others are waited for."""
+    found = verdict(seen(metadata=GOING, **changed))
+
+    assert (reason or Reason.NOT_PROTECTED) == found.reason
+    assert said in found.message
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"objects": objects(pod=pod(deleting=True), owner=replace(OWNER, away=frozenset({5})))},
+        {"objects": objects(pod=pod(deleting=True), owner=replace(OWNER, away=frozenset({4, 105})))},
+        {"objects": objects(pod=pod(deleting=True), owner=replace(OWNER, away=frozenset({4, 5}), single_node=True))},
+        {"objects": objects(pod=replace(OTHER, seen=replace(OTHER.seen, deleting=True)))},
+        {"spec": spec(overrides={"podDeleteForceReplace": True})},
+        {"spec": spec(mode="compute", numDrives=0)},
+        {"cluster": Fresh(cluster(members=members(status="DOWN")))},
+        {"cluster": Fresh(cluster(drives=drives()[1:]))},
+        {"cluster": freshness.Failed("Unavailable", "none")},
+    ],
+    ids=[
+        *("one is away", "one of them has no drives", "redundancy is disregarded", "another image", "forced"),
+        *("it has no data", "it is down", "its drives are out", "the cluster is not heard"),
+    ],
+)
+def test_a_pod_that_somebody_deletes_may_stop(changed: dict[str, Any]) -> None:
+    """As few others are away, or as nothing is kept by it."""
+    found = verdict(seen(**{**TWO_AWAY, **changed}))
+
+    assert Reason.ENDING_POD == found.reason
+
+
+def test_one_that_runs_is_left_alone_on_a_node_that_takes_no_new_pods() -> None:
+    assert decided(seen(objects=objects(node=replace(CORDONED, drives=states.NODE.drives)))).standing is None
+
+
+@pytest.mark.parametrize(("forces", "how"), [(True, "at once"), (False, "in its own time")])
+def test_an_upgrade_that_is_forced_does_not_wait_for_a_graceful_stop(forces: bool, how: str) -> None:
+    """The override is heeded by whoever tells the pod that it may stop, once it is being deleted."""
+    old = replace(OTHER, seen=replace(OTHER.seen, deleting=True))
+    of = spec(overrides={"upgradeForceReplace": True})
+    found = verdict(seen(spec=of, objects=objects(pod=old, owner=replace(OWNER, forces=forces)), local=told()))
+
+    assert (Act, Reason.ENDING_POD, f"demo-drive-0 may stop {how}") == (type(found), found.reason, found.message)
+    assert forces == found.actions[0].args["force"]

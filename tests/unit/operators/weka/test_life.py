@@ -230,6 +230,37 @@ async def test_a_pod_that_somebody_deletes_comes_back_under_its_name(lived: Live
     assert [{"pod": old["metadata"]["uid"], "force": False}] == lived.orders("container.allow_stop")
 
 
+async def test_of_many_that_somebody_deletes_no_more_stop_at_once_than_redundancy_covers(
+    lived: Lived, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when nodes are drained one right after the other; all are stopped in the end, and come back."""
+    drives = [f"hello-drive-{it}" for it in range(5)]
+    away: list[int] = []
+
+    def stops(name: str, pod: dict[str, Any], args: dict[str, Any]) -> None:
+        allow(name, pod, args)
+        away.append(sum(not lived.weka.serves(it) for it in drives))
+
+    allow = lived.weka.container_allow_stop
+    monkeypatch.setattr(lived.weka, "container_allow_stop", stops)
+    async with lived.operating(tmp_path):
+        await fake_api.until(lived.stands, within=60)
+        await fake_api.until(lived.all_ready, within=60)
+        old = {name: lived.weka.of("pods")[name]["metadata"]["uid"] for name in drives}
+        for name in reversed(drives):
+            await lived.api.mark_deleted("pods", name)
+
+        def others() -> bool:
+            pods = lived.weka.of("pods")
+            return all(name in pods and pods[name]["metadata"]["uid"] != old[name] for name in drives)
+
+        await fake_api.until(others, within=60)
+        await fake_api.until(lived.all_ready, within=60)
+
+    assert 5 == len(away)
+    assert 2 == max(away), "a stripe of 3+2"
+
+
 async def test_it_goes_with_all_that_it_had(lived: Lived, tmp_path: Path) -> None:
     """Nothing is handed over, as nobody is left to take it."""
     async with lived.operating(tmp_path):

@@ -265,6 +265,7 @@ def test_where_it_stands(given: dict[str, Any], verdict: type[Any], step: str, r
 
 def test_each_reason_is_told_by_a_row() -> None:
     others = {Reason.TAKING_CARE, Reason.WRITING_SCRIPTS, Reason.LEAVING}  # each in a test of its own
+    others |= {Reason.HEEDED, Reason.UNHEEDED}  # of facts
 
     assert {*Reason} == {it[4] for it in ROWS} | others
 
@@ -452,6 +453,13 @@ def test_the_pod_is_on_its_node_alone_and_ends() -> None:
         (it["kind"], it["name"], it["uid"], it["controller"]) for it in metadata["ownerReferences"]
     ]
     assert [{"name": "pull"}] == content["imagePullSecrets"]
+
+
+def test_a_node_that_takes_no_other_pods_takes_this_one() -> None:
+    """Drives are exchanged, and signed, while a node is out of use."""
+    tolerated = build.pod(seen(spec()), node()).body["spec"]["tolerations"]
+
+    assert {"key": "node.kubernetes.io/unschedulable", "operator": "Exists", "effect": "NoSchedule"} in tolerated
 
 
 def test_deleted_its_pods_go_first() -> None:

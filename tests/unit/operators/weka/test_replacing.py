@@ -9,7 +9,7 @@ import pytest
 
 from moorage.api import conditions
 from moorage.operators.weka import config
-from moorage.operators.weka.cluster import observation, replacing
+from moorage.operators.weka.cluster import facts, observation, replacing
 from moorage.operators.weka.cluster.reasons import ClusterReason as Reason
 from moorage.runtime import decision
 from moorage.runtime.decision import DONE, Act, Blocked, Wait
@@ -17,23 +17,30 @@ from moorage.runtime.freshness import Failed, Stale
 
 from . import states
 
-LONG = states.NOW - 1801
+LONG = 1801.0
 
 
-def down(number: int = 0, since: float = LONG, reason: str = "NotUp", **changed: Any) -> observation.ContainerSeen:
+def down(number: int = 0, reason: str = "NotUp", **changed: Any) -> observation.ContainerSeen:
     status = {"status": "Degraded", "progress": {"step": "it_is_up", "reason": reason}}
-    return states.container("drive", number, status=status, down_since=since, **changed)
+    return states.container("drive", number, status=status, **{"down": True, **changed})
 
 
-def seen(*these: observation.ContainerSeen, up: tuple[int, ...] = (), **changed: Any) -> observation.Seen:
-    """These, in place of those of the same number, and not up but for `up`."""
+def seen(
+    *these: observation.ContainerSeen, up: tuple[int, ...] = (), since: float = LONG, **changed: Any
+) -> observation.Seen:
+    """These, in place of those of the same number, and not up but for `up`; the first has been down for `since`."""
     names = {it.name: it for it in these}
     have = [names.get(it.name, it) for it in states.containers()]
     hosts = {it.number for it in these} - {*up}
     members = tuple(
         msgspec.structs.replace(it, status="DOWN") if it.host in hosts else it for it in states.all_members()
     )
-    base = {"objects": states.cluster_objects(have), "cluster": states.Fresh(states.cluster(members=members))}
+    stood = {"down": {these[0].name: ago(since)}} if since else {}
+    base = {
+        "objects": states.cluster_objects(have),
+        "cluster": states.Fresh(states.cluster(members=members)),
+        "status": states.cluster_status(**stood, **changed.pop("status", {})),
+    }
     return states.cluster_seen(**base | changed)
 
 
@@ -54,7 +61,7 @@ def test_one_that_stays_down_is_deleted_once_that_is_written_down() -> None:
 
 
 def test_after_a_day_it_counts_no_more() -> None:
-    status = states.cluster_status(replaced={"a": ago(86_401), "b": ago(3600)})
+    status = {"replaced": {"a": ago(86_401), "b": ago(3600)}}
     found = replacing.down_are_replaced(seen(down(), status=status))
 
     assert isinstance(found, Act)
@@ -63,8 +70,9 @@ def test_after_a_day_it_counts_no_more() -> None:
 
 
 ROWS: list[tuple[str, observation.Seen, Any, str]] = [
-    ("not for long yet", seen(down(since=states.NOW - 1799)), DONE, ""),
-    ("ready, or never looked at", seen(down(since=0.0)), DONE, ""),
+    ("not for long yet", seen(down(), since=1799.0), DONE, ""),
+    ("ready, or never looked at", seen(down(down=False)), DONE, ""),
+    ("one whose time was not written down yet", seen(down(), since=0.0), DONE, ""),
     ("up by its cluster's word", seen(down(), up=(0,)), DONE, ""),
     ("on a node that does not report", seen(down(reason="NodeNotReady")), DONE, ""),
     ("on a node that takes no pods", seen(down(reason="NodeCordoned")), DONE, ""),
@@ -72,7 +80,7 @@ ROWS: list[tuple[str, observation.Seen, Any, str]] = [
     ("on a node that was made anew", seen(down(reason="ClusterForgotten")), Reason.REPLACING, "demo-drive-0"),
     ("on a node that is gone", seen(down(reason="NodeGone")), Reason.REPLACING, "demo-drive-0"),
     ("never to be replaced", seen(down(), replace=config.Replace(after_seconds=0)), DONE, ""),
-    ("before IO began", seen(down(), status=states.cluster_status(timestamps={})), DONE, ""),
+    ("before IO began", seen(down(), status={"timestamps": {}}), DONE, ""),
     ("while another image comes", seen(down(wanted="another")), DONE, ""),
     ("one is leaving", seen(down(), down(1, deleting=True)), DONE, ""),
     ("the cluster is not heard", seen(down(), cluster=Failed("Unavailable", "none")), DONE, ""),
@@ -84,13 +92,13 @@ ROWS: list[tuple[str, observation.Seen, Any, str]] = [
     ),
     (
         "another is down too",
-        seen(down(), down(1, since=states.NOW - 60)),
+        seen(down(), down(1)),
         Reason.REPLACE_GATED,
         "others are not up either: demo-drive-1",
     ),
     (
         "no more today",
-        seen(down(), status=states.cluster_status(replaced={"a": ago(60), "b": ago(3600)})),
+        seen(down(), status={"replaced": {"a": ago(60), "b": ago(3600)}}),
         Reason.REPLACE_GATED,
         "2 containers were replaced within a day: a, b",
     ),
@@ -107,3 +115,43 @@ def test_when_it_is_and_when_it_is_not(given: observation.Seen, reason: Any, sai
     assert isinstance(found, Act | Blocked | Wait)
     assert reason == found.reason
     assert said in found.message
+
+
+@pytest.mark.parametrize(
+    ("given", "since"),
+    [
+        (seen(down(), since=0.0), 0.0),
+        (seen(down()), LONG),
+        (seen(down(reason="MakingPod")), LONG),
+        (seen(down(reason="MakingPod"), since=0.0), None),
+        (seen(down(down=False)), None),
+        (seen(down(), up=(0,)), None),
+        (seen(down(reason="NodeCordoned")), None),
+        (seen(down(reason="NodeNotReady")), None),
+        (seen(down(reason="DrivesLacking")), None),
+        (seen(down(reason="EndingPod")), None),
+    ],
+)
+def test_since_when_it_is_down_is_written_down(given: observation.Seen, since: float | None) -> None:
+    told = facts.report(given, None)["down"]
+
+    assert ({} if since is None else {"demo-drive-0": ago(since)}) == told
+
+
+def test_nobody_is_down_by_the_word_of_a_cluster_that_says_nothing() -> None:
+    assert "down" not in facts.report(seen(down(), cluster=Failed("Unavailable", "none")), None)
+
+
+@pytest.mark.parametrize("away", ["NodeCordoned", "NodeNotReady"])
+def test_one_whose_node_was_away_for_long_is_given_its_time_once_it_is_back(away: str) -> None:
+    """All that it has is there still, and it starts; nothing is moved away from it meanwhile."""
+    kept: dict[str, str] = {}
+    told: list[Any] = []
+    for minute, reason in enumerate(["NotUp"] + [away] * 60 + ["MakingPod", "PodNotRunning"] + ["Starting"] * 40):
+        now = states.NOW + minute * 60
+        at = seen(down(reason=reason), since=0.0, status={"down": kept}, now=now)
+        kept = facts.report(at, None)["down"]
+        told.append((minute, replacing.down_are_replaced(at)))
+
+    acted = [minute for minute, it in told if it is not DONE]
+    assert 62 + 31 == acted[0], "half an hour after it was made anew"

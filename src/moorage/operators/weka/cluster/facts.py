@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from moorage.api import conditions
-from moorage.operators.weka import names
+from moorage.operators.weka import heeding, names
 from moorage.runtime import decision, freshness
 from moorage.runtime.decision import Blocked, Fact
 
-from . import control, deletion, rolling, types
+from . import control, deletion, replacing, rolling, types
 from .observation import Seen
 from .reasons import ClusterReason as Reason
 
@@ -109,12 +109,9 @@ def available(seen: Seen) -> Fact:
     )
 
 
-def supported(seen: Seen) -> Fact:
+def spec_heeded(seen: Seen) -> Fact:
     """Added: SpecHeeded: which fields nothing follows from yet."""
-    fields = types.unheeded(seen.spec)
-    if fields:
-        return Fact("SpecHeeded", False, Reason.UNHEEDED, f"nothing follows yet from spec.{', spec.'.join(fields)}")
-    return Fact("SpecHeeded", True, Reason.HEEDED)
+    return heeding.told(types.unheeded(seen.spec), Reason.UNHEEDED, Reason.HEEDED)
 
 
 Told = Callable[[Seen], Fact]
@@ -137,7 +134,7 @@ FACTS: tuple[Told, ...] = (
     _from_objects("ClusterCreated", _formed),
     _from_objects("JoinedCluster", _joined),
     *(_as_it_was(fact) for fact in (drives_added, io_started, users, default_fs, protected, available)),
-    supported,
+    spec_heeded,
 )
 READY_FACTS = frozenset({"Available"})
 TOLD_FACTS = frozenset({"SpecHeeded"})
@@ -177,6 +174,8 @@ def report(seen: Seen, standing: decision.StepTaken | None) -> dict[str, Any]:
             fields["timestamps"] = {"ioStarted": conditions.timestamp(seen.now)}
     if freshness.value_of(seen.objects) is not None:
         fields["printer"] = {**seen.status.printer, **_printer(seen)}
+        if seen.known is not None:
+            fields["down"] = replacing.down(seen)
     return fields
 
 

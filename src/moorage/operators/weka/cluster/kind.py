@@ -191,7 +191,6 @@ def container(
     role = it.spec.mode
     desired = bodies.get(it.metadata.name)
     since, ready = it.status.progress.since, conditions.find(it.status.conditions, "Ready")
-    down = ready is not None and ready.status == "False"
     return observation.ContainerSeen(
         name=it.metadata.name,
         uid=it.metadata.uid,
@@ -200,7 +199,7 @@ def container(
         spec=it.spec,
         status=it.status,
         deleting=it.metadata.deleting,
-        down_since=conditions.epoch(ready.last_transition_time) if ready is not None and down else 0.0,
+        down=ready is not None and ready.status == "False",
         since=conditions.epoch(since) if since else 0.0,
         child=apply.Child(it.metadata.uid, it.metadata.deleting, differs(it, desired)),
         revision=container_build.revision(it.spec),

@@ -24,7 +24,7 @@ class ContainerSeen(msgspec.Struct, frozen=True):
     spec: container_types.WekaContainerSpec
     status: container_types.WekaContainerStatus
     deleting: bool = False
-    down_since: float = 0.0  # epoch seconds, since when it is not Ready; 0: it is, or nobody has said
+    down: bool = False  # it says that it is not Ready
     since: float = 0.0  # epoch seconds, since when its steps stand where they do; 0: they don't
     child: apply.Child = apply.Child()  # beside what is wanted of it without a restart
     revision: str = ""  # of its spec

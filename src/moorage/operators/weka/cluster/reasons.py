@@ -127,13 +127,8 @@ class ClusterReason(decision.Reason):
         "the containers that the message names are awaited; each says in its own status what it lacks",
         WARNS,
     )
-    UNHEEDED = (
-        "Unheeded",
-        "The spec sets fields from which nothing follows yet.",
-        "nothing needs to be done; what they ask for is not there",
-        WARNS,
-    )
-    HEEDED = "Heeded", "All that the spec sets is heeded.", "nothing"
+    UNHEEDED = reasons.UNHEEDED
+    HEEDED = reasons.HEEDED
     WELL = "Well", "It is as it should be.", "nothing"
 
     # --- its end ---

@@ -31,6 +31,37 @@ FOR = frozenset(
 """Where a container stands that another one may be better than. Of a node that takes no pods, or does not report, a
 person decides; who lacks drives or ports would lack them again."""
 
+PASSING = frozenset(
+    {
+        ContainerReason.OBJECTS_UNKNOWN,
+        ContainerReason.WRITING_SCRIPTS,
+        ContainerReason.MAKING_POD,
+        ContainerReason.REPLACING_POD,
+        ContainerReason.PINNING,
+        ContainerReason.ALLOCATING,
+        ContainerReason.WRITING_RESOURCES,
+        ContainerReason.JOINING,
+        ContainerReason.CLUSTER_UNKNOWN,
+        ContainerReason.ADDING_DRIVE,
+    }
+)
+"""What a container that does not come up passes through, again and again. After anything else, such as its node's
+maintenance, it is given its time anew: all that it had is there still."""
+
+
+def down(seen: Seen) -> dict[str, str]:
+    """Who is down where another one may be better, by name, and since when; for `status.down`."""
+    found: dict[str, str] = {}
+    for it in (it for role in names.BACKEND for it in seen.of(role)):
+        before, reason = seen.status.down.get(it.name), it.status.progress.reason
+        if not it.down or seen.up(it):
+            continue
+        if reason in FOR:
+            found[it.name] = before or conditions.timestamp(seen.now)
+        elif before and reason in PASSING:
+            found[it.name] = before
+    return found
+
 
 def down_are_replaced(seen: Seen) -> Verdict:
     """One at a time, the one that has been down for longest; while all others are up, and so many a day."""
@@ -38,11 +69,11 @@ def down_are_replaced(seen: Seen) -> Verdict:
     if not after or seen.known is None or not seen.status.timestamps.io_started or rolling.old(seen):
         return DONE
     stay = [it for role in names.BACKEND for it in seen.of(role)]
-    down = sorted((it for it in stay if _is_down(seen, it)), key=lambda it: (it.down_since, it.name))
-    if not down:
+    since = {it.name: seen.status.down[it.name] for it in stay if _is_down(seen, it)}
+    if not since:
         return DONE
-    going = down[0]
-    away = f"{going.name} has been down for {(seen.now - going.down_since) / 60:.0f} minutes"
+    going = min((it for it in stay if it.name in since), key=lambda it: (since[it.name], it.name))
+    away = f"{going.name} has been down for {conditions.age(since[going.name], seen.now) / 60:.0f} minutes"
     if any(it.deleting for it in seen.there.containers):
         return DONE  # who leaves is told of by the steps that follow
     if others := [it.name for it in stay if it is not going and not seen.up(it)]:
@@ -66,5 +97,7 @@ def down_are_replaced(seen: Seen) -> Verdict:
 
 def _is_down(seen: Seen, it: ContainerSeen) -> bool:
     """By its own word, by its cluster's, and for long."""
-    long = bool(it.down_since) and seen.now - it.down_since > seen.replace.after_seconds
-    return long and not seen.up(it) and it.status.progress.reason in FOR
+    since = seen.status.down.get(it.name)
+    if since is None or conditions.age(since, seen.now) <= seen.replace.after_seconds:
+        return False
+    return it.down and not seen.up(it) and it.status.progress.reason in FOR

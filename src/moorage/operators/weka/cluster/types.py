@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 import msgspec
 
 from moorage.api import common_status, crd, meta
 from moorage.operators.weka import common_types as common
-from moorage.operators.weka import names
+from moorage.operators.weka import heeding, names
 
 from . import spec_parts as parts
 
@@ -212,6 +211,13 @@ class WekaClusterStatus(common_status.Status, frozen=True, kw_only=True, rename=
             "the version of one that is not over."
         ),
     ] = {}
+    down: Annotated[
+        dict[str, str],
+        msgspec.Meta(
+            description="Added. Containers that are down where another one may be better, and since when; the time for "
+            "which a node was away, or taken out of use, does not count."
+        ),
+    ] = {}
     replaced: Annotated[
         dict[str, str], msgspec.Meta(description="Added. Containers that stayed down and were replaced, and when.")
     ] = {}
@@ -294,32 +300,31 @@ def template(spec: WekaClusterSpec) -> Template:
     )
 
 
-UNHEEDED: dict[str, Callable[[WekaClusterSpec], bool]] = {
-    "expandEndpoints": lambda spec: bool(spec.expand_endpoints),
-    "dynamicTemplate.s3Containers": lambda spec: bool(spec.dynamic_template and spec.dynamic_template.s3_containers),
-    "dynamicTemplate.nfsContainers": lambda spec: bool(spec.dynamic_template and spec.dynamic_template.nfs_containers),
-    "dynamicTemplate.smbwContainers": lambda spec: bool(
-        spec.dynamic_template and spec.dynamic_template.smbw_containers
-    ),
-    "dynamicTemplate.dataServicesContainers": lambda spec: bool(
-        spec.dynamic_template and spec.dynamic_template.data_services_containers
-    ),
-    "dynamicTemplate.containerCapacity": lambda spec: bool(
-        spec.dynamic_template and spec.dynamic_template.container_capacity
-    ),
-    "dynamicTemplate.driveCapacity": lambda spec: bool(spec.dynamic_template and spec.dynamic_template.drive_capacity),
-    "encryption": lambda spec: spec.encryption is not None,
-    "csiConfig": lambda spec: spec.csi_config is not None,
-    "telemetry": lambda spec: spec.telemetry is not None and bool(spec.telemetry.exports),
-    "wekaHome": lambda spec: spec.weka_home is not None and bool(spec.weka_home.endpoint),
-    "globalPVC": lambda spec: spec.global_pvc is not None,
-}
-"""Fields that are taken as the original's, and that nothing follows from yet."""
+_OTHERS = ("s3", "nfs", "smbw", "dataServices")
+"""Roles that are not served yet."""
+
+_BY_ROLE = ("roleNodeSelector", "roleAnnotations", "roleNetworkSelector", "roleCoreIds", "additionalMemory")
+_SIZES = ("Containers", "Cores", "ExtraCores", "Hugepages", "HugepagesOffset")
+_NETWORKS = ("network", "roleNetworkSelector.compute", "roleNetworkSelector.drive")
+UNHEEDED = (
+    *(f"dynamicTemplate.{role}{size}" for role in _OTHERS for size in _SIZES),
+    *(f"dynamicTemplate.{name}" for name in ("envoyCores", "driveCapacity", "containerCapacity", "driveTypesRatio")),
+    *(f"{name}.{role}" for name in _BY_ROLE for role in _OTHERS),
+    "additionalMemory.envoy",
+    *(f"{network}.{name}" for network in _NETWORKS for name in common.UNHEEDED_OF_NETWORKS),
+    "ipv6",
+    *(f"ports.{name}" for name in ("portRange", "lbPort", "lbAdminPort", "s3Port", "managementProxyPort")),
+    *("driversDistService", "tracesConfiguration", "wekaHome", "globalPVC", "csiConfig", "encryption"),
+    *("nfs", "s3", "smbw", "catalog", "telemetry"),
+    *(f"overrides.{name}" for name in ("allowS3ClusterDestroy", "allowSmbwClusterDestroy", "driversBuildId")),
+    *(f"overrides.{name}" for name in ("driversLoaderImage", "forceAio", "podTerminationDeactivationTimeout")),
+)
+"""Fields that are taken as the original's, and that nothing follows from yet; see `heeding`."""
 
 
 def unheeded(spec: WekaClusterSpec) -> tuple[str, ...]:
     """Which of these the spec sets."""
-    return tuple(name for name, is_set in UNHEEDED.items() if is_set(spec))
+    return heeding.unheeded(spec, UNHEEDED)
 
 
 def redundancy(spec: WekaClusterSpec) -> int:

@@ -140,9 +140,42 @@ def pod_that_ends_is_let_go(seen: Seen) -> Verdict:
     pod = seen.there.pod
     if pod is None or not pod.seen.deleting:
         return DONE
-    given = seen.spec.overrides
-    force = bool(given and given.pod_delete_force_replace)
+    given, replaced = seen.spec.overrides, pod.revision != seen.revision
+    force = bool(given and given.pod_delete_force_replace) or (replaced and _forces_its_replacement(seen))
+    if not force and not replaced and (held := others_hold_it_up(seen)) is not DONE:
+        return held
     return pod_ends(seen, Reason.ENDING_POD, "its pod is being deleted", force=force)
+
+
+def _forces_its_replacement(seen: Seen) -> bool:
+    """By the override, which its cluster sets, and which is confirmed there."""
+    given, owner = seen.spec.overrides, seen.there.owner
+    return bool(given and given.upgrade_force_replace and owner and owner.forces)
+
+
+def others_hold_it_up(seen: Seen) -> Verdict:
+    """Whoever deletes pods, as a drain of several nodes does: no more stop at once than redundancy covers.
+
+    Until then the pod serves on. Of a cluster that nobody hears from, or whose redundancy is disregarded, none is held.
+    """
+    owner, member, words = seen.there.owner, seen.listed, seen.dialect.words
+    if seen.spec.mode != "drive" or owner is None or owner.deleting or owner.single_node:
+        return DONE
+    if seen.told is not None and (seen.told.allow_stop or seen.told.allow_force_stop):
+        return DONE
+    if isinstance(seen.cluster, freshness.Stale):
+        return Wait(
+            Reason.CLUSTER_UNKNOWN, f"the cluster is asked anew: {seen.cluster.why}", on="cluster", within=5 * MINUTE
+        )
+    found = freshness.value_of(seen.cluster)
+    if found is None or member is None or not words.has(words.up, member.status) or not found.of(member.host):
+        return DONE
+    away = [it for it in found.members if it.host != member.host and found.of(it.host)]
+    away = [it for it in away if it.host in owner.away or not words.has(words.up, it.status)]
+    if len(away) < found.parity:
+        return DONE
+    said = f"{seen.name} serves on, as {len(away)} others with drives are away, and redundancy covers {found.parity}"
+    return Wait(Reason.STOP_GATED, said, on="cluster", within=STOPS_WITHIN, again=PACE)
 
 
 def pod_ends(seen: Seen, reason: Reason, why: str, *, force: bool, forget: bool = False) -> Verdict:
@@ -209,10 +242,7 @@ def pod_is_of_this_spec(seen: Seen) -> Verdict:
     why = f"it runs {pod.seen.image}, and is to run {seen.spec.image}"
     if pod.seen.image == seen.spec.image:
         why = "its size or settings have changed"
-    owner = seen.there.owner
-    given = seen.spec.overrides
-    force = bool(given and given.upgrade_force_replace and owner and owner.forces)
-    return pod_ends(seen, Reason.REPLACING_POD, why, force=force)
+    return pod_ends(seen, Reason.REPLACING_POD, why, force=_forces_its_replacement(seen))
 
 
 def pod_runs(seen: Seen) -> Verdict:

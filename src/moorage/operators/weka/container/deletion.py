@@ -2,7 +2,7 @@
 
 How it goes is by `spec.state`: as `destroying`, or with its whole cluster, it goes with what it holds; otherwise its
 data is moved first, and it goes only while the cluster is whole without it. Its pod is kept until then. Of
-one that is down the others make up for what it holds; it goes once they have.
+one that is down the others make up for what it holds; it goes once they have, and comes back meanwhile where it can.
 """
 
 from __future__ import annotations
@@ -158,13 +158,20 @@ def while_it_hands_over(step: Callable[[Seen], Verdict]) -> Callable[[Seen], Ver
         member, cluster, words = seen.listed, freshness.value_of(seen.cluster), seen.dialect.words
         if not hands_over(seen) or cluster is None:
             return DONE
-        if member is None or not words.has(words.up, member.status):
+        if member is None or (words.has(words.inactive, member.state) and not cluster.of(member.host)):
+            return DONE
+        if not words.has(words.up, member.status) and not (cluster.unprotected and _may_come_back(seen)):
             return DONE  # it hands nothing over; the others make up for it, or have
-        done = words.has(words.inactive, member.state) and not cluster.of(member.host)
-        return DONE if done else step(seen)
+        return step(seen)
 
     told.__name__ = step.__name__
     return told
+
+
+def _may_come_back(seen: Seen) -> bool:
+    """Whether its pod, and with it what nobody else may have, can be where its drives are."""
+    node, pod = seen.there.node, seen.there.pod
+    return node is not None and node.ready and (not node.cordoned or (pod is not None and not pod.seen.deleting))
 
 
 def _state(cluster: answers.Cluster) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from moorage.operators.weka import heeding
 from moorage.runtime import decision, freshness
 from moorage.runtime.decision import Fact
 
@@ -71,6 +72,12 @@ def available(seen: Seen) -> Fact:
     return Fact("Available", up, Reason.RUNNING if up else Reason.NOT_UP)
 
 
+def spec_heeded(seen: Seen) -> Fact:
+    """Added: SpecHeeded: which fields nothing follows from yet; those of its WekaCluster are told there."""
+    owned = any(it.controller for it in seen.meta.owner_references)
+    return heeding.told(types.unheeded(seen.spec, of_cluster=owned), Reason.UNHEEDED, Reason.HEEDED)
+
+
 Told = Callable[[Seen], Fact]
 
 
@@ -91,6 +98,7 @@ FACTS: tuple[Told, ...] = (
     _as_it_was(joined, lambda seen: seen.local),
     _as_it_was(drives_added, lambda seen: seen.cluster),
     _as_it_was(available, lambda seen: seen.cluster),
+    spec_heeded,
 )
 READY_FACTS = frozenset({"Available"})
 

@@ -5,6 +5,7 @@ It reads watches and sources alone; it writes nothing by itself.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -111,14 +112,16 @@ class ContainerKind(common_kind.CommonKind[types.WekaContainer, observation.Seen
             observation.Objects(
                 pod=pod,
                 scripts=(wanted, scripts),
-                node=shared.node_seen(node, _domain(obj)) if node is not None else None,
+                node=shared.node_seen(node, domain(obj)) if node is not None else None,
                 node_gone=bool(pinned) and node is None,
-                owner=self._owner(cluster) if cluster is not None else None,
+                owner=self._owner(cluster, obj, view) if cluster is not None else None,
                 taken=self._common.taken(name, obj.metadata.uid) if name else (),
             )
         )
 
-    def _owner(self, cluster: cluster_types.WekaCluster) -> observation.OwnerSeen:
+    def _owner(
+        self, cluster: cluster_types.WekaCluster, obj: types.WekaContainer, view: agents.View
+    ) -> observation.OwnerSeen:
         ports, spec = cluster.status.ports, cluster.spec
         confirmed = place.confirmed(cluster.metadata)
         return observation.OwnerSeen(
@@ -130,7 +133,19 @@ class ContainerKind(common_kind.CommonKind[types.WekaContainer, observation.Seen
             stripe=cluster_types.weakest_stripe(spec),
             single_node=bool(spec.overrides and spec.overrides.disregard_redundancy),
             forces=bool(confirmed & {"upgradeForceReplace", "upgradeForceReplaceDrives"}),
+            away=frozenset(self._away(cluster, obj, view)),
         )
+
+    def _away(self, cluster: cluster_types.WekaCluster, obj: types.WekaContainer, view: agents.View) -> Iterator[int]:
+        """Of two that are to end, none of which may stop yet, the one that was deleted first waits for no other."""
+        own = _ends(view.pod(obj), obj.metadata.name)
+        for it in self._common.members(cluster.metadata.key) if own < NEVER else ():
+            pod, host = view.pod(it), it.status.container_id
+            if it.metadata.uid != obj.metadata.uid and host is not None:
+                ends = _ends(pod, it.metadata.name)
+                may_stop = it.status.progress.reason == Reason.ENDING_POD and ends < NEVER
+                if pod is None or may_stop or ends < own:
+                    yield host
 
     # --- orders, and what is checked live -------------------------------------------------------------------------
 
@@ -168,6 +183,15 @@ class ContainerKind(common_kind.CommonKind[types.WekaContainer, observation.Seen
         )
 
 
+NEVER = ("~", "")
+
+
+def _ends(pod: dict[str, Any] | None, name: str) -> tuple[str, str]:
+    """By which pods that are being deleted are put in order; one that is not comes last."""
+    at = pod["metadata"].get("deletionTimestamp") if pod is not None else None
+    return (str(at), name) if at else NEVER
+
+
 def lane(cluster: cluster_types.WekaCluster) -> str:
     """All that is done to one cluster is done one thing at a time."""
     return f"weka:{cluster.metadata.namespace}/{cluster.metadata.name}"
@@ -177,7 +201,7 @@ def _owner_uid(cluster: cluster_types.WekaCluster | None) -> str:
     return cluster.metadata.uid if cluster is not None else ""
 
 
-def _domain(obj: types.WekaContainer) -> tuple[str, ...]:
+def domain(obj: types.WekaContainer) -> tuple[str, ...]:
     """The labels of nodes that a failure domain is made of."""
     given = obj.spec.failure_domain or {}
     label, labels = given.get("label"), given.get("compositeLabels")

@@ -45,6 +45,7 @@ class OwnerSeen(msgspec.Struct, frozen=True):
     stripe: int = 0  # drive containers below which no stripe can be whole
     single_node: bool = False  # redundancy is disregarded
     forces: bool = False  # a replaced pod is not stopped gracefully; confirmed
+    away: frozenset[int] = frozenset()  # numbers of other containers that have no pod, or one that was to end before
 
 
 class Objects(msgspec.Struct, frozen=True):

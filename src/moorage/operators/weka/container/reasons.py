@@ -72,6 +72,12 @@ class ContainerReason(decision.Reason):
         "The pod is being deleted. It is told that it may stop, and stops in its own time; it is never forced.",
         "the graceful stop of the container is awaited, however long it takes",
     )
+    STOP_GATED = (
+        "StopGated",
+        "The pod is being deleted, and its stop would take away more than the cluster's redundancy covers.",
+        "bring the others back, as by kubectl uncordon: it stops then; or set spec.overrides.podDeleteForceReplace",
+        WARNS,
+    )
     PINNING = "Pinning", "The node is written down: what the container holds is there from now on.", reasons.GOES_ON
 
     # --- what it gets ---
@@ -170,3 +176,6 @@ class ContainerReason(decision.Reason):
     )
     REMOVING_MEMBER = "RemovingMember", "The cluster forgets the container.", reasons.LOOKS
     LEAVING = "Leaving", "Nothing keeps the container any more; the finalizer goes.", "the API server removes it"
+
+    UNHEEDED = reasons.UNHEEDED
+    HEEDED = reasons.HEEDED

@@ -8,7 +8,7 @@ import msgspec
 
 from moorage.api import common_status, crd, meta
 from moorage.operators.weka import common_types as common
-from moorage.operators.weka import names
+from moorage.operators.weka import heeding, names
 
 Mode = Literal[
     "drive",
@@ -256,3 +256,25 @@ def definition() -> dict[str, object]:
             crd.Column("Age", ".metadata.creationTimestamp", type="date"),
         ),
     )
+
+
+_OF_CLUSTERS = (
+    *(f"network.{name}" for name in common.UNHEEDED_OF_NETWORKS),
+    *("ipv6", "driversDistService", "tracesConfiguration"),
+)
+UNHEEDED = (
+    *_OF_CLUSTERS,
+    *("portRange.portRange", "exposedPorts", "hugepagesSize", "hugepagesOverride"),
+    *("driveCapacity", "containerCapacity", "driveTypesRatio", "driversLoaderImage", "driversBuildId"),
+    *("group", "additionalSecrets", "instructions", "uploadResultsTo"),
+    *("upgradePolicyType", "allowHotUpgrade", "autoRemoveTimeout", "pvc.path"),
+    *(f"overrides.{name}" for name in ("skipDrivesForceResign", "skipVirtualDrivesRemoval", "upgradePreventEviction")),
+    *(f"overrides.{name}" for name in ("machineIdentifierNodeRef", "forceDrain", "skipActiveMountsCheck")),
+    *(f"overrides.{name}" for name in ("umountOnHost", "migrateOutFromPvc")),
+)
+"""Fields that are taken as the original's, and that nothing follows from yet; see `heeding`."""
+
+
+def unheeded(spec: WekaContainerSpec, *, of_cluster: bool) -> tuple[str, ...]:
+    """Which of these the spec sets; of one that is `of_cluster` without those that its WekaCluster sets, and tells."""
+    return heeding.unheeded(spec, (it for it in UNHEEDED if not of_cluster or it not in _OF_CLUSTERS))

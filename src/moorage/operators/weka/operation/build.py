@@ -18,6 +18,8 @@ from . import observation, types
 POD_SECONDS = 600
 """After which the kubelet ends a pod that is not done: a drive that hangs must not keep the operation for good."""
 
+OUT_OF_USE = {"key": "node.kubernetes.io/unschedulable", "operator": "Exists", "effect": "NoSchedule"}
+"""Drives are exchanged, and signed, while a node takes no other pods; a person asks for this one, for that node."""
 
 _Serials = Annotated[tuple[Annotated[str, common_types.SERIAL], ...], msgspec.Meta(max_length=allocation.MOST_DRIVES)]
 
@@ -106,7 +108,7 @@ def pod(seen: observation.Seen, node: observation.NodeSeen) -> parts.Desired:
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
         "affinity": {"nodeAffinity": pinned},
-        "tolerations": [*container_build.TOLERATED, *(dict(it) for it in spec.tolerations)],
+        "tolerations": [*container_build.TOLERATED, OUT_OF_USE, *(dict(it) for it in spec.tolerations)],
         "containers": [
             {
                 "name": names.POD_CONTAINER,

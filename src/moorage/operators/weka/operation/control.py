@@ -15,7 +15,7 @@ import msgspec
 from moorage.api import builtin, conditions, quantities
 from moorage.children import objects
 from moorage.operators import steps
-from moorage.operators.weka import names, place
+from moorage.operators.weka import heeding, names, place
 from moorage.runtime import decision
 from moorage.runtime.decision import DONE, Act, Blocked, Verdict, Wait
 
@@ -280,6 +280,14 @@ STEPS: tuple[Callable[[Seen], Verdict], ...] = (
     pods_look,
     result_is_noted,
 )
+
+
+def spec_heeded(seen: Seen) -> decision.Fact:
+    """Added: SpecHeeded: which fields nothing follows from yet."""
+    return heeding.told(heeding.unheeded(seen.spec, types.UNHEEDED), Reason.UNHEEDED, Reason.HEEDED)
+
+
+FACTS: tuple[Callable[[Seen], decision.Fact], ...] = (spec_heeded,)
 
 
 # --- its end ----------------------------------------------------------------------------------------------------------

@@ -30,6 +30,7 @@ class OperationKind(common_kind.CommonKind[types.WekaManualOperation, observatio
     finalizer = names.OPERATION_FINALIZER
     steps = control.STEPS
     deletion_steps = control.DELETION_STEPS
+    facts = control.FACTS
 
     def __init__(self, common: shared.Shared) -> None:
         super().__init__(common)

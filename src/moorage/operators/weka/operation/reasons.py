@@ -78,3 +78,6 @@ class OperationReason(decision.Reason):
         WARNS,
     )
     LEAVING = "Leaving", "Nothing keeps the operation any more; the finalizer goes.", "the API server removes it"
+
+    UNHEEDED = reasons.UNHEEDED
+    HEEDED = reasons.HEEDED

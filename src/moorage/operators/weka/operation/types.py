@@ -248,6 +248,9 @@ def definition() -> dict[str, object]:
     )
 
 
+UNHEEDED = (*("payload.signDrivesPayload.shared", "payload.ensureNICsPayload", "payload.remoteTracesSessionPayload"),)
+"""Fields that are taken as the original's, and that nothing follows from yet; see `heeding`."""
+
 SERVED = ("sign-drives", "discover-drives", "force-resign-drives", "block-drives", "unblock-drives")
 IN_PODS = ("sign-drives", "discover-drives", "force-resign-drives")
 """Those for which a pod must look at the devices of a node."""

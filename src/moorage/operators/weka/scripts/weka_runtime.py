@@ -65,18 +65,29 @@ def read_resources(text: str) -> dict[str, Any] | None:
     return found if isinstance(found, dict) and found.get("wekaPort") else None
 
 
-def setup_words(pattern: str, name: str, mode: str, cores: str, resources: dict[str, Any], join: str) -> list[str]:
-    """How the container is made; what is not known as a word of the pattern is not there."""
-    given = {"name": name, "mode": mode, "cores": cores, "port": str(resources["wekaPort"])}
+def setup_words(commands: dict[str, str], environ: dict[str, str], resources: dict[str, Any]) -> list[str]:
+    """How the container is made; what is not known as a word of the pattern is not there.
+
+    UDP needs no device. Without a core, a device or memory that is named the product chooses them.
+    """
+    given = {"name": environ["NAME"], "mode": environ["MODE"], "cores": environ.get("CORES", "1")}
+    given["port"] = str(resources["wekaPort"])
     words = []
-    for word in pattern.split():
+    for word in commands["setup"].split():
         for key, value in given.items():
             word = word.replace("{" + key + "}", value)
         words.append(word)
     if resources.get("failureDomain"):
         words += ["--failure-domain", resources["failureDomain"]]
-    if join:
-        words += ["--join-ips", join]
+    if environ.get("JOIN_IPS"):
+        words += ["--join-ips", environ["JOIN_IPS"]]
+    if environ.get("CORE_IDS", "auto") != "auto":
+        words += [commands["core_ids_flag"], environ["CORE_IDS"]]
+    if environ.get("MEMORY", "0") != "0":
+        words += [commands["memory_flag"], environ["MEMORY"]]
+    devices = [it for it in environ.get("NETWORK_DEVICE", "").split(",") if it]
+    for device in ["udp"] if environ.get("UDP_MODE") == "true" else devices:
+        words += [commands["network_flag"], device]
     return words
 
 
@@ -150,15 +161,7 @@ class Runtime:
             self.agent = subprocess.Popen(self.commands["agent"].split())
         containers = self.until_agent_answers()
         if not any(it.get("name") == self.name for it in containers if isinstance(it, dict)):
-            words = setup_words(
-                self.commands["setup"],
-                self.name,
-                self.mode,
-                self.environ.get("CORES", "1"),
-                resources,
-                self.environ.get("JOIN_IPS", ""),
-            )
-            self.weka(*words)
+            self.weka(*setup_words(self.commands, self.environ, resources))
         self.weka("local", "start", self.name)
 
     def until_agent_answers(self) -> list[Any]:
