@@ -334,6 +334,12 @@ ENDS: list[tuple[dict[str, Any], type[Any], Reason, str]] = [
     ({**OUT, **ENDING}, Act, Reason.ENDING_POD, "demo-drive-0 may stop at once"),
     ({**OUT, **GONE}, Act, Reason.REMOVING_MEMBER, "the cluster forgets demo-drive-0"),
     (
+        {**GONE, "cluster": Stale(OUT["cluster"].value, 0.0, "it was told")},
+        Wait,
+        Reason.CLUSTER_UNKNOWN,
+        "the cluster is asked anew: it was told",
+    ),
+    (
         {**GONE, "cluster": Fresh(cluster(members=members()[1:], drives=drives()[1:]))},
         Act,
         Reason.LEAVING,
@@ -356,6 +362,83 @@ def test_each_step_of_its_end(changed: dict[str, Any], kind: type[Any], reason: 
 
     assert (kind, reason) == (type(found), found.reason)
     assert re.search(said, found.message), found.message
+
+
+PATIENCE: dict[Reason, set[tuple[float, float]]] = {
+    # seconds within which it should come, and after which it is looked at again
+    Reason.OBJECTS_UNKNOWN: {(120, 0), (60, 0)},
+    Reason.BINDING: {(120, 0)},
+    Reason.PAUSED: {(0, 0)},
+    Reason.NODE_NOT_READY: {(600, 0)},
+    Reason.NODE_CORDONED: {(600, 0)},
+    Reason.ENDING_POD: {(1800, 0), (1800, 5)},
+    Reason.POD_NOT_RUNNING: {(600, 0)},
+    Reason.AGENT_UNKNOWN: {(600, 0)},
+    Reason.CLUSTER_HAS_NO_PORTS: {(300, 0)},
+    Reason.STARTING: {(600, 0)},
+    Reason.NOT_FORMED: {(1800, 0)},
+    Reason.JOINING: {(600, 60)},
+    Reason.CLUSTER_FORGOTTEN: {(600, 0)},
+    Reason.CLUSTER_UNKNOWN: {(300, 0), (300, 5)},
+    Reason.DRIVE_MISSING: {(120, 0)},
+    Reason.NOT_UP: {(600, 0)},
+    Reason.NOT_PROTECTED: {(86_400, 0)},
+    Reason.DEACTIVATING: {(86_400, 0)},
+    Reason.REMOVING_DRIVES: {(86_400, 0)},
+}
+
+
+def test_a_wait_has_an_end_and_a_pace() -> None:
+    found: dict[Reason, set[tuple[float, float]]] = {}
+    for rows, metadata in ((STEPS, {}), (ENDS, GOING)):
+        for changed, kind, reason, _ in rows:
+            if kind is Wait:
+                waits = verdict(seen(**{"metadata": metadata, **changed}))
+                found.setdefault(reason, set()).add((waits.within, waits.again))
+
+    assert PATIENCE == found
+
+
+IDLE_DRIVE = {"cluster": Fresh(cluster(members=members(state="INACTIVE"), drives=drives(status="INACTIVE")))}
+ORDERS: list[tuple[dict[str, Any], str, dict[str, Any]]] = [
+    (ENDING, "container.allow_stop", {"pod": "p-0", "force": False}),
+    (
+        {**ENDING, "spec": spec(overrides={"podDeleteForceReplace": True})},
+        "container.allow_stop",
+        {"pod": "p-0", "force": True},
+    ),
+    (
+        {"local": told(resources="other")},
+        "container.write_resources",
+        {"pod": "p-0", "text": build.resources_text(seen().resources)},
+    ),
+    (LONELY, "container.join", {"pod": "p-0", "to": ["10.0.0.1:35000"]}),
+    (
+        {"cluster": Fresh(cluster(drives=()))},
+        "drive.add",
+        {"pod": "p-0", "host": 0, "serial": "s1", "path": "/dev/s1"},
+    ),
+    ({"metadata": GOING}, "member.deactivate", {"host": 0}),
+    (
+        {"metadata": GOING, "cluster": Fresh(cluster(members=members(state="INACTIVE")))},
+        "drive.deactivate",
+        {"uuid": "d-0"},
+    ),
+    ({"metadata": GOING, **IDLE_DRIVE}, "drive.remove", {"uuid": "d-0"}),
+    ({"metadata": GOING, **OUT, **GONE}, "member.remove", {"host": 0}),
+]
+
+
+@pytest.mark.parametrize(
+    ("changed", "operation", "args"), ORDERS, ids=[f"{n}-{row[1]}" for n, row in enumerate(ORDERS)]
+)
+def test_what_is_ordered_is_one_thing_and_names_whom_it_is_about(
+    changed: dict[str, Any], operation: str, args: dict[str, Any]
+) -> None:
+    """A drive that holds data is deactivated, and only one that holds none is removed."""
+    calls = [it for it in verdict(seen(**changed)).actions if isinstance(it, decision.Call)]
+
+    assert [(operation, args)] == [(it.operation, it.args) for it in calls]
 
 
 def test_every_reason_is_come_to() -> None:
@@ -520,3 +603,34 @@ def test_one_whose_pod_is_lost_while_it_leaves_needs_no_other() -> None:
     found = verdict(seen(metadata=GOING, **{**GONE, "cluster": down}))
 
     assert (Act, Reason.DEACTIVATING) == (type(found), found.reason)
+
+
+NOBODY = {"local": freshness.Failed("Unavailable", "no"), "cluster": freshness.Failed("Unavailable", "no")}
+FACTS: list[tuple[dict[str, Any], str, bool | None, Reason, str]] = [
+    ({}, "ContainerAffinitySet", True, Reason.RUNNING, "n1"),
+    ({"status": status(nodeAffinity="")}, "ContainerAffinitySet", False, Reason.PINNING, ""),
+    ({}, "ContainerResourcesAllocated", True, Reason.RUNNING, "ports from 35000 on"),
+    ({"status": FRESH}, "ContainerResourcesAllocated", False, Reason.ALLOCATING, ""),
+    ({}, "ContainerResourcesWritten", True, Reason.RUNNING, ""),
+    ({"local": told(resources="other")}, "ContainerResourcesWritten", False, Reason.WRITING_RESOURCES, ""),
+    ({"local": told(pod="p-9")}, "ContainerResourcesWritten", None, Reason.AGENT_UNKNOWN, ""),
+    ({"objects": freshness.not_yet("objects")}, "ContainerResourcesWritten", None, Reason.AGENT_UNKNOWN, ""),
+    ({}, "JoinedCluster", True, Reason.RUNNING, ""),
+    ({"local": told(cluster="", host=None)}, "JoinedCluster", False, Reason.NOT_FORMED, ""),
+    (NOBODY, "JoinedCluster", None, Reason.AGENT_UNKNOWN, ""),
+    ({"status": FRESH}, "EnsuredDrives", True, Reason.RUNNING, "it is to have none"),
+    ({"cluster": Fresh(cluster(drives=()))}, "EnsuredDrives", False, Reason.ADDING_DRIVE, "not added: s1"),
+    (NOBODY, "EnsuredDrives", None, Reason.CLUSTER_UNKNOWN, ""),
+    ({}, "Available", True, Reason.RUNNING, ""),
+    ({"cluster": Fresh(cluster(members=members(status="DOWN")))}, "Available", False, Reason.NOT_UP, ""),
+    ({"cluster": Fresh(cluster(members=()))}, "Available", False, Reason.NOT_UP, ""),
+    (NOBODY, "Available", None, Reason.CLUSTER_UNKNOWN, ""),
+]
+
+
+@pytest.mark.parametrize(("changed", "type_", "status_", "reason", "message"), FACTS)
+def test_facts(changed: dict[str, Any], type_: str, status_: bool | None, reason: Reason, message: str) -> None:
+    """Each by the word of whoever knows it, and nobody's where that is silent."""
+    found = next(it for it in decided(seen(**changed)).facts if it.type == type_)
+
+    assert (status_, reason, message) == (found.status, found.reason, found.message)

@@ -185,7 +185,7 @@ def _printer(seen: Seen) -> dict[str, str]:
         if seen.known is None and seen.formed and column in seen.status.printer:
             continue  # nobody has said yet who is up
         mine = seen.of(role)
-        told[column] = f"{sum(seen.up(it) for it in mine)}/{len(mine)}/{seen.template.containers.get(role, 0)}"
+        told[column] = f"{sum(seen.up(it) for it in mine)}/{len(mine)}/{seen.template.containers[role]}"
     if seen.known is not None:
         drives, words = seen.known.drives, seen.dialect.words
         active = sum(words.has(words.drive_active, it.status) for it in drives)
