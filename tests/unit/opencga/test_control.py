@@ -884,6 +884,11 @@ LEAVING: dict[str, Row] = {
             "delete PersistentVolumeClaim/data-volume-demo-2 pvc-demo-2",
         ),
     ),
+    "the MASTER's volume goes too": row(
+        GOING.but(live=None, master=None, pods={}, volumes={MASTER: states.volume(MASTER)}),
+        "volumes_go",
+        acts("ClearingVolume", f"delete PersistentVolumeClaim/data-volume-{MASTER} pvc-{MASTER}"),
+    ),
     "pods end": row(demo().but(live=None, master=None), "pods_are_gone", Waits("Removing", "pod", 900.0), "demo-0"),
     "volumes end": row(
         GONE.volume("demo-0", deleting=True), "volumes_are_gone", Waits("ClearingVolume", "volume", 600.0)

@@ -11,7 +11,7 @@ import pytest
 from moorage.api import conditions
 from moorage.children import apply
 from moorage.operators.weka import allocation, answers, names
-from moorage.operators.weka.cluster import build, control, deletion, facts, kind, observation, types
+from moorage.operators.weka.cluster import build, control, deletion, facts, kind, observation, rolling, types
 from moorage.operators.weka.cluster.observation import LoginSeen
 from moorage.operators.weka.cluster.reasons import ClusterReason as Reason
 from moorage.operators.weka.container import types as container_types
@@ -1006,3 +1006,30 @@ def test_when_io_began_is_noted_once() -> None:
     assert {"ioStarted": conditions.timestamp(NOW)} == decided(cluster_seen(status=before)).report["timestamps"]
     assert "timestamps" not in decided(cluster_seen()).report
     assert "timestamps" not in decided(cluster_seen(status=before, cluster=Fresh(cluster(**IDLE)))).report
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        control.cluster_is_set,
+        control.containers_have_joined,
+        control.drives_are_enough,
+        control.io_runs,
+        control.users_are_there,
+        control.filesystems_are_there,
+        rolling.phase_is_begun,
+        rolling.upgrade_is_noted,
+    ],
+)
+def test_a_step_has_no_order_for_a_cluster_that_nobody_has_heard(step: Any) -> None:
+    """Whatever is to be changed in it: that it is silent is told by a step of its own."""
+    given: dict[str, Any] = {**ROLL, "objects": cluster_objects(outdated()), "status": cluster_status(timestamps={})}
+
+    assert DONE == step(cluster_seen(**given | SILENT))
+    assert DONE == step(cluster_seen(**given, cluster=Fresh(cluster(guid=""))))
+
+
+def test_what_the_cluster_says_itself_is_told_and_not_noted() -> None:
+    (order,) = verdict(cluster_seen(spec=cluster_spec(hotSpare=1))).actions
+
+    assert isinstance(order, decision.Call)
