@@ -74,7 +74,7 @@ SCRIPTS = (build.scripts("ns", states.SPOKEN), apply.Child())
 HELD = allocation.Taken("other", frozenset({"s1", "s2"}), (allocation.Span(35_000, 100), allocation.Span(35_300, 1)))
 FULL = allocation.Taken("other", frozenset(), (allocation.Span(35_000, 500),))
 LONELY: dict[str, Any] = {"local": told(cluster="", host=None), "spec": spec(joinIpPorts=["10.0.0.1:35000"])}
-JUST_NOW, LONG_AGO = (conditions.timestamp(states.NOW - it) for it in (60.0, 180.0))
+JUST_NOW, LONG_AGO, TO_COME = (conditions.timestamp(states.NOW - it) for it in (60.0, 180.0, -60.0))
 STEPS: list[tuple[dict[str, Any], type[Any], Reason, str]] = [
     ({"allowed": False}, Blocked, Reason.NAMESPACE_NOT_ALLOWED, "namespace ns is not opened for pods"),
     ({"spec": spec(mode="s3", numDrives=0)}, Blocked, Reason.MODE_NOT_SERVED, "mode s3 are not looked after yet"),
@@ -180,6 +180,31 @@ STEPS: list[tuple[dict[str, Any], type[Any], Reason, str]] = [
         Reason.DRIVES_LACKING,
         "is to have 1 drives and 0 of node n1 are free for it: its list can't be read",
     ),
+    (
+        {"status": FRESH, "spec": spec(mode="compute")},
+        Act,
+        Reason.ALLOCATING,
+        "gets ports from 35000 on, and 0 drives of node n1",
+    ),
+    (
+        {"status": FRESH, "objects": objects(owner=None), "spec": spec(portRange={"basePort": 50_000})},
+        Act,
+        Reason.ALLOCATING,
+        "gets ports from 50000 on",
+    ),
+    ({"status": FRESH, "objects": objects(owner=None)}, Act, Reason.ALLOCATING, "gets ports from 45000 on"),
+    (
+        {"status": FRESH, "spec": spec(port=14_000, agentPort=14_500)},
+        Act,
+        Reason.ALLOCATING,
+        "gets ports from 14000 on",
+    ),
+    (
+        {"status": status(allocations={**ALLOCATIONS, "agentPort": 0}), "objects": objects(taken=(HELD,))},
+        Act,
+        Reason.ALLOCATING,
+        "gets ports from 35100 on",
+    ),
     ({"objects": objects(owner=replace(OWNER, single_node=True))}, Act, Reason.ALLOCATING, "gets ports from 35000"),
     ({"local": told(resources="other")}, Act, Reason.WRITING_RESOURCES, "demo-drive-0 is told its ports and drives"),
     (
@@ -207,6 +232,7 @@ STEPS: list[tuple[dict[str, Any], type[Any], Reason, str]] = [
         "demo-drive-0 was told where its cluster is, and is on its way there",
     ),
     ({**LONELY, "status": status(timestamps={"joining": LONG_AGO})}, Act, Reason.JOINING, "is told where"),
+    ({**LONELY, "status": status(timestamps={"joining": TO_COME})}, Act, Reason.JOINING, "is told where"),
     (
         {"local": told(cluster="g-2")},
         Blocked,
@@ -221,6 +247,7 @@ STEPS: list[tuple[dict[str, Any], type[Any], Reason, str]] = [
         "anew: a drive was added",
     ),
     ({"cluster": Fresh(cluster(drives=()))}, Act, Reason.ADDING_DRIVE, "drive s1 of demo-drive-0 is added"),
+    ({"cluster": Fresh(cluster(drives=drives()[1:]))}, Act, Reason.ADDING_DRIVE, "drive s1 of demo-drive-0 is added"),
     (
         {"cluster": Fresh(cluster(drives=())), "local": told(devices=())},
         Wait,
@@ -448,6 +475,51 @@ def test_every_reason_is_come_to() -> None:
     assert {*Reason} - {Reason.RUNNING, Reason.ORDER_REFUSED} == told_
 
 
+def test_what_it_gets_is_written_down_whole_and_guarded() -> None:
+    """Ports, drives, and what of its node it is told; of a single node a name that no other container has."""
+    node = replace(states.NODE, failure_domain="rack-1")
+    (note,) = verdict(seen(status=FRESH, objects=objects(node=node))).actions
+    (alone,) = verdict(seen(status=FRESH, objects=objects(owner=replace(OWNER, single_node=True)))).actions
+    got = {"drives": ["s1"], "wekaPort": 35_000, "agentPort": 35_300}
+
+    assert {**got, "failureDomain": "rack-1", "machineIdentifier": ""} == note.fields["allocations"]
+    assert (decision.Guard("allocation_is_free", {"node": "n1", **got}),) == note.require
+    assert "u-0" == alone.fields["allocations"]["machineIdentifier"]
+
+
+def test_why_its_pod_does_not_run_is_told_with_what_to_do() -> None:
+    """In the words of whoever keeps it from running."""
+    found = verdict(
+        seen(objects=objects(pod=pod(running=False, trouble="no such image", cause="ImagePull", fix="correct it")))
+    )
+
+    assert ("ImagePull", "correct it") == (found.cause, found.fix)
+
+
+def test_one_that_was_told_where_its_cluster_is_is_left_to_it() -> None:
+    """For two minutes, from that moment on."""
+
+    def told_at(seconds: float) -> Any:
+        at = conditions.timestamp(states.NOW - seconds)
+        return verdict(seen(**{**LONELY, "status": status(timestamps={"joining": at})}))
+
+    assert (Wait, 120) == (type(told_at(0)), told_at(0).again)
+    assert (Wait, 1) == (type(told_at(119)), told_at(119).again)
+    assert Act is type(told_at(120))
+
+
+SILENT = {"local": freshness.Failed("Unavailable", "no"), "cluster": freshness.Failed("Unavailable", "no")}
+
+
+@pytest.mark.parametrize(
+    "step",
+    [control.resources_are_written, control.it_is_a_member, control.drives_are_added, deletion.drives_are_removed],
+)
+def test_a_step_has_no_order_for_one_that_nobody_has_heard(step: Any) -> None:
+    """That it is silent is told by a step of its own."""
+    assert decision.DONE == step(seen(metadata=GOING, **SILENT))
+
+
 def test_an_override_that_loses_data_is_heeded_once_confirmed_and_stays_to_be_seen() -> None:
     found = decided(seen(metadata=MEANT, spec=SKIPS))
     (note, stop) = found.acts
@@ -549,6 +621,28 @@ def test_what_it_kept_goes_with_one_that_is_deleted(changed: dict[str, Any], for
     assert gone.actions[0].args["force"] is paused.actions[0].args["force"] is True
 
 
+@pytest.mark.parametrize(
+    ("overrides", "of", "confirmed", "how"),
+    [
+        ({}, OTHER, True, "in its own time"),
+        ({"upgradeForceReplace": True}, OTHER, True, "at once"),
+        ({"upgradeForceReplace": True}, OTHER, False, "in its own time"),
+        ({"upgradeForceReplace": True}, pod(), True, "in its own time"),
+        ({"podDeleteForceReplace": True}, pod(), False, "at once"),
+    ],
+    ids=["replaced", "by force", "not confirmed", "not replaced", "whoever deletes it"],
+)
+def test_a_pod_that_is_replaced_by_force_may_stop_at_once(
+    overrides: dict[str, bool], of: observation.PodSeen, confirmed: bool, how: str
+) -> None:
+    """Once it is deleted, and where its cluster's annotation confirms it; whoever else deletes it forces nothing."""
+    ending = replace(of, seen=replace(of.seen, deleting=True))
+    there = objects(pod=ending, owner=replace(OWNER, forces=confirmed))
+    found = verdict(seen(spec=spec(overrides=overrides), objects=there))
+
+    assert f"demo-drive-0 may stop {how}" == found.message
+
+
 def test_the_way_out_of_a_node_lost_with_its_power_is_told() -> None:
     """By Kubernetes' own taint, which is for whoever knows that it is off; no pod is forced."""
     stays = control.node_is_there(seen(objects=objects(node=DOWN_NODE)))
@@ -605,7 +699,6 @@ def test_one_whose_pod_is_lost_while_it_leaves_needs_no_other() -> None:
     assert (Act, Reason.DEACTIVATING) == (type(found), found.reason)
 
 
-NOBODY = {"local": freshness.Failed("Unavailable", "no"), "cluster": freshness.Failed("Unavailable", "no")}
 FACTS: list[tuple[dict[str, Any], str, bool | None, Reason, str]] = [
     ({}, "ContainerAffinitySet", True, Reason.RUNNING, "n1"),
     ({"status": status(nodeAffinity="")}, "ContainerAffinitySet", False, Reason.PINNING, ""),
@@ -617,14 +710,14 @@ FACTS: list[tuple[dict[str, Any], str, bool | None, Reason, str]] = [
     ({"objects": freshness.not_yet("objects")}, "ContainerResourcesWritten", None, Reason.AGENT_UNKNOWN, ""),
     ({}, "JoinedCluster", True, Reason.RUNNING, ""),
     ({"local": told(cluster="", host=None)}, "JoinedCluster", False, Reason.NOT_FORMED, ""),
-    (NOBODY, "JoinedCluster", None, Reason.AGENT_UNKNOWN, ""),
+    (SILENT, "JoinedCluster", None, Reason.AGENT_UNKNOWN, ""),
     ({"status": FRESH}, "EnsuredDrives", True, Reason.RUNNING, "it is to have none"),
     ({"cluster": Fresh(cluster(drives=()))}, "EnsuredDrives", False, Reason.ADDING_DRIVE, "not added: s1"),
-    (NOBODY, "EnsuredDrives", None, Reason.CLUSTER_UNKNOWN, ""),
+    (SILENT, "EnsuredDrives", None, Reason.CLUSTER_UNKNOWN, ""),
     ({}, "Available", True, Reason.RUNNING, ""),
     ({"cluster": Fresh(cluster(members=members(status="DOWN")))}, "Available", False, Reason.NOT_UP, ""),
     ({"cluster": Fresh(cluster(members=()))}, "Available", False, Reason.NOT_UP, ""),
-    (NOBODY, "Available", None, Reason.CLUSTER_UNKNOWN, ""),
+    (SILENT, "Available", None, Reason.CLUSTER_UNKNOWN, ""),
 ]
 
 

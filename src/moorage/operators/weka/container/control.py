@@ -17,7 +17,7 @@ from moorage.runtime import decision, freshness
 from moorage.runtime.decision import DONE, Act, Blocked, Verdict, Wait
 
 from . import build, types
-from .observation import NodeSeen, Seen
+from .observation import NodeSeen, PodSeen, Seen
 from .reasons import ContainerReason as Reason
 
 MINUTE = 60.0
@@ -140,9 +140,16 @@ def pod_that_ends_is_let_go(seen: Seen) -> Verdict:
     pod = seen.there.pod
     if pod is None or not pod.seen.deleting:
         return DONE
-    given = seen.spec.overrides
-    force = bool(given and given.pod_delete_force_replace)
-    return pod_ends(seen, Reason.ENDING_POD, "its pod is being deleted", force=force)
+    return pod_ends(seen, Reason.ENDING_POD, "its pod is being deleted", force=_forces(seen, pod))
+
+
+def _forces(seen: Seen, pod: PodSeen) -> bool:
+    """Whether it need not stop gracefully: none of this container, or one that is replaced, and that is confirmed."""
+    given, owner = seen.spec.overrides, seen.there.owner
+    if given is None:
+        return False
+    replaced = pod.revision != seen.revision and owner is not None and owner.forces
+    return bool(given.pod_delete_force_replace or (given.upgrade_force_replace and replaced))
 
 
 def pod_ends(seen: Seen, reason: Reason, why: str, *, force: bool, forget: bool = False) -> Verdict:
@@ -209,10 +216,7 @@ def pod_is_of_this_spec(seen: Seen) -> Verdict:
     why = f"it runs {pod.seen.image}, and is to run {seen.spec.image}"
     if pod.seen.image == seen.spec.image:
         why = "its size or settings have changed"
-    owner = seen.there.owner
-    given = seen.spec.overrides
-    force = bool(given and given.upgrade_force_replace and owner and owner.forces)
-    return pod_ends(seen, Reason.REPLACING_POD, why, force=force)
+    return pod_ends(seen, Reason.REPLACING_POD, why, force=_forces(seen, pod))
 
 
 def pod_runs(seen: Seen) -> Verdict:
