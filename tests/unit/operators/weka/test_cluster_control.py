@@ -136,6 +136,16 @@ STEPS: list[tuple[dict[str, Any], type[Any], Reason, str]] = [
         "Secret weka-operator-u-demo is gone, with which the cluster was formed",
     ),
     (
+        {
+            **UNFORMED,
+            "status": cluster_status(formed="demo-compute-0", clusterID=""),
+            "objects": cluster_objects([], login=LoginSeen()),
+        },
+        Blocked,
+        Reason.LOGIN_MISSING,
+        "Secret weka-operator-u-demo is gone, with which the cluster was formed",
+    ),
+    (
         {"objects": cluster_objects(login=LoginSeen()), "spec": cluster_spec(operatorSecretRef="mine")},
         Blocked,
         Reason.LOGIN_MISSING,
@@ -683,6 +693,25 @@ def test_a_number_that_was_written_down_is_taken_up_by_whoever_comes_next() -> N
     assert [f"demo-drive-{it}" for it in (5, 6, 7)] == [it.body["metadata"]["name"] for it in more.actions[1:]]
 
 
+def test_the_first_numbers_begin_at_nought() -> None:
+    found = verdict(
+        cluster_seen(**UNFORMED | {"status": cluster_status(made={}, clusterID="", formed="")}, objects=NONE)
+    )
+
+    assert {"made": {"drive": 6, "compute": 5}, "making": {"drive": [*range(6)], "compute": [*range(5)]}} == (
+        found.actions[0].fields
+    )
+
+
+def test_one_that_leaves_was_made_and_is_not_made_once_more() -> None:
+    """Its number was written down, and it is seen on its way out."""
+    leaves = [*containers()[:5], replace(containers()[5], deleting=True), *containers()[6:]]
+    found = decided(cluster_seen(status=cluster_status(making={"drive": (5,)}), objects=cluster_objects(leaves)))
+
+    assert [{"making": {}}] == [it.fields for it in found.acts[0].actions]  # type: ignore[union-attr]
+    assert ["demo-drive-6"] == [it.body["metadata"]["name"] for it in found.acts[1].actions[1:]]  # type: ignore[union-attr]
+
+
 def test_whose_container_was_seen_is_not_made_once_more() -> None:
     """Also of a role that there is none of."""
     status = cluster_status(making={"drive": (5,), "s3": (1,)})
@@ -725,6 +754,8 @@ def test_secrets_are_in_no_decision() -> None:
     form = verdict(cluster_seen(**{**UNFORMED, "objects": FIRST})).actions[1]
 
     assert {"pod", "members", "leadership"} == form.args.keys()
+    more = cluster_seen(**{**UNFORMED, "objects": FIRST, "spec": cluster_spec(leadershipRaftSize=9)})
+    assert (0, 9) == (form.args["leadership"], verdict(more).actions[1].args["leadership"])
 
 
 def test_a_container_that_is_made_later_is_told_where_the_cluster_is() -> None:
