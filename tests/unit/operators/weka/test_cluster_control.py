@@ -883,6 +883,11 @@ def test_fields_that_nothing_follows_from_are_told() -> None:
     [
         ({}, "Ready"),
         ({**UNFORMED, "objects": FIRST}, "Init"),
+        ({**BEGINS, "allowed": False}, "Init"),
+        ({"objects": Failed("Unavailable", "no")}, "Init"),
+        (SMALLER, "Ready"),
+        ({"allowed": False, "status": cluster_status(status="Degraded")}, "Degraded"),
+        ({"allowed": False, "status": cluster_status(status="")}, "Init"),
         ({**BEGINS, "cluster": Fresh(cluster(**IDLE, drives=()))}, "WaitForDrives"),
         ({**BEGINS, "cluster": Fresh(cluster(**IDLE))}, "StartingIO"),
         ({**ROLL, "objects": cluster_objects(outdated()), "cluster": IN_PHASE}, "Upgrading"),
@@ -996,6 +1001,24 @@ FACTS: list[tuple[dict[str, Any], str, bool | None, Reason, str]] = [
     ({"cluster": Fresh(cluster(io=""))}, "Available", False, Reason.STARTING_IO, "OK"),
     (SILENT, "Available", None, Reason.CLUSTER_UNKNOWN, ""),
 ]
+
+
+def test_of_what_is_well_no_more_is_said_than_what_it_is() -> None:
+    messages = {"ClusterCreated": "g-1", "DrivesAdded": "6 drives", "Available": "OK STARTED"}
+    found = decided(cluster_seen()).facts
+
+    assert {Reason.WELL, Reason.HEEDED} == {it.reason for it in found}
+    assert messages == {it.type: it.message for it in found if it.message}
+
+
+def test_who_falls_silent_does_not_stand_as_it_stood() -> None:
+    """That is for one that was not asked yet."""
+    stood = [{"type": it.type, "status": "True", "reason": "Well"} for it in decided(cluster_seen()).facts]
+    found = decided(cluster_seen(**SILENT, status=cluster_status(conditions=stood))).facts
+
+    assert {"DrivesAdded", "IoStarted", "CondDefaultFsCreated", "ClusterSecretsApplied", "Protected", "Available"} == {
+        it.type for it in found if it.status is None
+    }
 
 
 @pytest.mark.parametrize(("changed", "type_", "status", "reason", "message"), FACTS)

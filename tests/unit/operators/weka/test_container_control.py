@@ -590,6 +590,45 @@ def test_what_was_not_asked_yet_stands_as_it_stood() -> None:
     assert "status" not in found.report
 
 
+@pytest.mark.parametrize(
+    ("addresses", "column"),
+    [
+        ((), ""),
+        (("10.0.0.1",), "10.0.0.1"),
+        (("10.0.0.1", "b"), "10.0.0.1 (+1)"),
+        (("10.0.0.1", "b", "c"), "10.0.0.1 (+2)"),
+    ],
+)
+def test_where_it_is_managed_is_told_by_the_first_address_and_how_many_more(
+    addresses: tuple[str, ...], column: str
+) -> None:
+    found = decided(seen(local=told(addresses=addresses))).report
+
+    assert (list(addresses), column) == (found["managementIPs"], found["printer"]["managementIPs"])
+    assert (addresses[0] if addresses else "") == found["managementIP"]
+
+
+def test_its_drives_are_told_while_its_cluster_lists_it() -> None:
+    """Of another cluster, or of one that is no drive container, nothing is told of them."""
+    listed = decided(seen()).report
+    foreign = decided(seen(cluster=Fresh(cluster(guid="g-9")))).report
+    compute = decided(seen(spec=spec(mode="compute"))).report
+
+    assert [("d-0", "s1", "ACTIVE")] == [
+        (it["uuid"], it["serial_number"], it["status"]) for it in listed["addedDrives"]
+    ]
+    assert "1/1" == listed["printer"]["drives"]
+    assert "addedDrives" not in foreign
+    assert "drives" not in compute["printer"]
+
+
+def test_which_image_it_runs_is_noted_once_all_is_well() -> None:
+    """By that the cluster knows that it is back."""
+    assert states.IMAGE == decided(seen()).report["lastAppliedImage"]
+    for changed in (UNMADE, {"objects": objects(pod=OTHER)}, {"cluster": Fresh(cluster(members=()))}):
+        assert "lastAppliedImage" not in decided(seen(**changed)).report
+
+
 def test_what_a_container_says_of_itself_is_not_believed_against_its_cluster() -> None:
     found = decided(seen(local=told(cluster="g-2", host=7)))
 

@@ -8,7 +8,7 @@ from typing import Any
 from moorage.api import conditions
 from moorage.operators.weka import names
 from moorage.runtime import decision, freshness
-from moorage.runtime.decision import Blocked, Fact
+from moorage.runtime.decision import Fact
 
 from . import control, deletion, rolling, types
 from .observation import Seen
@@ -167,8 +167,6 @@ def report(seen: Seen, standing: decision.StepTaken | None) -> dict[str, Any]:
     unseen = standing is not None and isinstance(standing.verdict, decision.Wait) and standing.verdict.unseen
     if not unseen or not seen.status.status:
         fields["status"] = word(seen, standing)
-    if standing is not None and isinstance(standing.verdict, Blocked) and not seen.status.timestamps.io_started:
-        fields["status"] = "Init"
     found = seen.known
     if found is not None:
         fields["clusterID"] = found.guid
