@@ -199,6 +199,18 @@ STEPS: list[tuple[dict[str, Any], type[Any], Reason, str]] = [
         Reason.CONTAINERS_NOT_READY,
         "1 of 6 drive containers run: demo-drive-1 .Starting.",
     ),
+    (
+        {
+            **UNFORMED,
+            "spec": cluster_spec(dynamicTemplate={"driveContainers": 3, "computeContainers": 5}, stripeWidth=None),
+            "objects": cluster_objects(
+                [container(it.role, it.number, status=ALONE) for it in containers(drive=3)],
+            ),
+        },
+        Wait,
+        Reason.CONTAINERS_NOT_READY,
+        "^3 of 5 drive containers run$",
+    ),
     ({**UNFORMED, "objects": FIRST}, Act, Reason.FORMING, "11 containers are formed into a cluster, by demo-compute-0"),
     (
         {**UNFORMED, "objects": FIRST, "cluster": Stale(cluster(guid=""), 0.0, "it was told")},
@@ -288,6 +300,36 @@ STEPS: list[tuple[dict[str, Any], type[Any], Reason, str]] = [
         Wait,
         Reason.UPGRADE_GATED,
         "demo-drive-0 stays meanwhile: 9 MiB are without their full protection",
+    ),
+    (
+        {
+            **ROLL,
+            "objects": cluster_objects(outdated()),
+            "cluster": Fresh(cluster(members=all_members(), unprotected=9)),
+        },
+        Wait,
+        Reason.UPGRADE_GATED,
+        "demo-drive-0 stays meanwhile: 9 MiB are without their full protection",
+    ),
+    (
+        {
+            **ROLL,
+            "objects": cluster_objects([*outdated(), *(container("drive", it, deleting=True) for it in (6, 7))]),
+            "cluster": IN_PHASE,
+        },
+        Wait,
+        Reason.UPGRADE_GATED,
+        "demo-drive-0 stays meanwhile: demo-drive-6, demo-drive-7 is leaving",
+    ),
+    (
+        {
+            **ROLL,
+            "objects": cluster_objects([*outdated(), container("drive", 6, deleting=True)]),
+            "cluster": IN_PHASE,
+        },
+        Act,
+        Reason.UPGRADING,
+        "demo-drive-0 is changed to",
     ),
     (
         {**ROLL, "objects": cluster_objects(outdated()), "cluster": Fresh(replace(IN_PHASE.value, status="DEGRADED"))},
@@ -490,6 +532,8 @@ ENDS: list[tuple[dict[str, Any], type[Any], Reason, str]] = [
         Reason.GRACE_PERIOD,
         "all data is kept for 23.0 hours more",
     ),
+    ({"spec": cluster_spec(gracefulDestroyDuration="1h1s")}, Wait, Reason.GRACE_PERIOD, "not paused yet"),
+    ({"spec": cluster_spec(gracefulDestroyDuration="1h")}, Act, Reason.DESTROYING, "11 containers are deleted"),
     ({**OVER, "objects": UNTOLD}, Act, Reason.DESTROYING, "11 containers are told that they go"),
     (OVER, Act, Reason.DESTROYING, "11 containers are deleted"),
     ({**BACK, "namespace_ending": True}, Act, Reason.DESTROYING, "11 containers are deleted"),
@@ -729,6 +773,14 @@ def test_a_status_that_was_lost_leads_to_no_number_twice() -> None:
     assert "demo-drive-6" == found.actions[1].body["metadata"]["name"]
 
 
+def test_a_number_is_not_used_twice_though_who_has_it_leaves_and_the_status_was_lost() -> None:
+    """The cluster still knows it."""
+    there = [*containers()[:5], replace(containers()[5], deleting=True), *containers()[6:]]
+    found = verdict(cluster_seen(status=cluster_status(made={}), objects=cluster_objects(there)))
+
+    assert ["demo-drive-6"] == [it.body["metadata"]["name"] for it in found.actions[1:]]
+
+
 def test_until_it_is_formed_few_containers_are_made() -> None:
     spec = cluster_spec(dynamicTemplate={"driveContainers": 40, "computeContainers": 40})
     first = verdict(cluster_seen(**{**UNFORMED, "spec": spec, "objects": NONE}))
@@ -764,6 +816,9 @@ def test_a_container_that_is_made_later_is_told_where_the_cluster_is() -> None:
 
     assert "joinIpPorts" not in first.body["spec"]
     assert "10.0.1.1:35000" == later.body["spec"]["joinIpPorts"][0]
+    unasked = replace(containers()[6], status=replace(containers()[6].status, allocations=None))
+    less = verdict(cluster_seen(objects=cluster_objects([*containers()[1:6], unasked, *containers()[7:]]))).actions[1]
+    assert [f"10.0.1.{it}:35000" for it in (2, 3, 4, 5)] == less.body["spec"]["joinIpPorts"]
 
 
 def joined(known: freshness.Observed[Any], told_before: bool = False) -> list[str]:

@@ -231,6 +231,14 @@ ROWS: list[tuple[str, dict[str, Any], type[Any], str, Reason, str]] = [
         "node n1: it is no JSON",
     ),
     (
+        "more drives than a node's annotation holds",
+        {"status": RUNNING, "pods": (pod(told(drives=[f"{it:0128}" for it in range(512)])),)},
+        Act,
+        "nodes_are_told",
+        Reason.NOTING,
+        "node n1 would have too many drives",
+    ),
+    (
         "a pod on another node",
         {"status": RUNNING, "pods": (msgspec.structs.replace(pod(told(drives=["s1"])), node="n2"),)},
         Act,
