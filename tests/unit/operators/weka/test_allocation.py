@@ -65,6 +65,14 @@ def test_containers_of_a_node_share_no_port() -> None:
     assert all(within.first <= it.first and it.first + it.count <= within.first + within.count for it in taken)
 
 
+def test_who_can_t_have_both_ports_gets_none() -> None:
+    within = Span(35_000, 500)
+
+    assert (35_000, 35_499) == allocation.container_ports(within, [Span(35_300, 199)], RULES)
+    assert allocation.container_ports(within, [Span(35_300, 200)], RULES) is None
+    assert allocation.container_ports(within, [Span(35_000, 300)], RULES) is None
+
+
 @pytest.mark.parametrize(
     ("signed", "blocked", "taken", "wanted", "have", "given"),
     [
