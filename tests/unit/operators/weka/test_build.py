@@ -13,6 +13,7 @@ from moorage.operators.weka import dialect, names
 from moorage.operators.weka.cluster import build as cluster_build
 from moorage.operators.weka.cluster import kind as cluster_kind
 from moorage.operators.weka.cluster import screen as cluster_screen
+from moorage.operators.weka.cluster import types as cluster_types
 from moorage.operators.weka.container import build, types
 from moorage.operators.weka.container import screen as container_screen
 
@@ -257,6 +258,25 @@ def test_a_container_of_a_cluster() -> None:
         "state": "active",
     }.items() <= body["spec"].items()
     msgspec.convert(body["spec"], types.WekaContainerSpec)
+
+
+@pytest.mark.parametrize(
+    ("changed", "sizes"),
+    [
+        ({"dynamicTemplate": None}, (6, 6, 1)),
+        ({"dynamicTemplate": {}}, (6, 6, 1)),
+        ({"dynamicTemplate": {"driveContainers": 0, "computeContainers": 0}}, (0, 0, 1)),
+        ({"dynamicTemplate": {"driveContainers": 7, "numDrives": 3}}, (7, 6, 3)),
+        ({"dynamicTemplate": {"containerCapacity": 500}}, (6, 6, 0)),
+        ({"dynamicTemplate": None, "template": "large"}, (20, 20, 1)),
+        ({"dynamicTemplate": {"computeContainers": 5}, "template": "large"}, (6, 5, 1)),
+    ],
+)
+def test_how_many_a_template_comes_to(changed: dict[str, Any], sizes: tuple[int, int, int]) -> None:
+    """Drive containers, those that compute, drives of each: what is said one by one is before a named template."""
+    found = cluster_types.template(cluster_spec(**changed))
+
+    assert sizes == (found.containers["drive"], found.containers["compute"], found.drives)
 
 
 def test_what_is_by_role_replaces_what_is_for_all() -> None:
