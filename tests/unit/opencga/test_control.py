@@ -797,6 +797,8 @@ def test_a_place_comes_after_the_pod_and_goes_before_it(
         (demo().says_(MASTER, fault="no answer"), f"{MASTER} is ready, and its agent does not tell what it does"),
         (demo().says_(MASTER, fault="no answer").pod(MASTER, ready=False), ""),
         (demo().fact(told=DOWN), f"the agent of {MASTER} is to be asked first"),
+        (demo().but(master=states.workload(0, "master-uid")).fact(told=DOWN), ""),
+        (demo().but(master=None).fact(told=DOWN), ""),
     ],
 )
 def test_what_keeps_one_awake(it: states.It, kept: str) -> None:

@@ -948,6 +948,8 @@ def test_fields_that_nothing_follows_from_are_told() -> None:
         ({**ROLL, "objects": cluster_objects(outdated()), "cluster": IN_PHASE}, "Upgrading"),
         ({"objects": some(1, status="Unhealthy")}, "Degraded"),
         ({"metadata": GOING}, "GracePeriod"),
+        ({"metadata": GOING, "spec": cluster_spec(gracefulDestroyDuration="1h1s")}, "GracePeriod"),
+        ({"metadata": GOING, "spec": cluster_spec(gracefulDestroyDuration="1h")}, "Destroying"),
         ({"metadata": GOING, **OVER}, "Destroying"),
         ({"metadata": GOING, **BACK}, "Ready"),
     ],
