@@ -176,6 +176,38 @@ ROWS: list[tuple[str, dict[str, Any], type[Any], str, Reason, str]] = [
         "drive s1 of node n1 is WekaContainer ns/a-drive-0's",
     ),
     ("the beginning", {}, Act, "nodes_are_chosen", Reason.BEGINNING, "sign-drives on n1"),
+    (
+        "as many nodes as may be",
+        {"nodes": tuple(node(f"n{it:03}") for it in range(256))},
+        Act,
+        "nodes_are_chosen",
+        Reason.BEGINNING,
+        "sign-drives on n000, n001, n002, n003, n004, n005, n006, n007 and 248 more",
+    ),
+    (
+        "a drive that a container has, and that is not to be signed anew",
+        {"of": spec(payload={**SIGN, **RESIGN}), "nodes": (node(taken={"s1": "WekaContainer ns/a-drive-0"}),)},
+        Act,
+        "nodes_are_chosen",
+        Reason.BEGINNING,
+        "sign-drives on n1",
+    ),
+    (
+        "drives to be blocked",
+        {"of": spec("block-drives", BLOCK), "status": RUNNING},
+        Act,
+        "nodes_are_told",
+        Reason.NOTING,
+        "node n1: its annotations say so",
+    ),
+    (
+        "drives to be blocked on a node that went meanwhile",
+        {"of": spec("block-drives", BLOCK), "status": RUNNING, "nodes": ()},
+        Act,
+        "nodes_are_told",
+        Reason.NOTING,
+        "node n1: node n1 is gone",
+    ),
     ("a pod is made", {"status": RUNNING}, Act, "pods_look", Reason.LOOKING, "n1"),
     (
         "a node that does not report",
@@ -300,6 +332,13 @@ def test_a_wait_has_an_end_and_a_pace(given: dict[str, Any], within: float, agai
 
     assert isinstance(found, Wait)
     assert (within, again) == (found.within, found.again)
+
+
+def test_pods_that_end_are_named_and_waited_for() -> None:
+    found = stands(seen(pods=(pod(deleting=True),)), control.DELETION_STEPS).verdict
+
+    assert isinstance(found, Wait)
+    assert (Reason.LEAVING, f"ending: {NAME}", 300) == (found.reason, found.message, found.within)
 
 
 def test_why_a_pod_can_t_run_is_told_with_what_to_do() -> None:
