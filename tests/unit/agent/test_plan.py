@@ -369,6 +369,7 @@ def test_a_situation_and_what_comes_next(name: str) -> None:
         ("Auto", (BY_HAND,), "to be run by hand: c; run opencga-admin.sh migration in demo-client-0"),
         ("Offline", (OFFLINE, BY_HAND), "to be run by hand: c"),
         ("Manual", (ONLINE, OFFLINE), "to be run by hand: a, b"),
+        ("Manual", tuple(Migration(f"m{n}") for n in range(3)), "to be run by hand: m0, m1, m2; run"),
         ("Manual", tuple(Migration(f"m{n}") for n in range(5)), "to be run by hand: m0, m1, m2 and 2 more"),
         ("Auto", (Migration("x" * 99),), "during " + "x" * 60 + ":"),
     ],

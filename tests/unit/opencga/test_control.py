@@ -797,6 +797,8 @@ def test_a_place_comes_after_the_pod_and_goes_before_it(
         (demo().says_(MASTER, fault="no answer"), f"{MASTER} is ready, and its agent does not tell what it does"),
         (demo().says_(MASTER, fault="no answer").pod(MASTER, ready=False), ""),
         (demo().fact(told=DOWN), f"the agent of {MASTER} is to be asked first"),
+        (demo().but(master=states.workload(0, "master-uid")).fact(told=DOWN), ""),
+        (demo().but(master=None).fact(told=DOWN), ""),
     ],
 )
 def test_what_keeps_one_awake(it: states.It, kept: str) -> None:
@@ -883,6 +885,11 @@ LEAVING: dict[str, Row] = {
             "delete PersistentVolumeClaim/data-volume-demo-1 pvc-demo-1",
             "delete PersistentVolumeClaim/data-volume-demo-2 pvc-demo-2",
         ),
+    ),
+    "the MASTER's volume goes too": row(
+        GOING.but(live=None, master=None, pods={}, volumes={MASTER: states.volume(MASTER)}),
+        "volumes_go",
+        acts("ClearingVolume", f"delete PersistentVolumeClaim/data-volume-{MASTER} pvc-{MASTER}"),
     ),
     "pods end": row(demo().but(live=None, master=None), "pods_are_gone", Waits("Removing", "pod", 900.0), "demo-0"),
     "volumes end": row(

@@ -93,6 +93,13 @@ def test_all_is_well() -> None:
         (demo().pod("demo-1", revision="old"), "Upgrading", True, Reason.UPDATING, "demo-1"),
         (demo().pod(MASTER, revision="old"), "Upgrading", True, Reason.UPDATING, MASTER),
         (demo(version="5.0.1"), "Upgrading", True, Reason.MIGRATING, "5.0.0 to 5.0.1"),
+        (
+            demo(version="5.0.1").says(stopped_for="5.0.1"),
+            "Upgrading",
+            True,
+            Reason.STOPPING,
+            "REST servers are stopped while the catalog is migrated to 5.0.1",
+        ),
         (fresh(), "Upgrading", False, Reason.CURRENT, ""),
         (demo().fact(objects=DOWN), "Upgrading", None, Reason.CLUSTER_UNKNOWN, ""),
         (asleep(), "Hibernated", True, Reason.HIBERNATED, ""),
@@ -178,6 +185,21 @@ def test_the_status_says_who_is_where_since_when() -> None:
     )
     assert "its agent: no answer" == members["demo-2"].error
     assert "5G" == made["volumeSize"]
+
+
+def test_who_should_be_there_has_a_row_and_since_when_is_of_a_step_alone() -> None:
+    """One without a pod is missed, unless it hibernates; one that is at no step has not been there since anything."""
+    idle = {"move": "", "step": "", "since": NOW - 60.0}
+    made = {
+        it.name: it for it in reported(demo().behind("demo-0", since=0.0).says_("demo-1", **idle))["memberStatuses"]
+    }
+
+    assert ("Start, WaitPing", "") == (made["demo-0"].step, made["demo-0"].since)
+    assert ("", "") == (made["demo-1"].step, made["demo-1"].since)
+    assert (
+        "it has no pod" == {it.name: it for it in reported(demo().no_pod("demo-1"))["memberStatuses"]}["demo-1"].error
+    )
+    assert ["demo-0"] == [it.name for it in reported(asleep().pod("demo-0"))["memberStatuses"]]
 
 
 @pytest.mark.parametrize(

@@ -98,11 +98,6 @@ class Cluster(msgspec.Struct, frozen=True):
         """The drives of that container."""
         return tuple(it for it in self.drives if it.host == host)
 
-    @property
-    def protected(self) -> bool:
-        """Nothing has lost parts, and nothing is on its way."""
-        return not self.unprotected and not self.moving
-
 
 class Done(msgspec.Struct, frozen=True):
     """What became of an order: `fault` is Refused, Unknown, or empty where it was carried out."""

@@ -506,6 +506,16 @@ def test_how_a_runtime_ends(changed: dict[str, Any], kind: type[Any], reason: st
     assert re.search(message, found.message), found.message
 
 
+def test_who_holds_up_a_deletion_is_named_with_a_command_for_one_of_them() -> None:
+    """The first of those that stay, and of those that go the first that is there still."""
+    both = (VersionSeen("going", deleting=True), VersionSeen("leaves", deleting=True))
+    ends = verdict(seen(versions=Fresh(both)), deleting=True)
+    stays = verdict(seen(versions=Fresh((*both, VersionSeen("one"), VersionSeen("two")))), deleting=True)
+
+    assert (900, "see why with kubectl describe runtimeversion going -n ns") == (ends.within, ends.fix)
+    assert "delete each once it is not needed: kubectl delete runtimeversion one -n ns" == stays.fix
+
+
 def test_a_volume_whose_pod_is_there_stays_until_that_is_gone() -> None:
     """Nobody's data goes under a server that runs."""
     used = Fresh((HeldSeen("mongo", (volume("mongo"),), ("kre-mongo-0",)),))
@@ -542,6 +552,7 @@ def test_the_secret_goes_with_the_volumes_that_need_it(changed: dict[str, Any], 
     found = [it for act in acts for it in act.actions if isinstance(it, decision.Delete)]
 
     assert removed == [it.ref.name for it in found if it.resource == builtin.SECRET]
+    assert bool(removed) == (Reason.REMOVING_CREDENTIALS in [act.reason for act in acts])
     assert [False] == [it.present for act in acts for it in act.actions if isinstance(it, decision.EditFinalizer)]
     assert all(it.ref.uid for it in found)
 

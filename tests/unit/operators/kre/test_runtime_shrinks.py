@@ -140,6 +140,26 @@ def test_where_a_cluster_stands_that_is_to_be_smaller(it: Seen, kind: type[Any],
     assert re.search(message, found.message), found.message
 
 
+WAITS: list[tuple[Seen, float, float, bool]] = [
+    # seconds within which it should come, seconds after which it is looked at again, whether that is no news
+    (five(nats=Stale(nats(*FIVE), 0.0, "x")), 600, 0, True),
+    (five(streams=Stale(on("kre-nats-0"), 0.0, "x")), 600, 0, True),
+    (five(streams=Fresh(on(known=False))), 600, 3, False),
+    (five(streams=Fresh(on(LAST, moving=True))), 1800, 3, False),
+    (five(nats=Fresh(nats(*FIVE, left={LAST: 2}))), 1800, 3, False),
+    (four(held=with_pod()), 600, 0, False),
+    (four(nats=Fresh(nats(*FIVE))), 600, 3, False),
+]
+
+
+@pytest.mark.parametrize(("it", "within", "again", "unseen"), WAITS, ids=[str(n) for n in range(len(WAITS))])
+def test_a_wait_has_an_end_and_a_pace(it: Seen, within: float, again: float, unseen: bool) -> None:
+    """And that NATS is only asked anew does not go to the status."""
+    found = verdict(it)
+
+    assert (within, again, unseen) == (found.within, found.again, found.unseen)
+
+
 CALLS: list[tuple[Seen, str, dict[str, Any]]] = [
     (five(streams=Fresh(on(LAST))), "nats.move_stream", {"name": "orders", "server": LAST}),
     (five(streams=Fresh(on(*FOUR, mark="one"))), "nats.lower_stream", {"name": "orders", "mark": "one", "copies": 3}),

@@ -810,7 +810,13 @@ def told(it: Seen) -> dict[str, tuple[bool | None, str, str]]:
         ({"objects": DOWN}, "Started", None, Reason.OBJECTS_UNKNOWN, DOWN.message),
         ({"objects": DOWN}, "Published", None, Reason.OBJECTS_UNKNOWN, DOWN.message),
         ({}, "Published", False, Reason.NOT_PUBLISHED, ""),
-        (runtimes(published="v1"), "Published", False, Reason.NOT_PUBLISHED, "once all its nodes are ready"),
+        (
+            runtimes(published="v1"),
+            "Published",
+            False,
+            Reason.NOT_PUBLISHED,
+            "its Runtime publishes it once all its nodes are ready",
+        ),
         ({"objects": there(active=LED)}, "Published", True, Reason.PUBLISHED, ""),
         (
             {"objects": there(active=LED, nodes=(*NODES[:2], node("", "entrypoint", ready=False)))},
@@ -828,8 +834,7 @@ def test_facts(changed: dict[str, Any], type_: str, status: bool | None, reason:
     """Each with its words."""
     found = told(seen(**changed))[type_]
 
-    assert (status, reason) == found[:2]
-    assert message in found[2]
+    assert (status, reason, message) == found
 
 
 def test_what_is_not_known_is_said_so() -> None:
@@ -845,6 +850,29 @@ def test_what_is_not_known_is_said_so() -> None:
     not_yet = freshness.not_yet("x")
     found = decided(seen(objects=not_yet, inputs=not_yet, status=status))
     assert {("True", "Was")} == {(str(fact.status), fact.reason) for fact in found.facts}
+    silent = decided(seen(objects=DOWN, inputs=DOWN, status=status))
+    assert {(None, DOWN.message)} == {(fact.status, fact.message) for fact in silent.facts}
+
+
+@pytest.mark.parametrize(
+    ("changed", "fields"),
+    [
+        ({}, {"missingConfig": (), "streams": (STREAM,), "runtime": None}),
+        (given(missing={"A": "", "B": "no Secret s"}), {"missingConfig": ("A", "B")}),
+        (stream(), {"streams": (), "objectStores": ("demo_v1_greet_models",)}),
+        (runtimes(name="other") | {"status": UNMADE}, {"runtime": "other"}),
+        ({"runtimes": Fresh(()), "status": UNMADE}, {"runtime": None, "streams": (), "objectStores": ()}),
+        ({"objects": there(active=LED)}, {"published": False}),
+        (runtimes(published="v1"), {"published": False}),
+        (runtimes(published="v1") | {"objects": there(active=LED)}, {"published": True}),
+        (weak(reason="x"), {"ready": 2, "nodeCount": 3}),
+    ],
+)
+def test_the_status_has_what_is_so_now(changed: dict[str, Any], fields: dict[str, Any]) -> None:
+    """Of what is in NATS what is there and wanted; its Runtime is told until something is made there."""
+    found = decided(seen(**changed)).report
+
+    assert fields == {name: found.get(name) for name in fields}
 
 
 def test_a_node_is_told_in_the_product_s_words() -> None:
@@ -862,6 +890,42 @@ def test_of_nats_nothing_is_told_but_what_is_wanted() -> None:
     found = decided(seen(**nats(streams=NATS.streams | many))).report
 
     assert (STREAM,) == found["streams"]
+
+
+PATIENCE: dict[str, set[tuple[float, float, bool]]] = {
+    # seconds within which it should come, and after which it is looked at again; whether that is no news
+    Reason.RUNTIME_NOT_FOUND: {(60, 0, False), (120, 0, True)},
+    Reason.RUNTIME_NOT_READY: {(1800, 0, False)},
+    Reason.BINDING: {(120, 0, True)},
+    Reason.OBJECTS_UNKNOWN: {(120, 0, False), (120, 0, True), (120, 5, False)},
+    Reason.CONFIG_UNKNOWN: {(120, 0, True)},
+    Reason.CREDENTIALS_WRONG: {(300, 0, False)},
+    Reason.NATS_UNREACHABLE: {(120, 0, True), (120, 5, False)},
+    Reason.APPLYING: {(600, 0, False)},
+    ObjectReason.PODS_NOT_READY: {(600, 0, False)},
+    PodReason.IMAGE_PULL: {(600, 0, False)},
+    Reason.NODE_LEAVING: {(600, 0, False)},
+    Reason.SERVICE_ENDING: {(600, 0, False)},
+    Reason.STILL_SERVING: {(600, 0, False)},
+    Reason.CLOSING: {(600, 0, False)},
+    Reason.DRAINING: {(600, 5, False)},
+}
+
+
+def test_a_wait_has_an_end_and_a_pace() -> None:
+    hows: list[tuple[Any, dict[str, Any]]] = [
+        (RUNNING, {}),
+        (STOPPING, {"deleting": True}),
+        (STOPPING, {"spec": STOPPED}),
+    ]
+    found: dict[str, set[tuple[float, float, bool]]] = {}
+    for rows, how in hows:
+        for changed, kind, reason, _ in rows:
+            if kind is Wait:
+                waits = verdict(seen(**how | changed))
+                found.setdefault(reason, set()).add((waits.within, waits.again, waits.unseen))
+
+    assert PATIENCE == found
 
 
 def test_every_reason_is_reached_and_told() -> None:

@@ -117,6 +117,14 @@ def test_what_differs_is_told_by_its_field(live: StreamSeen, differs: tuple[str,
     assert set(differs) == set(streams.differs(wanted(3)[STREAM].config, live))
 
 
+def test_a_stream_that_says_nothing_of_its_copies_has_one() -> None:
+    """Which is enough on a single server, and not in a cluster."""
+    live = seen(num_replicas=None)
+
+    assert () == streams.differs(wanted(1)[STREAM].config, live)
+    assert ("num_replicas",) == streams.differs({**wanted(1)[STREAM].config, "num_replicas": 2}, live)
+
+
 def test_a_stream_is_widened_by_what_it_keeps_now() -> None:
     """Each subject once."""
     config = wanted()[STREAM].config

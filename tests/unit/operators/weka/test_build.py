@@ -13,6 +13,7 @@ from moorage.operators.weka import dialect, names
 from moorage.operators.weka.cluster import build as cluster_build
 from moorage.operators.weka.cluster import kind as cluster_kind
 from moorage.operators.weka.cluster import screen as cluster_screen
+from moorage.operators.weka.cluster import types as cluster_types
 from moorage.operators.weka.container import build, types
 from moorage.operators.weka.container import screen as container_screen
 
@@ -259,6 +260,25 @@ def test_a_container_of_a_cluster() -> None:
     msgspec.convert(body["spec"], types.WekaContainerSpec)
 
 
+@pytest.mark.parametrize(
+    ("changed", "sizes"),
+    [
+        ({"dynamicTemplate": None}, (6, 6, 1)),
+        ({"dynamicTemplate": {}}, (6, 6, 1)),
+        ({"dynamicTemplate": {"driveContainers": 0, "computeContainers": 0}}, (0, 0, 1)),
+        ({"dynamicTemplate": {"driveContainers": 7, "numDrives": 3}}, (7, 6, 3)),
+        ({"dynamicTemplate": {"containerCapacity": 500}}, (6, 6, 0)),
+        ({"dynamicTemplate": None, "template": "large"}, (20, 20, 1)),
+        ({"dynamicTemplate": {"computeContainers": 5}, "template": "large"}, (6, 5, 1)),
+    ],
+)
+def test_how_many_a_template_comes_to(changed: dict[str, Any], sizes: tuple[int, int, int]) -> None:
+    """Drive containers, those that compute, drives of each: what is said one by one is before a named template."""
+    found = cluster_types.template(cluster_spec(**changed))
+
+    assert sizes == (found.containers["drive"], found.containers["compute"], found.drives)
+
+
 def test_what_is_by_role_replaces_what_is_for_all() -> None:
     given = {
         "nodeSelector": {"all": "1"},
@@ -275,6 +295,59 @@ def test_what_is_by_role_replaces_what_is_for_all() -> None:
     assert (0, 7) == (drive["spec"]["additionalMemory"], compute["spec"]["additionalMemory"])
     assert "x" == drive["metadata"]["annotations"]["note"]
     assert "numDrives" not in compute["spec"]
+
+
+def test_what_pods_of_a_role_are_given_is_before_what_those_of_all_are() -> None:
+    own, all_ = {"nodeAffinity": {"a": 1}}, {"podAffinity": {"b": 1}}
+    rows = [{"topologyKey": "rack", "maxSkew": 1}], [{"topologyKey": "room", "maxSkew": 1}]
+    given = {
+        "podConfig": {
+            "affinity": all_,
+            "roleAffinity": {"drive": own},
+            "topologySpreadConstraints": rows[1],
+            "roleTopologySpreadConstraints": {"drive": rows[0]},
+        },
+        "failureDomain": {"label": "zone"},
+    }
+    drive, compute = container("drive", **given)["spec"], container("compute", **given)["spec"]
+
+    assert (own, all_) == (drive["affinity"], compute["affinity"])
+    assert rows == (drive["topologySpreadConstraints"], compute["topologySpreadConstraints"])
+
+
+def test_the_account_and_the_login_of_a_registry_are_the_specs() -> None:
+    """Of the cluster its containers', and of a container its pod's; without any there is neither."""
+    given = {"serviceAccountName": "own", "imagePullSecret": "registry"}
+    body = pod(spec(**given))["spec"]
+
+    assert given.items() <= container(**given)["spec"].items()
+    assert ("own", [{"name": "registry"}]) == (body["serviceAccountName"], body["imagePullSecrets"])
+    assert not {"serviceAccountName", "imagePullSecrets"} & pod()["spec"].keys()
+
+
+@pytest.mark.parametrize(
+    ("asked", "forced"),
+    [
+        ({"upgradeForceReplaceDrives": True}, {"upgradeForceReplace": True}),
+        ({"upgradePaused": True}, None),
+        (None, None),
+    ],
+)
+def test_force_that_a_container_was_given_stays_while_its_cluster_asks_for_it(
+    asked: dict[str, bool] | None, forced: dict[str, bool] | None
+) -> None:
+    """And goes with that, so that a later replacement is graceful."""
+    seen = states.cluster_seen(spec=cluster_spec(**({"overrides": asked} if asked else {})))
+    given = msgspec.structs.replace(
+        states.container("drive", 0).spec, overrides=types.Overrides(upgrade_force_replace=True)
+    )
+    mine = types.WekaContainer(
+        msgspec.structs.replace(states.CLUSTER_META, name="demo-drive-0"), given, types.WekaContainerStatus()
+    )
+    found = cluster_kind.wanted(seen, mine, [mine])
+
+    assert found is not None
+    assert forced == found.body["spec"].get("overrides")
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from moorage.api import conditions
 from moorage.children import apply
 from moorage.operators.weka import allocation, answers, names
-from moorage.operators.weka.cluster import build, control, deletion, facts, kind, observation, types
+from moorage.operators.weka.cluster import build, control, deletion, facts, kind, observation, rolling, types
 from moorage.operators.weka.cluster.observation import LoginSeen
 from moorage.operators.weka.cluster.reasons import ClusterReason as Reason
 from moorage.operators.weka.container import types as container_types
@@ -19,6 +19,7 @@ from moorage.runtime import decision, freshness
 from moorage.runtime.decision import DONE, Act, Blocked, Wait
 from moorage.runtime.freshness import Failed, Fresh, Stale
 
+from . import states
 from .states import (
     CLUSTER_META,
     IMAGE,
@@ -36,6 +37,7 @@ from .states import (
 )
 
 replace = msgspec.structs.replace
+GIB = 2**30
 
 
 def decided(it: observation.Seen) -> decision.Decision:
@@ -134,6 +136,16 @@ STEPS: list[tuple[dict[str, Any], type[Any], Reason, str]] = [
         "Secret weka-operator-u-demo is gone, with which the cluster was formed",
     ),
     (
+        {
+            **UNFORMED,
+            "status": cluster_status(formed="demo-compute-0", clusterID=""),
+            "objects": cluster_objects([], login=LoginSeen()),
+        },
+        Blocked,
+        Reason.LOGIN_MISSING,
+        "Secret weka-operator-u-demo is gone, with which the cluster was formed",
+    ),
+    (
         {"objects": cluster_objects(login=LoginSeen()), "spec": cluster_spec(operatorSecretRef="mine")},
         Blocked,
         Reason.LOGIN_MISSING,
@@ -186,6 +198,18 @@ STEPS: list[tuple[dict[str, Any], type[Any], Reason, str]] = [
         Wait,
         Reason.CONTAINERS_NOT_READY,
         "1 of 6 drive containers run: demo-drive-1 .Starting.",
+    ),
+    (
+        {
+            **UNFORMED,
+            "spec": cluster_spec(dynamicTemplate={"driveContainers": 3, "computeContainers": 5}, stripeWidth=None),
+            "objects": cluster_objects(
+                [container(it.role, it.number, status=ALONE) for it in containers(drive=3)],
+            ),
+        },
+        Wait,
+        Reason.CONTAINERS_NOT_READY,
+        "^3 of 5 drive containers run$",
     ),
     ({**UNFORMED, "objects": FIRST}, Act, Reason.FORMING, "11 containers are formed into a cluster, by demo-compute-0"),
     (
@@ -278,6 +302,36 @@ STEPS: list[tuple[dict[str, Any], type[Any], Reason, str]] = [
         "demo-drive-0 stays meanwhile: 9 MiB are without their full protection",
     ),
     (
+        {
+            **ROLL,
+            "objects": cluster_objects(outdated()),
+            "cluster": Fresh(cluster(members=all_members(), unprotected=9)),
+        },
+        Wait,
+        Reason.UPGRADE_GATED,
+        "demo-drive-0 stays meanwhile: 9 MiB are without their full protection",
+    ),
+    (
+        {
+            **ROLL,
+            "objects": cluster_objects([*outdated(), *(container("drive", it, deleting=True) for it in (6, 7))]),
+            "cluster": IN_PHASE,
+        },
+        Wait,
+        Reason.UPGRADE_GATED,
+        "demo-drive-0 stays meanwhile: demo-drive-6, demo-drive-7 is leaving",
+    ),
+    (
+        {
+            **ROLL,
+            "objects": cluster_objects([*outdated(), container("drive", 6, deleting=True)]),
+            "cluster": IN_PHASE,
+        },
+        Act,
+        Reason.UPGRADING,
+        "demo-drive-0 is changed to",
+    ),
+    (
         {**ROLL, "objects": cluster_objects(outdated()), "cluster": Fresh(replace(IN_PHASE.value, status="DEGRADED"))},
         Wait,
         Reason.UPGRADE_GATED,
@@ -326,6 +380,27 @@ STEPS: list[tuple[dict[str, Any], type[Any], Reason, str]] = [
         Blocked,
         Reason.UPGRADE_STUCK,
         "demo-drive-0 did not come back within 30 minutes; demo-drive-1, demo-drive-2",
+    ),
+    (
+        {
+            **ROLL,
+            "objects": cluster_objects(
+                [
+                    replace(it, status=replace(it.status, status="Starting")) if it.name == DRIVES[0] else it
+                    for it in outdated(but=DRIVES[:1])
+                ]
+            ),
+            "cluster": IN_PHASE,
+        },
+        Wait,
+        Reason.UPGRADING,
+        "demo-drive-0 is to come back .Starting.; then demo-drive-1 is replaced",
+    ),
+    (
+        {"spec": cluster_spec(image=NEWER, **BETWEEN), "objects": cluster_objects(outdated(but=DRIVES[:5]))},
+        Act,
+        Reason.UPGRADING,
+        "that drive containers are upgraded",
     ),
     (
         {
@@ -457,6 +532,8 @@ ENDS: list[tuple[dict[str, Any], type[Any], Reason, str]] = [
         Reason.GRACE_PERIOD,
         "all data is kept for 23.0 hours more",
     ),
+    ({"spec": cluster_spec(gracefulDestroyDuration="1h1s")}, Wait, Reason.GRACE_PERIOD, "not paused yet"),
+    ({"spec": cluster_spec(gracefulDestroyDuration="1h")}, Act, Reason.DESTROYING, "11 containers are deleted"),
     ({**OVER, "objects": UNTOLD}, Act, Reason.DESTROYING, "11 containers are told that they go"),
     (OVER, Act, Reason.DESTROYING, "11 containers are deleted"),
     ({**BACK, "namespace_ending": True}, Act, Reason.DESTROYING, "11 containers are deleted"),
@@ -477,6 +554,152 @@ def test_each_step_of_its_end(changed: dict[str, Any], kind: type[Any], reason: 
 
     assert (kind, reason) == (type(found), found.reason), found.message
     assert re.search(said, found.message), found.message
+
+
+PATIENCE: dict[Reason, set[tuple[float, float]]] = {
+    # seconds within which it should come, and after which it is looked at again
+    Reason.OBJECTS_UNKNOWN: {(120, 0)},
+    Reason.BINDING: {(120, 0)},
+    Reason.CONTAINERS_NOT_READY: {(1800, 0)},
+    Reason.CONTAINERS_JOIN: {(1800, 0)},
+    Reason.WAITING_FOR_DRIVES: {(1800, 0)},
+    Reason.STARTING_IO: {(1800, 0)},
+    Reason.NOT_ALL_UP: {(1800, 0)},
+    Reason.CLUSTER_UNKNOWN: {(300, 0), (300, 5)},
+    Reason.UPGRADING: {(1800, 15)},
+    Reason.UPGRADE_PAUSED: {(0, 0)},
+    Reason.UPGRADE_GATED: {(3600, 15)},
+    Reason.SHRINK_GATED: {(3600, 15)},
+    Reason.SHRINKING: {(86_400, 0)},
+    Reason.GRACE_PERIOD: {(1800, 0), (0, 3601)},
+    Reason.DELETION_CANCELLED: {(0, 3601)},
+    Reason.DESTROYING: {(3600, 0)},
+}
+
+
+def test_a_wait_has_an_end_and_a_pace() -> None:
+    found: dict[Reason, set[tuple[float, float]]] = {}
+    for rows, metadata in ((STEPS, {}), (ENDS, GOING)):
+        for changed, kind_, reason, _ in rows:
+            if kind_ is Wait:
+                waits = verdict(cluster_seen(**{"metadata": metadata, **changed}))
+                found.setdefault(reason, set()).add((waits.within, waits.again))
+
+    assert PATIENCE == found
+
+
+def test_the_end_of_a_grace_is_told_and_looked_for() -> None:
+    """To the tenth of an hour, however long it is; a second after it is over the next look is due."""
+    paused = cluster_objects([container(it.role, it.number, status={"status": "Paused"}) for it in containers()])
+    ways: list[tuple[dict[str, Any], dict[str, Any], str]] = [
+        ({}, {"objects": paused}, "all data is kept"),
+        ({"overrides": {"cancelDeletion": True}}, {}, "is called off"),
+    ]
+    for given, changed, said in ways:
+        long, short = (
+            verdict(cluster_seen(metadata=GOING, spec=cluster_spec(gracefulDestroyDuration=grace, **given), **changed))
+            for grace in ("2001h", "1h1m")
+        )
+
+        assert f"{said} for 2000.0 hours more" in long.message
+        assert (3601, 61) == (long.again, short.again)
+
+
+COMPUTE_PHASE = Fresh(cluster(members=all_members(), phase="ComputeRollingPhase"))
+SETTINGS_ALONE = {"filesystems": ("default",), "members": all_members()}
+ORDERS: list[tuple[dict[str, Any], str, dict[str, Any]]] = [
+    ({"objects": cluster_objects(login=LoginSeen("s-1"))}, "login.make", {"named": ""}),
+    (
+        {"objects": cluster_objects(login=LoginSeen("s-1")), "spec": cluster_spec(operatorSecretRef="mine")},
+        "login.make",
+        {"named": "mine"},
+    ),
+    ({"spec": cluster_spec(hotSpare=1)}, "cluster.set", {"hot_spare": 1}),
+    ({**BEGINS, "cluster": Fresh(cluster(**IDLE, parity=4))}, "cluster.set", {"parity": 2}),
+    ({**BEGINS, "cluster": Fresh(cluster(**IDLE))}, "cluster.start_io", {"started": states.SPOKEN.words.io_started}),
+    ({"cluster": Fresh(cluster(users=()))}, "user.add", {"user": "weka-cluster-demo"}),
+    ({"cluster": Fresh(cluster(groups=()))}, "group.add", {"name": "default"}),
+    (
+        {"cluster": Fresh(cluster(filesystems=(".config_fs",)))},
+        "filesystem.add",
+        {"name": "default", "group": "default", "total": 2**40, "most": 2**40 // 10, "least": 2**40 // 100},
+    ),
+    (
+        {"cluster": Fresh(cluster(**SETTINGS_ALONE))},
+        "filesystem.add",
+        {"name": ".config_fs", "group": "default", "total": 100 * GIB, "most": 100 * GIB, "least": 10 * GIB},
+    ),
+    (
+        {"cluster": Fresh(cluster(**SETTINGS_ALONE, capacity=0))},
+        "filesystem.add",
+        {"name": ".config_fs", "group": "default", "total": 100 * GIB, "most": 100 * GIB, "least": 10 * GIB},
+    ),
+    (
+        {"cluster": Fresh(cluster(**SETTINGS_ALONE, capacity=500 * GIB))},
+        "filesystem.add",
+        {"name": ".config_fs", "group": "default", "total": 50 * GIB, "most": 50 * GIB, "least": 5 * GIB},
+    ),
+    (
+        {"cluster": Fresh(cluster(**SETTINGS_ALONE, capacity=50))},
+        "filesystem.add",
+        {"name": ".config_fs", "group": "default", "total": 5, "most": 5, "least": 1},
+    ),
+    (
+        {"cluster": Fresh(cluster(filesystems=(".config_fs",), capacity=5))},
+        "filesystem.add",
+        {"name": "default", "group": "default", "total": 5, "most": 1, "least": 1},
+    ),
+    (
+        {**ROLL, "objects": cluster_objects(outdated())},
+        "upgrade.phase",
+        {"phase": "DrivePhase", "version": "4.4.2"},
+    ),
+    (
+        {**ROLL, "objects": cluster_objects(outdated(but=DRIVES)), "cluster": IN_PHASE},
+        "upgrade.phase",
+        {"phase": "ComputeRollingPhase", "version": "4.4.2"},
+    ),
+    ({"cluster": IN_PHASE, "status": cluster_status(lastAppliedImage="old:1")}, "upgrade.finish", {}),
+]
+
+
+@pytest.mark.parametrize(
+    ("changed", "operation", "args"), ORDERS, ids=[f"{n}-{row[1]}" for n, row in enumerate(ORDERS)]
+)
+def test_what_is_ordered_is_one_thing_in_the_clusters_own_units(
+    changed: dict[str, Any], operation: str, args: dict[str, Any]
+) -> None:
+    """Bytes, of which none is more than the cluster has."""
+    calls = [it for it in verdict(cluster_seen(**changed)).actions if isinstance(it, decision.Call)]
+
+    assert [(operation, args)] == [(it.operation, it.args) for it in calls]
+
+
+@pytest.mark.parametrize(
+    ("asked", "role", "forced"),
+    [
+        (None, "drive", False),
+        ("upgradeForceReplace", "drive", True),
+        ("upgradeForceReplace", "compute", True),
+        ("upgradeForceReplaceDrives", "drive", True),
+        ("upgradeForceReplaceDrives", "compute", False),
+    ],
+)
+def test_who_is_replaced_by_force_is_named_by_role(asked: str | None, role: str, forced: bool) -> None:
+    """Else what a container holds in memory is moved on before it stops."""
+    drives_first = role == "drive"
+    found = verdict(
+        cluster_seen(
+            spec=cluster_spec(image=NEWER, **({"overrides": {asked: True}} if asked else {})),
+            metadata={"annotations": {names.CONFIRM: asked or ""}},
+            objects=cluster_objects(outdated(but=() if drives_first else DRIVES)),
+            cluster=IN_PHASE if drives_first else COMPUTE_PHASE,
+        )
+    )
+    (change,) = found.actions
+
+    assert f"demo-{role}-0" == change.body["metadata"]["name"]
+    assert ({"upgradeForceReplace": True} if forced else None) == change.body["spec"].get("overrides")
 
 
 def test_every_reason_is_come_to() -> None:
@@ -514,6 +737,25 @@ def test_a_number_that_was_written_down_is_taken_up_by_whoever_comes_next() -> N
     assert [f"demo-drive-{it}" for it in (5, 6, 7)] == [it.body["metadata"]["name"] for it in more.actions[1:]]
 
 
+def test_the_first_numbers_begin_at_nought() -> None:
+    found = verdict(
+        cluster_seen(**UNFORMED | {"status": cluster_status(made={}, clusterID="", formed="")}, objects=NONE)
+    )
+
+    assert {"made": {"drive": 6, "compute": 5}, "making": {"drive": [*range(6)], "compute": [*range(5)]}} == (
+        found.actions[0].fields
+    )
+
+
+def test_one_that_leaves_was_made_and_is_not_made_once_more() -> None:
+    """Its number was written down, and it is seen on its way out."""
+    leaves = [*containers()[:5], replace(containers()[5], deleting=True), *containers()[6:]]
+    found = decided(cluster_seen(status=cluster_status(making={"drive": (5,)}), objects=cluster_objects(leaves)))
+
+    assert [{"making": {}}] == [it.fields for it in found.acts[0].actions]  # type: ignore[union-attr]
+    assert ["demo-drive-6"] == [it.body["metadata"]["name"] for it in found.acts[1].actions[1:]]  # type: ignore[union-attr]
+
+
 def test_whose_container_was_seen_is_not_made_once_more() -> None:
     """Also of a role that there is none of."""
     status = cluster_status(making={"drive": (5,), "s3": (1,)})
@@ -529,6 +771,14 @@ def test_a_status_that_was_lost_leads_to_no_number_twice() -> None:
     found = verdict(cluster_seen(status=status, objects=cluster_objects(containers()[1:])))
 
     assert "demo-drive-6" == found.actions[1].body["metadata"]["name"]
+
+
+def test_a_number_is_not_used_twice_though_who_has_it_leaves_and_the_status_was_lost() -> None:
+    """The cluster still knows it."""
+    there = [*containers()[:5], replace(containers()[5], deleting=True), *containers()[6:]]
+    found = verdict(cluster_seen(status=cluster_status(made={}), objects=cluster_objects(there)))
+
+    assert ["demo-drive-6"] == [it.body["metadata"]["name"] for it in found.actions[1:]]
 
 
 def test_until_it_is_formed_few_containers_are_made() -> None:
@@ -556,6 +806,8 @@ def test_secrets_are_in_no_decision() -> None:
     form = verdict(cluster_seen(**{**UNFORMED, "objects": FIRST})).actions[1]
 
     assert {"pod", "members", "leadership"} == form.args.keys()
+    more = cluster_seen(**{**UNFORMED, "objects": FIRST, "spec": cluster_spec(leadershipRaftSize=9)})
+    assert (0, 9) == (form.args["leadership"], verdict(more).actions[1].args["leadership"])
 
 
 def test_a_container_that_is_made_later_is_told_where_the_cluster_is() -> None:
@@ -564,6 +816,9 @@ def test_a_container_that_is_made_later_is_told_where_the_cluster_is() -> None:
 
     assert "joinIpPorts" not in first.body["spec"]
     assert "10.0.1.1:35000" == later.body["spec"]["joinIpPorts"][0]
+    unasked = replace(containers()[6], status=replace(containers()[6].status, allocations=None))
+    less = verdict(cluster_seen(objects=cluster_objects([*containers()[1:6], unasked, *containers()[7:]]))).actions[1]
+    assert [f"10.0.1.{it}:35000" for it in (2, 3, 4, 5)] == less.body["spec"]["joinIpPorts"]
 
 
 def joined(known: freshness.Observed[Any], told_before: bool = False) -> list[str]:
@@ -683,11 +938,18 @@ def test_fields_that_nothing_follows_from_are_told() -> None:
     [
         ({}, "Ready"),
         ({**UNFORMED, "objects": FIRST}, "Init"),
+        ({**BEGINS, "allowed": False}, "Init"),
+        ({"objects": Failed("Unavailable", "no")}, "Init"),
+        (SMALLER, "Ready"),
+        ({"allowed": False, "status": cluster_status(status="Degraded")}, "Degraded"),
+        ({"allowed": False, "status": cluster_status(status="")}, "Init"),
         ({**BEGINS, "cluster": Fresh(cluster(**IDLE, drives=()))}, "WaitForDrives"),
         ({**BEGINS, "cluster": Fresh(cluster(**IDLE))}, "StartingIO"),
         ({**ROLL, "objects": cluster_objects(outdated()), "cluster": IN_PHASE}, "Upgrading"),
         ({"objects": some(1, status="Unhealthy")}, "Degraded"),
         ({"metadata": GOING}, "GracePeriod"),
+        ({"metadata": GOING, "spec": cluster_spec(gracefulDestroyDuration="1h1s")}, "GracePeriod"),
+        ({"metadata": GOING, "spec": cluster_spec(gracefulDestroyDuration="1h")}, "Destroying"),
         ({"metadata": GOING, **OVER}, "Destroying"),
         ({"metadata": GOING, **BACK}, "Ready"),
     ],
@@ -722,5 +984,163 @@ def test_states_of_containers_follow_the_clusters_end() -> None:
     assert "active" == deletion.state(AT, cluster_spec(overrides={"cancelDeletion": True}), NOW, "paused")
     assert "destroying" == deletion.state(AT, over, NOW, "paused")
     assert "deleting" == deletion.state(AT, over, NOW, "deleting")
+    assert "destroying" == deletion.state(AT, cluster_spec(gracefulDestroyDuration="1h"), NOW, "paused")
+    assert "paused" == deletion.state(AT, cluster_spec(gracefulDestroyDuration="1h1s"), NOW, "active")
     assert "destroying" == deletion.state(AT, spec, NOW, "active", ends=True)
     assert "active" == deletion.state(None, spec, NOW, "active", ends=True)
+
+
+@pytest.mark.parametrize(("grace", "cancelled"), [("1h1s", True), ("1h", False), ("30m", False)])
+def test_a_deletion_can_be_called_off_until_its_grace_is_over(grace: str, cancelled: bool) -> None:
+    """And not while it is no deletion, or nobody asks."""
+    asked = cluster_spec(gracefulDestroyDuration=grace, overrides={"cancelDeletion": True})
+
+    assert cancelled is deletion.is_cancelled(AT, asked, NOW)
+    assert not deletion.is_cancelled(AT, cluster_spec(gracefulDestroyDuration=grace), NOW)
+    assert not deletion.is_cancelled(None, asked, NOW)
+
+
+SILENT = {"cluster": Failed("Unavailable", "nobody answers")}
+FACTS: list[tuple[dict[str, Any], str, bool | None, Reason, str]] = [
+    ({"objects": cluster_objects(login=LoginSeen("s-1"))}, "ClusterSecretsCreated", False, Reason.MAKING_LOGIN, ""),
+    ({"objects": cluster_objects(login=LoginSeen("", "u"))}, "ClusterSecretsCreated", False, Reason.MAKING_LOGIN, ""),
+    ({"objects": cluster_objects(containers()[1:])}, "PodsCreated", False, Reason.MAKING_CONTAINERS, "drive"),
+    ({"objects": NONE}, "PodsCreated", False, Reason.MAKING_CONTAINERS, "drive, compute"),
+    (
+        {"objects": some(2, status="Starting")},
+        "PodsReady",
+        False,
+        Reason.CONTAINERS_NOT_READY,
+        "not running: demo-drive-0, demo-drive-1",
+    ),
+    ({**UNFORMED, "objects": FIRST}, "ClusterCreated", False, Reason.FORMING, ""),
+    ({}, "ClusterCreated", True, Reason.WELL, "g-1"),
+    (
+        {"objects": some(2, clusterID="")},
+        "JoinedCluster",
+        False,
+        Reason.CONTAINERS_JOIN,
+        "in no cluster: demo-drive-0, demo-drive-1",
+    ),
+    ({}, "DrivesAdded", True, Reason.WELL, "6 drives"),
+    (
+        {**BEGINS, "cluster": Fresh(cluster(**IDLE, drives=drives(2)))},
+        "DrivesAdded",
+        False,
+        Reason.WAITING_FOR_DRIVES,
+        "2 drives",
+    ),
+    ({"objects": freshness.not_yet("objects")}, "DrivesAdded", True, Reason.WELL, "6 drives"),
+    (SILENT, "DrivesAdded", None, Reason.CLUSTER_UNKNOWN, ""),
+    ({"cluster": Fresh(cluster(**IDLE))}, "IoStarted", False, Reason.STARTING_IO, ""),
+    (SILENT, "IoStarted", None, Reason.CLUSTER_UNKNOWN, ""),
+    (
+        {"cluster": Fresh(cluster(filesystems=("default",)))},
+        "CondDefaultFsCreated",
+        False,
+        Reason.ADDING_FILESYSTEM,
+        "",
+    ),
+    (SILENT, "CondDefaultFsCreated", None, Reason.CLUSTER_UNKNOWN, ""),
+    ({"cluster": Fresh(cluster(users=("admin",)))}, "ClusterSecretsApplied", False, Reason.ADDING_USER, ""),
+    (SILENT, "ClusterSecretsApplied", None, Reason.CLUSTER_UNKNOWN, ""),
+    (
+        {"cluster": Fresh(cluster(unprotected=1))},
+        "Protected",
+        False,
+        Reason.SHRINK_GATED,
+        "1 MiB are without their full protection",
+    ),
+    ({}, "Protected", True, Reason.WELL, ""),
+    (SILENT, "Protected", None, Reason.CLUSTER_UNKNOWN, ""),
+    ({}, "Available", True, Reason.WELL, "OK STARTED"),
+    ({"cluster": Fresh(cluster(status="DEGRADED"))}, "Available", False, Reason.STARTING_IO, "DEGRADED STARTED"),
+    ({"cluster": Fresh(cluster(io=""))}, "Available", False, Reason.STARTING_IO, "OK"),
+    (SILENT, "Available", None, Reason.CLUSTER_UNKNOWN, ""),
+]
+
+
+def test_of_what_is_well_no_more_is_said_than_what_it_is() -> None:
+    messages = {"ClusterCreated": "g-1", "DrivesAdded": "6 drives", "Available": "OK STARTED"}
+    found = decided(cluster_seen()).facts
+
+    assert {Reason.WELL, Reason.HEEDED} == {it.reason for it in found}
+    assert messages == {it.type: it.message for it in found if it.message}
+
+
+def test_who_falls_silent_does_not_stand_as_it_stood() -> None:
+    """That is for one that was not asked yet."""
+    stood = [{"type": it.type, "status": "True", "reason": "Well"} for it in decided(cluster_seen()).facts]
+    found = decided(cluster_seen(**SILENT, status=cluster_status(conditions=stood))).facts
+
+    assert {"DrivesAdded", "IoStarted", "CondDefaultFsCreated", "ClusterSecretsApplied", "Protected", "Available"} == {
+        it.type for it in found if it.status is None
+    }
+
+
+@pytest.mark.parametrize(("changed", "type_", "status", "reason", "message"), FACTS)
+def test_facts(changed: dict[str, Any], type_: str, status: bool | None, reason: Reason, message: str) -> None:
+    """Each by the word of whoever knows it, and nobody's where that is silent."""
+    found = next(it for it in decided(cluster_seen(**changed)).facts if it.type == type_)
+
+    assert (status, reason, message) == (found.status, found.reason, found.message)
+
+
+@pytest.mark.parametrize(
+    ("changed", "columns"),
+    [
+        (
+            {"cluster": Fresh(cluster(members=all_members(status="DOWN"), drives=drives(5, status="FAILED")))},
+            {"driveContainers": "5/6/6", "computeContainers": "5/5/5", "drives": "4/5/6"},
+        ),
+        (
+            {"objects": cluster_objects(containers()[1:])},
+            {"driveContainers": "5/5/6", "computeContainers": "5/5/5", "drives": "6/6/5"},
+        ),
+        (
+            {**SILENT, "status": cluster_status(printer={"driveContainers": "2/3/4", "drives": "1/1/1"})},
+            {"driveContainers": "2/3/4", "computeContainers": "0/5/5", "drives": "1/1/1"},
+        ),
+    ],
+    ids=["one is down", "one is not made", "nobody answers"],
+)
+def test_columns_have_who_is_up_who_is_there_and_who_is_asked_for(
+    changed: dict[str, Any], columns: dict[str, str]
+) -> None:
+    """While nobody says who is up, they stay as they were."""
+    assert columns == decided(cluster_seen(**changed)).report["printer"]
+
+
+def test_when_io_began_is_noted_once() -> None:
+    before = cluster_status(timestamps={}, status="Init")
+
+    assert {"ioStarted": conditions.timestamp(NOW)} == decided(cluster_seen(status=before)).report["timestamps"]
+    assert "timestamps" not in decided(cluster_seen()).report
+    assert "timestamps" not in decided(cluster_seen(status=before, cluster=Fresh(cluster(**IDLE)))).report
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        control.cluster_is_set,
+        control.containers_have_joined,
+        control.drives_are_enough,
+        control.io_runs,
+        control.users_are_there,
+        control.filesystems_are_there,
+        rolling.phase_is_begun,
+        rolling.upgrade_is_noted,
+    ],
+)
+def test_a_step_has_no_order_for_a_cluster_that_nobody_has_heard(step: Any) -> None:
+    """Whatever is to be changed in it: that it is silent is told by a step of its own."""
+    given: dict[str, Any] = {**ROLL, "objects": cluster_objects(outdated()), "status": cluster_status(timestamps={})}
+
+    assert DONE == step(cluster_seen(**given | SILENT))
+    assert DONE == step(cluster_seen(**given, cluster=Fresh(cluster(guid=""))))
+
+
+def test_what_the_cluster_says_itself_is_told_and_not_noted() -> None:
+    (order,) = verdict(cluster_seen(spec=cluster_spec(hotSpare=1))).actions
+
+    assert isinstance(order, decision.Call)

@@ -74,7 +74,7 @@ SCRIPTS = (build.scripts("ns", states.SPOKEN), apply.Child())
 HELD = allocation.Taken("other", frozenset({"s1", "s2"}), (allocation.Span(35_000, 100), allocation.Span(35_300, 1)))
 FULL = allocation.Taken("other", frozenset(), (allocation.Span(35_000, 500),))
 LONELY: dict[str, Any] = {"local": told(cluster="", host=None), "spec": spec(joinIpPorts=["10.0.0.1:35000"])}
-JUST_NOW, LONG_AGO = (conditions.timestamp(states.NOW - it) for it in (60.0, 180.0))
+JUST_NOW, LONG_AGO, TO_COME = (conditions.timestamp(states.NOW - it) for it in (60.0, 180.0, -60.0))
 TWO_AWAY = {"objects": objects(pod=pod(deleting=True), owner=replace(OWNER, away=frozenset({4, 5})))}
 TWO_DOWN = tuple(replace(it, status="DOWN") if it.host in (2, 5) else it for it in members())
 STEPS: list[tuple[dict[str, Any], type[Any], Reason, str]] = [
@@ -190,6 +190,31 @@ STEPS: list[tuple[dict[str, Any], type[Any], Reason, str]] = [
         Reason.DRIVES_LACKING,
         "is to have 1 drives and 0 of node n1 are free for it: its list can't be read",
     ),
+    (
+        {"status": FRESH, "spec": spec(mode="compute")},
+        Act,
+        Reason.ALLOCATING,
+        "gets ports from 35000 on, and 0 drives of node n1",
+    ),
+    (
+        {"status": FRESH, "objects": objects(owner=None), "spec": spec(portRange={"basePort": 50_000})},
+        Act,
+        Reason.ALLOCATING,
+        "gets ports from 50000 on",
+    ),
+    ({"status": FRESH, "objects": objects(owner=None)}, Act, Reason.ALLOCATING, "gets ports from 45000 on"),
+    (
+        {"status": FRESH, "spec": spec(port=14_000, agentPort=14_500)},
+        Act,
+        Reason.ALLOCATING,
+        "gets ports from 14000 on",
+    ),
+    (
+        {"status": status(allocations={**ALLOCATIONS, "agentPort": 0}), "objects": objects(taken=(HELD,))},
+        Act,
+        Reason.ALLOCATING,
+        "gets ports from 35100 on",
+    ),
     ({"objects": objects(owner=replace(OWNER, single_node=True))}, Act, Reason.ALLOCATING, "gets ports from 35000"),
     ({"local": told(resources="other")}, Act, Reason.WRITING_RESOURCES, "demo-drive-0 is told its ports and drives"),
     (
@@ -217,6 +242,7 @@ STEPS: list[tuple[dict[str, Any], type[Any], Reason, str]] = [
         "demo-drive-0 was told where its cluster is, and is on its way there",
     ),
     ({**LONELY, "status": status(timestamps={"joining": LONG_AGO})}, Act, Reason.JOINING, "is told where"),
+    ({**LONELY, "status": status(timestamps={"joining": TO_COME})}, Act, Reason.JOINING, "is told where"),
     (
         {"local": told(cluster="g-2")},
         Blocked,
@@ -231,6 +257,7 @@ STEPS: list[tuple[dict[str, Any], type[Any], Reason, str]] = [
         "anew: a drive was added",
     ),
     ({"cluster": Fresh(cluster(drives=()))}, Act, Reason.ADDING_DRIVE, "drive s1 of demo-drive-0 is added"),
+    ({"cluster": Fresh(cluster(drives=drives()[1:]))}, Act, Reason.ADDING_DRIVE, "drive s1 of demo-drive-0 is added"),
     (
         {"cluster": Fresh(cluster(drives=())), "local": told(devices=())},
         Wait,
@@ -344,6 +371,12 @@ ENDS: list[tuple[dict[str, Any], type[Any], Reason, str]] = [
     ({**OUT, **ENDING}, Act, Reason.ENDING_POD, "demo-drive-0 may stop at once"),
     ({**OUT, **GONE}, Act, Reason.REMOVING_MEMBER, "the cluster forgets demo-drive-0"),
     (
+        {**GONE, "cluster": Stale(OUT["cluster"].value, 0.0, "it was told")},
+        Wait,
+        Reason.CLUSTER_UNKNOWN,
+        "the cluster is asked anew: it was told",
+    ),
+    (
         {**GONE, "cluster": Fresh(cluster(members=members()[1:], drives=drives()[1:]))},
         Act,
         Reason.LEAVING,
@@ -368,11 +401,134 @@ def test_each_step_of_its_end(changed: dict[str, Any], kind: type[Any], reason: 
     assert re.search(said, found.message), found.message
 
 
+PATIENCE: dict[Reason, set[tuple[float, float]]] = {
+    # seconds within which it should come, and after which it is looked at again
+    Reason.OBJECTS_UNKNOWN: {(120, 0), (60, 0)},
+    Reason.BINDING: {(120, 0)},
+    Reason.PAUSED: {(0, 0)},
+    Reason.NODE_NOT_READY: {(600, 0)},
+    Reason.NODE_CORDONED: {(600, 0)},
+    Reason.ENDING_POD: {(1800, 0), (1800, 5)},
+    Reason.POD_NOT_RUNNING: {(600, 0)},
+    Reason.AGENT_UNKNOWN: {(600, 0)},
+    Reason.CLUSTER_HAS_NO_PORTS: {(300, 0)},
+    Reason.STARTING: {(600, 0)},
+    Reason.NOT_FORMED: {(1800, 0)},
+    Reason.JOINING: {(600, 60)},
+    Reason.CLUSTER_FORGOTTEN: {(600, 0)},
+    Reason.CLUSTER_UNKNOWN: {(300, 0), (300, 5)},
+    Reason.DRIVE_MISSING: {(120, 0)},
+    Reason.NOT_UP: {(600, 0)},
+    Reason.NOT_PROTECTED: {(86_400, 0)},
+    Reason.DEACTIVATING: {(86_400, 0)},
+    Reason.REMOVING_DRIVES: {(86_400, 0)},
+    Reason.STOP_GATED: {(1800, 5)},
+}
+
+
+def test_a_wait_has_an_end_and_a_pace() -> None:
+    found: dict[Reason, set[tuple[float, float]]] = {}
+    for rows, metadata in ((STEPS, {}), (ENDS, GOING)):
+        for changed, kind, reason, _ in rows:
+            if kind is Wait:
+                waits = verdict(seen(**{"metadata": metadata, **changed}))
+                found.setdefault(reason, set()).add((waits.within, waits.again))
+
+    assert PATIENCE == found
+
+
+IDLE_DRIVE = {"cluster": Fresh(cluster(members=members(state="INACTIVE"), drives=drives(status="INACTIVE")))}
+ORDERS: list[tuple[dict[str, Any], str, dict[str, Any]]] = [
+    (ENDING, "container.allow_stop", {"pod": "p-0", "force": False}),
+    (
+        {**ENDING, "spec": spec(overrides={"podDeleteForceReplace": True})},
+        "container.allow_stop",
+        {"pod": "p-0", "force": True},
+    ),
+    (
+        {"local": told(resources="other")},
+        "container.write_resources",
+        {"pod": "p-0", "text": build.resources_text(seen().resources)},
+    ),
+    (LONELY, "container.join", {"pod": "p-0", "to": ["10.0.0.1:35000"]}),
+    (
+        {"cluster": Fresh(cluster(drives=()))},
+        "drive.add",
+        {"pod": "p-0", "host": 0, "serial": "s1", "path": "/dev/s1"},
+    ),
+    ({"metadata": GOING}, "member.deactivate", {"host": 0}),
+    (
+        {"metadata": GOING, "cluster": Fresh(cluster(members=members(state="INACTIVE")))},
+        "drive.deactivate",
+        {"uuid": "d-0"},
+    ),
+    ({"metadata": GOING, **IDLE_DRIVE}, "drive.remove", {"uuid": "d-0"}),
+    ({"metadata": GOING, **OUT, **GONE}, "member.remove", {"host": 0}),
+]
+
+
+@pytest.mark.parametrize(
+    ("changed", "operation", "args"), ORDERS, ids=[f"{n}-{row[1]}" for n, row in enumerate(ORDERS)]
+)
+def test_what_is_ordered_is_one_thing_and_names_whom_it_is_about(
+    changed: dict[str, Any], operation: str, args: dict[str, Any]
+) -> None:
+    """A drive that holds data is deactivated, and only one that holds none is removed."""
+    calls = [it for it in verdict(seen(**changed)).actions if isinstance(it, decision.Call)]
+
+    assert [(operation, args)] == [(it.operation, it.args) for it in calls]
+
+
 def test_every_reason_is_come_to() -> None:
     """None is left that nothing leads to; one is of facts, and one of orders."""
     told_ = {reason for _, _, reason, _ in (*STEPS, *ENDS)}
 
     assert {*Reason} - {Reason.RUNNING, Reason.ORDER_REFUSED, Reason.HEEDED, Reason.UNHEEDED} == told_
+
+
+def test_what_it_gets_is_written_down_whole_and_guarded() -> None:
+    """Ports, drives, and what of its node it is told; of a single node a name that no other container has."""
+    node = replace(states.NODE, failure_domain="rack-1")
+    (note,) = verdict(seen(status=FRESH, objects=objects(node=node))).actions
+    (alone,) = verdict(seen(status=FRESH, objects=objects(owner=replace(OWNER, single_node=True)))).actions
+    got = {"drives": ["s1"], "wekaPort": 35_000, "agentPort": 35_300}
+
+    assert {**got, "failureDomain": "rack-1", "machineIdentifier": ""} == note.fields["allocations"]
+    assert (decision.Guard("allocation_is_free", {"node": "n1", **got}),) == note.require
+    assert "u-0" == alone.fields["allocations"]["machineIdentifier"]
+
+
+def test_why_its_pod_does_not_run_is_told_with_what_to_do() -> None:
+    """In the words of whoever keeps it from running."""
+    found = verdict(
+        seen(objects=objects(pod=pod(running=False, trouble="no such image", cause="ImagePull", fix="correct it")))
+    )
+
+    assert ("ImagePull", "correct it") == (found.cause, found.fix)
+
+
+def test_one_that_was_told_where_its_cluster_is_is_left_to_it() -> None:
+    """For two minutes, from that moment on."""
+
+    def told_at(seconds: float) -> Any:
+        at = conditions.timestamp(states.NOW - seconds)
+        return verdict(seen(**{**LONELY, "status": status(timestamps={"joining": at})}))
+
+    assert (Wait, 120) == (type(told_at(0)), told_at(0).again)
+    assert (Wait, 1) == (type(told_at(119)), told_at(119).again)
+    assert Act is type(told_at(120))
+
+
+SILENT = {"local": freshness.Failed("Unavailable", "no"), "cluster": freshness.Failed("Unavailable", "no")}
+
+
+@pytest.mark.parametrize(
+    "step",
+    [control.resources_are_written, control.it_is_a_member, control.drives_are_added, deletion.drives_are_removed],
+)
+def test_a_step_has_no_order_for_one_that_nobody_has_heard(step: Any) -> None:
+    """That it is silent is told by a step of its own."""
+    assert decision.DONE == step(seen(metadata=GOING, **SILENT))
 
 
 def test_an_override_that_loses_data_is_heeded_once_confirmed_and_stays_to_be_seen() -> None:
@@ -445,6 +601,45 @@ def test_what_was_not_asked_yet_stands_as_it_stood() -> None:
     assert "status" not in found.report
 
 
+@pytest.mark.parametrize(
+    ("addresses", "column"),
+    [
+        ((), ""),
+        (("10.0.0.1",), "10.0.0.1"),
+        (("10.0.0.1", "b"), "10.0.0.1 (+1)"),
+        (("10.0.0.1", "b", "c"), "10.0.0.1 (+2)"),
+    ],
+)
+def test_where_it_is_managed_is_told_by_the_first_address_and_how_many_more(
+    addresses: tuple[str, ...], column: str
+) -> None:
+    found = decided(seen(local=told(addresses=addresses))).report
+
+    assert (list(addresses), column) == (found["managementIPs"], found["printer"]["managementIPs"])
+    assert (addresses[0] if addresses else "") == found["managementIP"]
+
+
+def test_its_drives_are_told_while_its_cluster_lists_it() -> None:
+    """Of another cluster, or of one that is no drive container, nothing is told of them."""
+    listed = decided(seen()).report
+    foreign = decided(seen(cluster=Fresh(cluster(guid="g-9")))).report
+    compute = decided(seen(spec=spec(mode="compute"))).report
+
+    assert [("d-0", "s1", "ACTIVE")] == [
+        (it["uuid"], it["serial_number"], it["status"]) for it in listed["addedDrives"]
+    ]
+    assert "1/1" == listed["printer"]["drives"]
+    assert "addedDrives" not in foreign
+    assert "drives" not in compute["printer"]
+
+
+def test_which_image_it_runs_is_noted_once_all_is_well() -> None:
+    """By that the cluster knows that it is back."""
+    assert states.IMAGE == decided(seen()).report["lastAppliedImage"]
+    for changed in (UNMADE, {"objects": objects(pod=OTHER)}, {"cluster": Fresh(cluster(members=()))}):
+        assert "lastAppliedImage" not in decided(seen(**changed)).report
+
+
 def test_what_a_container_says_of_itself_is_not_believed_against_its_cluster() -> None:
     found = decided(seen(local=told(cluster="g-2", host=7)))
 
@@ -474,6 +669,28 @@ def test_what_it_kept_goes_with_one_that_is_deleted(changed: dict[str, Any], for
     assert forgets is gone.actions[0].args.get("forget", False)
     assert "forget" not in paused.actions[0].args
     assert gone.actions[0].args["force"] is paused.actions[0].args["force"] is True
+
+
+@pytest.mark.parametrize(
+    ("overrides", "of", "confirmed", "how"),
+    [
+        ({}, OTHER, True, "in its own time"),
+        ({"upgradeForceReplace": True}, OTHER, True, "at once"),
+        ({"upgradeForceReplace": True}, OTHER, False, "in its own time"),
+        ({"upgradeForceReplace": True}, pod(), True, "in its own time"),
+        ({"podDeleteForceReplace": True}, pod(), False, "at once"),
+    ],
+    ids=["replaced", "by force", "not confirmed", "not replaced", "whoever deletes it"],
+)
+def test_a_pod_that_is_replaced_by_force_may_stop_at_once(
+    overrides: dict[str, bool], of: observation.PodSeen, confirmed: bool, how: str
+) -> None:
+    """Once it is deleted, and where its cluster's annotation confirms it; whoever else deletes it forces nothing."""
+    ending = replace(of, seen=replace(of.seen, deleting=True))
+    there = objects(pod=ending, owner=replace(OWNER, forces=confirmed))
+    found = verdict(seen(spec=spec(overrides=overrides), objects=there))
+
+    assert f"demo-drive-0 may stop {how}" == found.message
 
 
 def test_the_way_out_of_a_node_lost_with_its_power_is_told() -> None:
@@ -594,3 +811,33 @@ def test_an_upgrade_that_is_forced_does_not_wait_for_a_graceful_stop(forces: boo
 
     assert (Act, Reason.ENDING_POD, f"demo-drive-0 may stop {how}") == (type(found), found.reason, found.message)
     assert forces == found.actions[0].args["force"]
+
+
+FACTS: list[tuple[dict[str, Any], str, bool | None, Reason, str]] = [
+    ({}, "ContainerAffinitySet", True, Reason.RUNNING, "n1"),
+    ({"status": status(nodeAffinity="")}, "ContainerAffinitySet", False, Reason.PINNING, ""),
+    ({}, "ContainerResourcesAllocated", True, Reason.RUNNING, "ports from 35000 on"),
+    ({"status": FRESH}, "ContainerResourcesAllocated", False, Reason.ALLOCATING, ""),
+    ({}, "ContainerResourcesWritten", True, Reason.RUNNING, ""),
+    ({"local": told(resources="other")}, "ContainerResourcesWritten", False, Reason.WRITING_RESOURCES, ""),
+    ({"local": told(pod="p-9")}, "ContainerResourcesWritten", None, Reason.AGENT_UNKNOWN, ""),
+    ({"objects": freshness.not_yet("objects")}, "ContainerResourcesWritten", None, Reason.AGENT_UNKNOWN, ""),
+    ({}, "JoinedCluster", True, Reason.RUNNING, ""),
+    ({"local": told(cluster="", host=None)}, "JoinedCluster", False, Reason.NOT_FORMED, ""),
+    (SILENT, "JoinedCluster", None, Reason.AGENT_UNKNOWN, ""),
+    ({"status": FRESH}, "EnsuredDrives", True, Reason.RUNNING, "it is to have none"),
+    ({"cluster": Fresh(cluster(drives=()))}, "EnsuredDrives", False, Reason.ADDING_DRIVE, "not added: s1"),
+    (SILENT, "EnsuredDrives", None, Reason.CLUSTER_UNKNOWN, ""),
+    ({}, "Available", True, Reason.RUNNING, ""),
+    ({"cluster": Fresh(cluster(members=members(status="DOWN")))}, "Available", False, Reason.NOT_UP, ""),
+    ({"cluster": Fresh(cluster(members=()))}, "Available", False, Reason.NOT_UP, ""),
+    (SILENT, "Available", None, Reason.CLUSTER_UNKNOWN, ""),
+]
+
+
+@pytest.mark.parametrize(("changed", "type_", "status_", "reason", "message"), FACTS)
+def test_facts(changed: dict[str, Any], type_: str, status_: bool | None, reason: Reason, message: str) -> None:
+    """Each by the word of whoever knows it, and nobody's where that is silent."""
+    found = next(it for it in decided(seen(**changed)).facts if it.type == type_)
+
+    assert (status_, reason, message) == (found.status, found.reason, found.message)

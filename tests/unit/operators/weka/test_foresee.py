@@ -121,6 +121,26 @@ def test_whoever_does_not_run_leaves_first_and_who_leaves_already_is_not_counted
     assert "1 drive container (demo-drive-2) leaves" in told(cluster(drive=6, compute=0), *there)[0][1]
 
 
+def test_where_nobody_can_leave_nobody_is_said_to() -> None:
+    said = told(cluster(drive=6, stripeWidth=5))
+
+    assert [
+        (False, "1 drive container (demo-drive-6) can't leave: a stripe needs 7 drive containers (StripeNeedsThem)"),
+        (
+            True,
+            "7 drive containers then: a stripe is on 7 or more, 2 of which may be lost; none is beyond them, so that a "
+            "lost one's data stays without full protection until it is back",
+        ),
+    ] == said
+
+
+@pytest.mark.parametrize(("drive", "good"), [(4, False), (5, True)])
+def test_too_few_for_a_stripe_is_no_good_although_they_are_more(drive: int, good: bool) -> None:
+    said = told(cluster(drive=drive, compute=0), *(container("drive", it) for it in range(3)))
+
+    assert [good] == [it for it, text in said if f"{drive} drive containers then" in text]
+
+
 @pytest.mark.parametrize("condition", ["Available", "Protected"])
 def test_a_cluster_that_is_not_well_lets_nobody_go(condition: str) -> None:
     said = told(cluster(drive=6), now=cluster(false=condition))

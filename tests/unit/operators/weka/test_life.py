@@ -44,10 +44,10 @@ class Lived:
 
         monkeypatch.setattr(agents.Agents, "ask", ask)
 
-    async def apply(self, **changed: Any) -> None:
+    async def apply(self, annotations: dict[str, str] | None = None, **changed: Any) -> None:
         """The sample, as somebody applies it with other fields."""
         spec = {**SAMPLE["spec"], **changed}
-        metadata = {"creationTimestamp": "2026-01-01T00:00:00Z"}
+        metadata = {"creationTimestamp": "2026-01-01T00:00:00Z", "annotations": annotations or {}}
         await self.api.put("wekaclusters", "hello", {"metadata": metadata, "spec": spec})
 
     def status(self) -> dict[str, Any]:
@@ -190,6 +190,20 @@ async def test_another_image_reaches_one_container_after_another(lived: Lived, t
     assert ["DrivePhase", "ComputeRollingPhase"] == [args["phase"] for args in lived.orders("upgrade.phase")]
     assert 1 == len(lived.orders("upgrade.finish"))
     assert 5 == len(lived.orders("drive.add")) == len(lived.weka.drives)
+
+
+async def test_who_is_to_be_replaced_by_force_may_stop_at_once_and_nobody_else(lived: Lived, tmp_path: Path) -> None:
+    """From the cluster's override, once it is confirmed, to the order in the pod."""
+    confirmed = {"weka.io/confirm": "upgradeForceReplaceDrives"}
+    async with lived.operating(tmp_path):
+        await fake_api.until(lived.stands, within=60)
+        await fake_api.until(lived.all_ready, within=60)
+        pods = {it["metadata"]["uid"]: name for name, it in lived.weka.of("pods").items()}
+        await lived.apply(annotations=confirmed, image=NEWER, overrides={"upgradeForceReplaceDrives": True})
+        await fake_api.until(lambda: lived.status().get("lastAppliedImage") == NEWER, within=120)
+
+    stopped = {pods[args["pod"]]: args["force"] for args in lived.orders("container.allow_stop")}
+    assert {f"hello-{role}-{it}": role == "drive" for role in ("drive", "compute") for it in range(5)} == stopped
 
 
 async def test_it_grows_and_shrinks_and_nobody_is_left_in_the_cluster(lived: Lived, tmp_path: Path) -> None:

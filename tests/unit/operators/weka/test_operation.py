@@ -176,6 +176,38 @@ ROWS: list[tuple[str, dict[str, Any], type[Any], str, Reason, str]] = [
         "drive s1 of node n1 is WekaContainer ns/a-drive-0's",
     ),
     ("the beginning", {}, Act, "nodes_are_chosen", Reason.BEGINNING, "sign-drives on n1"),
+    (
+        "as many nodes as may be",
+        {"nodes": tuple(node(f"n{it:03}") for it in range(256))},
+        Act,
+        "nodes_are_chosen",
+        Reason.BEGINNING,
+        "sign-drives on n000, n001, n002, n003, n004, n005, n006, n007 and 248 more",
+    ),
+    (
+        "a drive that a container has, and that is not to be signed anew",
+        {"of": spec(payload={**SIGN, **RESIGN}), "nodes": (node(taken={"s1": "WekaContainer ns/a-drive-0"}),)},
+        Act,
+        "nodes_are_chosen",
+        Reason.BEGINNING,
+        "sign-drives on n1",
+    ),
+    (
+        "drives to be blocked",
+        {"of": spec("block-drives", BLOCK), "status": RUNNING},
+        Act,
+        "nodes_are_told",
+        Reason.NOTING,
+        "node n1: its annotations say so",
+    ),
+    (
+        "drives to be blocked on a node that went meanwhile",
+        {"of": spec("block-drives", BLOCK), "status": RUNNING, "nodes": ()},
+        Act,
+        "nodes_are_told",
+        Reason.NOTING,
+        "node n1: node n1 is gone",
+    ),
     ("a pod is made", {"status": RUNNING}, Act, "pods_look", Reason.LOOKING, "n1"),
     (
         "a node that does not report",
@@ -184,6 +216,19 @@ ROWS: list[tuple[str, dict[str, Any], type[Any], str, Reason, str]] = [
         "pods_look",
         Reason.NODE_NOT_READY,
         "n1 does not report",
+    ),
+    ("a pod looks", {"status": RUNNING, "pods": (pod(),)}, Wait, "pods_look", Reason.LOOKING, "looking at n1"),
+    (
+        "a pod looks while another node does not report",
+        {
+            "status": {"status": "Running", "nodes": {"n1": {"status": "Running"}, "n2": {"status": "Running"}}},
+            "nodes": (node(), node("n2", ready=False)),
+            "pods": (pod(),),
+        },
+        Wait,
+        "pods_look",
+        Reason.LOOKING,
+        "looking at n1",
     ),
     (
         "a pod that can't run",
@@ -216,6 +261,14 @@ ROWS: list[tuple[str, dict[str, Any], type[Any], str, Reason, str]] = [
         "nodes_are_told",
         Reason.NODE_UNREADABLE,
         "node n1: it is no JSON",
+    ),
+    (
+        "more drives than a node's annotation holds",
+        {"status": RUNNING, "pods": (pod(told(drives=[f"{it:0128}" for it in range(512)])),)},
+        Act,
+        "nodes_are_told",
+        Reason.NOTING,
+        "node n1 would have too many drives",
     ),
     (
         "a pod on another node",
@@ -263,6 +316,58 @@ def test_where_it_stands(given: dict[str, Any], verdict: type[Any], step: str, r
     assert said in found.verdict.message  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize(
+    ("given", "within", "again"),
+    [
+        ({"status": {**DONE, "completedAt": ago(60)}}, 0, 240.5),
+        ({"status": {**DONE, "completedAt": ago(60)}, "of": spec(deletionDelay="2h")}, 0, 3600.5),
+        ({"status": RUNNING, "nodes": (node(ready=False),)}, 600, 0),
+        ({"status": RUNNING, "pods": (pod(),)}, 900, 0),
+        ({"objects": freshness.not_yet("objects")}, 120, 0),
+    ],
+    ids=["done", "done, and kept for long", "a node that does not report", "a pod looks", "nothing watched"],
+)
+def test_a_wait_has_an_end_and_a_pace(given: dict[str, Any], within: float, again: float) -> None:
+    found = stands(seen(**given)).verdict
+
+    assert isinstance(found, Wait)
+    assert (within, again) == (found.within, found.again)
+
+
+def test_pods_that_end_are_named_and_waited_for() -> None:
+    found = stands(seen(pods=(pod(deleting=True),)), control.DELETION_STEPS).verdict
+
+    assert isinstance(found, Wait)
+    assert (Reason.LEAVING, f"ending: {NAME}", 300) == (found.reason, found.message, found.within)
+
+
+def test_why_a_pod_can_t_run_is_told_with_what_to_do() -> None:
+    bad = stands(seen(status=RUNNING, pods=(pod(trouble="no such image", cause="ImagePull", fix="give it"),))).verdict
+    well = stands(seen(status=RUNNING, pods=(pod(),))).verdict
+
+    assert isinstance(bad, Wait)
+    assert isinstance(well, Wait)
+    assert ("ImagePull", "give it") == (bad.cause, bad.fix)
+    assert ("looking at n1", "", "") == (well.message, well.cause, well.fix)
+
+
+def test_what_needs_no_pod_needs_no_scripts() -> None:
+    lacking = (container_build.scripts("ns", states.SPOKEN), apply.Child())
+    without = Fresh(observation.Objects({"n1": node()}, {}, lacking))
+    over = {"status": "Running", "nodes": {"n1": {"status": "Done"}}}
+
+    assert "nodes_are_told" == stands(seen(spec("block-drives", BLOCK), status=RUNNING, objects=without)).name
+    assert "result_is_noted" == stands(seen(status=over, objects=without)).name
+
+
+@pytest.mark.parametrize(("deleting", "goes"), [(False, ["p-n1"]), (True, [])])
+def test_a_pod_that_has_told_is_deleted_once(deleting: bool, goes: list[str]) -> None:
+    found = stands(seen(status=RUNNING, pods=(pod(told(drives=["s1"]), deleting=deleting),))).verdict
+
+    assert isinstance(found, Act)
+    assert goes == [it.ref.uid for it in found.actions if isinstance(it, decision.Delete)]
+
+
 def test_each_reason_is_told_by_a_row() -> None:
     others = {Reason.TAKING_CARE, Reason.WRITING_SCRIPTS, Reason.LEAVING}  # each in a test of its own
     others |= {Reason.HEEDED, Reason.UNHEEDED}  # of facts
@@ -303,7 +408,12 @@ def test_few_pods_run_at_the_same_time() -> None:
     found = stands(seen(status=status, nodes=tuple(map(node, many)), pods=pods)).verdict
 
     assert isinstance(found, Act)
-    assert control.AT_ONCE - 10 == len(found.actions)
+    assert 6 == len(found.actions)
+    for running in (16, 17):
+        full = stands(
+            seen(status=status, nodes=tuple(map(node, many)), pods=tuple(pod(on=it) for it in many[:running]))
+        )
+        assert Wait is type(full.verdict)
 
 
 def noted(**given: Any) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -71,6 +71,12 @@ def test_after_a_day_it_counts_no_more() -> None:
 
 ROWS: list[tuple[str, observation.Seen, Any, str]] = [
     ("not for long yet", seen(down(), since=1799.0), DONE, ""),
+    (
+        "for days",
+        seen(down(), since=360_000.0),
+        Reason.REPLACING,
+        "demo-drive-0 has been down for 6000 minutes",
+    ),
     ("ready, or never looked at", seen(down(down=False)), DONE, ""),
     ("one whose time was not written down yet", seen(down(), since=0.0), DONE, ""),
     ("up by its cluster's word", seen(down(), up=(0,)), DONE, ""),
@@ -97,6 +103,29 @@ ROWS: list[tuple[str, observation.Seen, Any, str]] = [
         "others are not up either: demo-drive-1",
     ),
     (
+        "another is down for longer",
+        seen(
+            down(),
+            down(1),
+            since=0.0,
+            status={"down": {"demo-drive-0": ago(LONG), "demo-drive-1": ago(LONG + 600)}},
+        ),
+        Reason.REPLACE_GATED,
+        "demo-drive-1 has been down for 40 minutes, and is left, as others are not up either: demo-drive-0",
+    ),
+    (
+        "of those of today one is a day old now",
+        seen(down(), status={"replaced": {"a": ago(86_400), "b": ago(3600)}}),
+        Reason.REPLACING,
+        "demo-drive-0",
+    ),
+    (
+        "of those of today one is almost a day old",
+        seen(down(), status={"replaced": {"a": ago(86_399), "b": ago(3600)}}),
+        Reason.REPLACE_GATED,
+        "2 containers were replaced within a day: a, b",
+    ),
+    (
         "no more today",
         seen(down(), status={"replaced": {"a": ago(60), "b": ago(3600)}}),
         Reason.REPLACE_GATED,
@@ -115,6 +144,7 @@ def test_when_it_is_and_when_it_is_not(given: observation.Seen, reason: Any, sai
     assert isinstance(found, Act | Blocked | Wait)
     assert reason == found.reason
     assert said in found.message
+    assert not isinstance(found, Wait) or found.within == 300
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 from moorage.api import conditions
 from moorage.operators.weka import heeding, names
 from moorage.runtime import decision, freshness
-from moorage.runtime.decision import Blocked, Fact
+from moorage.runtime.decision import Fact
 
 from . import control, deletion, replacing, rolling, types
 from .observation import Seen
@@ -165,8 +165,6 @@ def report(seen: Seen, standing: decision.StepTaken | None) -> dict[str, Any]:
     unseen = standing is not None and isinstance(standing.verdict, decision.Wait) and standing.verdict.unseen
     if not unseen or not seen.status.status:
         fields["status"] = word(seen, standing)
-    if standing is not None and isinstance(standing.verdict, Blocked) and not seen.status.timestamps.io_started:
-        fields["status"] = "Init"
     found = seen.known
     if found is not None:
         fields["clusterID"] = found.guid
@@ -185,7 +183,7 @@ def _printer(seen: Seen) -> dict[str, str]:
         if seen.known is None and seen.formed and column in seen.status.printer:
             continue  # nobody has said yet who is up
         mine = seen.of(role)
-        told[column] = f"{sum(seen.up(it) for it in mine)}/{len(mine)}/{seen.template.containers.get(role, 0)}"
+        told[column] = f"{sum(seen.up(it) for it in mine)}/{len(mine)}/{seen.template.containers[role]}"
     if seen.known is not None:
         drives, words = seen.known.drives, seen.dialect.words
         active = sum(words.has(words.drive_active, it.status) for it in drives)

@@ -114,5 +114,5 @@ class Seen(place.Placed, frozen=True, kw_only=True, dict=True):
 
     def wanted(self, role: str) -> int:
         """How many containers of that role there are to be now: few until the cluster is formed."""
-        count = self.template.containers.get(role, 0)
+        count = self.template.containers[role]
         return count if self.formed else min(count, self.dialect.sizes.most_at_first)

@@ -188,7 +188,7 @@ def _fault(seen: Seen, found: answers.Cluster) -> str:
     if found.unprotected:
         return f"{found.unprotected} MiB are without their full protection"
     for role in names.BACKEND:
-        up, asked = sum(seen.up(it) for it in seen.of(role)), seen.template.containers.get(role, 0)
+        up, asked = sum(seen.up(it) for it in seen.of(role)), seen.template.containers[role]
         if up < ENOUGH * asked:
             return f"{up} of {asked} {role} containers are up"
     leaving = [it for it in seen.there.containers if it.deleting]

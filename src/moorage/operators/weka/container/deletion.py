@@ -120,13 +120,9 @@ def pod_is_gone(seen: Seen) -> Verdict:
 
 
 def member_is_removed(seen: Seen) -> Verdict:
-    """The cluster forgets it."""
-    if not hands_over(seen):
-        return DONE
-    if (known := control.cluster_answers_anew(seen)) is not DONE:
-        return known
+    """The cluster forgets it; `it_may_leave` has seen to it that this is its last word."""
     member = seen.listed
-    if member is None:
+    if not hands_over(seen) or member is None:
         return DONE
     forget = decision.Call(why=f"{seen.name} is deleted", operation="member.remove", args={"host": member.host})
     return Act(Reason.REMOVING_MEMBER, f"the cluster forgets {seen.name}", (forget,))
