@@ -134,24 +134,29 @@ def telling(agent: _Told) -> Iterator[int]:
         server.server_close()
 
 
+def asked(token: str = TOKEN, of: str = "demo-client-0", at: float = 0.0) -> str:
+    """A question's proof, of now or of that time."""
+    return proof.question(token, of, at or time.time(), "a1")
+
+
 @pytest.mark.parametrize(
     ("held", "header", "words"),
     [
-        ("", proof.question(TOKEN, "demo-client-0", time.time(), "a1"), "there is no token in this pod yet"),
-        (TOKEN, "", "a question must bear a proof"),
-        (TOKEN, "x", "the proof of the question can't be read"),
-        (TOKEN, proof.question("u" * 43, "demo-client-0", time.time(), "a1"), "is proved by another token"),
-        (TOKEN, proof.question(TOKEN, "demo-0", time.time(), "a1"), "is proved by another token"),
-        (TOKEN, proof.question(TOKEN, "demo-client-0", 1e9, "a1"), "more than 300 s"),
+        ("", asked, "there is no token in this pod yet"),
+        (TOKEN, lambda: "", "a question must bear a proof"),
+        (TOKEN, lambda: "x", "the proof of the question can't be read"),
+        (TOKEN, lambda: asked("u" * 43), "is proved by another token"),
+        (TOKEN, lambda: asked(of="demo-0"), "is proved by another token"),
+        (TOKEN, lambda: asked(at=1e9), "more than 300 s"),
     ],
 )
 def test_nobody_is_told_anything_without_the_token(
-    monkeypatch: pytest.MonkeyPatch, held: str, header: str, words: str
+    monkeypatch: pytest.MonkeyPatch, held: str, header: Callable[[], str], words: str
 ) -> None:
     """But why."""
     monkeypatch.setattr(outside, "LIMIT", 60.0)
     with telling(_Told(held)) as port:
-        status, text, headers = outside.get(f"http://127.0.0.1:{port}/", {proof.ASKED: header})
+        status, text, headers = outside.get(f"http://127.0.0.1:{port}/", {proof.ASKED: header()})
 
     assert 401 == status
     assert words in text.decode()
