@@ -24,6 +24,9 @@ AFTER = 60
 BLOCKS = {f"k{it}": f"text {it}" for it in range(6)}
 DRIVES = [f"hello-drive-{it}" for it in range(5)]
 FIVE = [f"storage-{it}" for it in range(5)]
+ENDS_WITHIN = 1200.0
+"""Kubernetes deletes pods first, and looks at a namespace that ends anew only every five minutes."""
+
 COMPUTE = "hello-compute-0"
 SELECTOR = "app=weka"
 
@@ -61,8 +64,8 @@ def hello(weka: tools.Cluster) -> Iterator[storages.Storage]:
         weka.kubectl("delete", "namespace", one.namespace, tools.HANGS)
 
 
-def wait(what: str, condition: Callable[[], object]) -> None:
-    tools.wait(what, condition, within=storages.WITHIN)
+def wait(what: str, condition: Callable[[], object], within: float = storages.WITHIN) -> None:
+    tools.wait(what, condition, within=within)
 
 
 def homes(hello: storages.Storage) -> dict[str, str]:
@@ -296,7 +299,7 @@ def five(weka: tools.Cluster) -> Iterator[list[storages.Storage]]:
     def gone() -> bool:
         return not [it for it in FIVE if weka.get("namespace", it)]
 
-    wait("they are gone", gone)
+    wait("they are gone", gone, ENDS_WITHIN)
     storages.exchange(nodes.STORING)
     made = [storages.Storage(weka, it, nodes.STORE) for it in FIVE]
     try:
@@ -304,7 +307,7 @@ def five(weka: tools.Cluster) -> Iterator[list[storages.Storage]]:
     finally:
         print(weka.kubectl("get", "wekaclusters,wekacontainers,pods", "-A", "-o", "wide"))
         weka.kubectl("delete", "namespace", *FIVE, "--wait=false", "--ignore-not-found")
-        wait("they are gone", gone)
+        wait("they are gone", gone, ENDS_WITHIN)
 
 
 def test_five_at_once_share_nothing_and_go_with_their_namespaces(five: list[storages.Storage]) -> None:
@@ -329,5 +332,5 @@ def test_five_at_once_share_nothing_and_go_with_their_namespaces(five: list[stor
 
     cluster = five[0].cluster
     cluster.kubectl("delete", "namespace", *FIVE, "--wait=false")
-    wait("they are gone", lambda: not [it for it in FIVE if cluster.get("namespace", it)])
+    wait("they are gone", lambda: not [it for it in FIVE if cluster.get("namespace", it)], ENDS_WITHIN)
     assert [] == [it for it in cluster.items("wekacontainers,pods", "-A") if it["metadata"]["namespace"] in FIVE]
