@@ -50,8 +50,19 @@ def serials(node: str) -> list[str]:
 @contextlib.contextmanager
 def unsigned(cluster: tools.Cluster, at: Sequence[str] = nodes.SPARE) -> Iterator[None]:
     """Each of these nodes has new drives, and one of another cluster; what is kept there goes with them in the end."""
-    devices = HOME / "devices"
     shutil.rmtree(HOME, ignore_errors=True)
+    exchange(at)
+    try:
+        yield
+    finally:
+        cluster.kubectl("annotate", "node", *at, f"{SIGNED}-", f"{BLOCKED}-", "weka.io/sign-drives-hash-")
+        shutil.rmtree(HOME)
+
+
+def exchange(at: Sequence[str]) -> None:
+    """New drives in place of those of these nodes."""
+    devices = HOME / "devices"
+    shutil.rmtree(devices, ignore_errors=True)
     devices.mkdir(parents=True)
     (devices / ".moorage-devices").touch()
     for node in at:
@@ -59,11 +70,6 @@ def unsigned(cluster: tools.Cluster, at: Sequence[str] = nodes.SPARE) -> Iterato
             (devices / serial).write_text(json.dumps({"serial_id": serial, "node": node}) + "\n")
         theirs = {"serial_id": f"{node}-theirs", "node": node, "weka_guid": "somebody's"}
         (devices / f"{node}-theirs").write_text(json.dumps(theirs) + "\n")
-    try:
-        yield
-    finally:
-        cluster.kubectl("annotate", "node", *at, f"{SIGNED}-", f"{BLOCKED}-", "weka.io/sign-drives-hash-")
-        shutil.rmtree(HOME)
 
 
 class Storage:

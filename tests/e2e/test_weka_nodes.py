@@ -24,6 +24,9 @@ AFTER = 60
 BLOCKS = {f"k{it}": f"text {it}" for it in range(6)}
 DRIVES = [f"hello-drive-{it}" for it in range(5)]
 FIVE = [f"storage-{it}" for it in range(5)]
+ENDS_WITHIN = 1200.0
+"""Kubernetes deletes pods first, and looks at a namespace that ends anew only every five minutes."""
+
 COMPUTE = "hello-compute-0"
 SELECTOR = "app=weka"
 
@@ -61,8 +64,8 @@ def hello(weka: tools.Cluster) -> Iterator[storages.Storage]:
         weka.kubectl("delete", "namespace", one.namespace, tools.HANGS)
 
 
-def wait(what: str, condition: Callable[[], object]) -> None:
-    tools.wait(what, condition, within=storages.WITHIN)
+def wait(what: str, condition: Callable[[], object], within: float = storages.WITHIN) -> None:
+    tools.wait(what, condition, within=within)
 
 
 def homes(hello: storages.Storage) -> dict[str, str]:
@@ -289,28 +292,45 @@ def test_deleted_it_stands_still_for_its_grace_is_had_back_and_goes_once_that_is
     wait("nothing is left", lambda: not hello.left())
 
 
-def test_five_at_once_share_nothing_and_go_with_their_namespaces(weka: tools.Cluster) -> None:
-    """All are served by the same nodes; each namespace is deleted with all that is in it, at once, and ends."""
-    five = [storages.Storage(weka, it, nodes.STORE) for it in FIVE]
+@pytest.fixture
+def five(weka: tools.Cluster) -> Iterator[list[storages.Storage]]:
+    """Clusters that are applied at once, each in a namespace of its own, on drives that nobody had before."""
+
+    def gone() -> bool:
+        return not [it for it in FIVE if weka.get("namespace", it)]
+
+    wait("they are gone", gone, ENDS_WITHIN)
+    storages.exchange(nodes.STORING)
+    made = [storages.Storage(weka, it, nodes.STORE) for it in FIVE]
     try:
-        assert "Done" == five[0].sign()["status"]
-        for it in five:
-            it.spec |= {"overrides": {}, "hotSpare": 0, "leadershipRaftSize": 5}
-            it.apply()
-        given: list[str] = []
-        ports: list[range] = []
-        for it in five:
-            said = it.ready()["ports"]
-            ports.append(range(said["basePort"], said["basePort"] + said["portRange"]))
-            got = it.told("cluster", "drive")
-            assert ["ACTIVE"] * 5 == [drive["status"] for drive in got]
-            given += [drive["serial_number"] for drive in got]
-            it.write({"k": it.namespace})
-        assert 25 == len({*given}) == len(given)
-        assert not [it for it in ports for other in ports if it is not other and {*it} & {*other}]
-        assert FIVE == [it.read({"k": ""}, COMPUTE)["k"] for it in five]
+        yield made
     finally:
         print(weka.kubectl("get", "wekaclusters,wekacontainers,pods", "-A", "-o", "wide"))
         weka.kubectl("delete", "namespace", *FIVE, "--wait=false", "--ignore-not-found")
-    wait("they are gone", lambda: not [it for it in FIVE if weka.get("namespace", it)])
-    assert [] == weka.items("wekacontainers", "-A")
+        wait("they are gone", gone, ENDS_WITHIN)
+
+
+def test_five_at_once_share_nothing_and_go_with_their_namespaces(five: list[storages.Storage]) -> None:
+    """All are served by the same nodes; each namespace is deleted with all that is in it, at once, and ends."""
+    assert "Done" == five[0].sign()["status"]
+    for it in five:
+        it.spec |= {"overrides": {}, "leadershipRaftSize": 5, "gracefulDestroyDuration": "24h"}
+        it.apply()
+    given: list[str] = []
+    ports: list[range] = []
+    for it in five:
+        said = it.ready()["ports"]
+        ports.append(range(said["basePort"], said["basePort"] + said["portRange"]))
+        got = it.told("cluster", "drive")
+        assert ["ACTIVE"] * 5 == [drive["status"] for drive in got]
+        given += [drive["serial_number"] for drive in got]
+        it.write({"k": it.namespace})
+
+    assert 25 == len({*given}) == len(given)
+    assert not [it for it in ports for other in ports if it is not other and {*it} & {*other}]
+    assert FIVE == [it.read({"k": ""}, COMPUTE)["k"] for it in five]
+
+    cluster = five[0].cluster
+    cluster.kubectl("delete", "namespace", *FIVE, "--wait=false")
+    wait("they are gone", lambda: not [it for it in FIVE if cluster.get("namespace", it)], ENDS_WITHIN)
+    assert [] == [it for it in cluster.items("wekacontainers,pods", "-A") if it["metadata"]["namespace"] in FIVE]

@@ -64,6 +64,9 @@ class Form(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     given: tuple[dict[str, Any], ...] = ()
     """Objects that are there before it."""
 
+    rests: str = ""
+    """What it says at rest, where it is never Ready by itself: in place of Ready."""
+
     stir: dict[str, Any] = {}
     """A change, right by itself, that keeps the operator busy for a while."""
 

@@ -158,6 +158,9 @@ class Walk:
     async def _settled(self, due: declared.Verdict, what: str = "") -> None:
         """It is as it must be, and stays so for a while without a write."""
 
+        if due.ends == "ready" and self._form.rests:
+            due = declared.Verdict("still", (self._form.rests,))
+
         async def is_settled() -> bool:
             if not holds(await self._look(), due):
                 return False

@@ -457,3 +457,11 @@ def test_what_a_role_has_is_of_the_form_that_pods_take(config: Body) -> None:
     """Else it would be found out when containers are built of it, and a pass would break off."""
     with pytest.raises(msgspec.ValidationError, match=r"podConfig\.\w+\[...\]"):
         cluster_spec(podConfig=config)
+
+
+@pytest.mark.parametrize("field", ["ethDevices", "deviceSubnets", "selectors", "managementIpsSelectors"])
+def test_a_list_of_nothing_is_no_reason_to_restart(field: str) -> None:
+    assert build.revision(spec()) == build.revision(spec(network={field: []})) == build.revision(spec(network={}))
+    udp = {"udpMode": True}
+    assert build.revision(spec(network=udp)) == build.revision(spec(network={**udp, field: []}))
+    assert build.revision(spec()) != build.revision(spec(network=udp))

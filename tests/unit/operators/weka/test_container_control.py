@@ -99,6 +99,7 @@ STEPS: list[tuple[dict[str, Any], type[Any], Reason, str]] = [
     ({"objects": objects(node=None, node_gone=True)}, Blocked, Reason.NODE_GONE, "node n1 is gone"),
     ({"objects": objects(node=DOWN_NODE)}, Wait, Reason.NODE_NOT_READY, "node n1 does not report"),
     (ENDING, Act, Reason.ENDING_POD, "demo-drive-0 may stop in its own time"),
+    ({**UNMADE, "namespace_ending": True}, Wait, Reason.ENDING_POD, "namespace ns is being deleted"),
     (TWO_AWAY, Wait, Reason.STOP_GATED, "serves on, as 2 others with drives are away, and redundancy covers 2"),
     ({**ENDING, "cluster": Fresh(cluster(members=TWO_DOWN))}, Wait, Reason.STOP_GATED, "2 others with drives are away"),
     (
@@ -785,10 +786,12 @@ def test_one_that_is_lost_while_it_leaves_comes_back_while_the_others_lack_what_
         {"cluster": Fresh(cluster(members=members(status="DOWN")))},
         {"cluster": Fresh(cluster(drives=drives()[1:]))},
         {"cluster": freshness.Failed("Unavailable", "none")},
+        {"namespace_ending": True},
     ],
     ids=[
         *("one is away", "one of them has no drives", "redundancy is disregarded", "another image", "forced"),
         *("it has no data", "it is down", "its drives are out", "the cluster is not heard"),
+        "the namespace ends",
     ],
 )
 def test_a_pod_that_somebody_deletes_may_stop(changed: dict[str, Any]) -> None:

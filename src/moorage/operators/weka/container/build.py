@@ -66,12 +66,21 @@ def revision(spec: types.WekaContainerSpec) -> str:
         "cores": (spec.num_cores, spec.extra_cores, spec.core_ids, spec.cpu_policy),
         "pages": (spec.hugepages, spec.hugepages_offset, spec.hugepages_size, spec.hugepages_override),
         "memory": spec.additional_memory,
-        "network": spec.network,
+        "network": _said(spec.network),
         "resources": spec.resources,
         "host": (spec.host_pid, spec.ipv6),
     }
     text = msgspec.json.encode(of, order="deterministic")
     return hashlib.blake2b(text, digest_size=8).hexdigest()
+
+
+def _said(network: common_types.Network | None) -> common_types.Network | None:
+    """Without lists of nothing, which say as much as none."""
+    if network is None:
+        return None
+    given = {name: getattr(network, name) for name in network.__struct_fields__}
+    found = common_types.Network(**{name: it for name, it in given.items() if it != ()})
+    return None if found == common_types.Network() else found
 
 
 def pages(spec: types.WekaContainerSpec, sizes: dialect.Sizes) -> tuple[int, int]:

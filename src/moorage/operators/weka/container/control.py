@@ -156,10 +156,11 @@ def _forces_its_replacement(seen: Seen) -> bool:
 def others_hold_it_up(seen: Seen) -> Verdict:
     """Whoever deletes pods, as a drain of several nodes does: no more stop at once than redundancy covers.
 
-    Until then the pod serves on. Of a cluster that nobody hears from, or whose redundancy is disregarded, none is held.
+    Until then the pod serves on. Of a cluster that nobody hears from, or whose redundancy is disregarded, none is held;
+    nor where the namespace ends, as Kubernetes deletes its pods before all else.
     """
     owner, member, words = seen.there.owner, seen.listed, seen.dialect.words
-    if seen.spec.mode != "drive" or owner is None or owner.deleting or owner.single_node:
+    if seen.spec.mode != "drive" or owner is None or owner.deleting or owner.single_node or seen.namespace_ending:
         return DONE
     if seen.told is not None and (seen.told.allow_stop or seen.told.allow_force_stop):
         return DONE
@@ -225,6 +226,9 @@ def pod_is_there(seen: Seen) -> Verdict:
     """Under the container's own name, with the spec as it is now."""
     if seen.there.pod is not None:
         return DONE
+    if seen.namespace_ending:  # where nothing can be made any more
+        said = f"namespace {seen.meta.namespace} is being deleted, and {seen.name} goes with it"
+        return Wait(Reason.ENDING_POD, said, on="namespace", within=STOPS_WITHIN)
     node = seen.there.node
     if node is not None and node.cordoned:
         said = f"node {node.name} takes no new pods, so that {seen.name} waits"
