@@ -307,3 +307,22 @@ def test_what_somebody_else_has_put_there_is_none(content: str | None) -> None:
 
     assert P() == automation.published(data, "f")
     assert automation.has_place(data, "f", "demo-0") is None
+
+
+def test_a_version_is_a_number_that_every_reader_of_json_keeps() -> None:
+    """The largest is followed by the first; one that is larger, or text beside the content, is no document."""
+
+    def held(version: int, beside: str = "") -> automation.Published:
+        return automation.published(
+            {"f": base64.b64encode(json.dumps({"version": version}).encode()).decode() + beside}, "f"
+        )
+
+    assert 9_007_199_254_740_991 == automation.MOST_VERSION == held(automation.MOST_VERSION).version
+    assert automation.Published() == held(automation.MOST_VERSION + 1) == held(0) == held(1, beside="!")
+
+
+def test_of_cellbase_what_is_not_said_is_not_told() -> None:
+    """So that the product's own stands."""
+    args = automation.arguments("ns", "demo", spec(cellbase={"url": "https://cellbase/"}), dialect.Dialect())
+
+    assert {"url": "https://cellbase/"} == args["storage"]["cellbase"]

@@ -936,6 +936,29 @@ def test_every_step_is_in_a_table() -> None:
     }
 
 
+CLEARS = demo(volumes={"data": {"reclaimOnScaleDown": "Delete"}})
+
+
+@pytest.mark.parametrize(
+    ("it", "clears"),
+    [
+        (CLEARS.no_pod("demo-1"), False),
+        (CLEARS.set_of(2).no_pod("demo-2"), False),
+        (CLEARS.wants(members=2).no_pod("demo-2"), False),
+        (CLEARS.volume("demo-3"), True),
+        (CLEARS.volume("demo-3").pod("demo-3"), False),
+        (demo().volume("demo-3"), False),
+    ],
+    ids=["its pod is made anew", "it is still to come", "it is still to go", "it has left", "its pod ends", "Retain"],
+)
+def test_a_volume_is_cleared_once_its_member_has_left_and_never_for_want_of_a_pod(it: states.It, clears: bool) -> None:
+    """Whose pod is away for a moment comes back to what it had."""
+    found = objects.volumes_are_reclaimed(it.seen)
+
+    assert clears is isinstance(found, decision.Act)
+    assert clears or found == decision.DONE
+
+
 def test_only_the_master_is_spared_for_what_it_does_to_the_catalog() -> None:
     """By the moves that the dialect names; not once it has given up."""
     at_work = answers.Agent(move="Migrate", step="Run")

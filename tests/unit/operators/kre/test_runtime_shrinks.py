@@ -223,6 +223,8 @@ def test_what_is_to_be_done_about_foreign_streams_names_one_and_a_command() -> N
     found = verdict(five(streams=Fresh(on(*FIVE))))
 
     assert "nats stream edit orders --replicas 3" in found.fix
+    two = StreamsSeen((*on(*FIVE).streams, PlacedSeen("other", copies=5, servers=FIVE)))
+    assert "nats stream edit orders --replicas 3" in verdict(five(streams=Fresh(two))).fix
     assert "spec.nats_streaming.replicas to 5 again" in found.fix
 
 

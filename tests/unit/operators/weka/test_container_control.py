@@ -480,6 +480,15 @@ def test_what_is_ordered_is_one_thing_and_names_whom_it_is_about(
     assert [(operation, args)] == [(it.operation, it.args) for it in calls]
 
 
+@pytest.mark.parametrize("known", [{"clusterID": "", "containerID": 0}, {"containerID": None}])
+def test_one_that_is_no_member_holds_nothing_that_an_override_could_lose(known: dict[str, Any]) -> None:
+    """Of a cluster without a number in it, or of a number without a cluster, nobody could take anything over."""
+    base = {**GONE, "local": freshness.not_yet("container"), "status": status(**known)}
+    found = decided(seen(metadata=GOING, spec=SKIPS, **base))
+
+    assert ["it_may_go"] == [it.name for it in found.steps if it.verdict is not decision.DONE]
+
+
 def test_every_reason_is_come_to() -> None:
     """None is left that nothing leads to; one is of facts, and one of orders."""
     told_ = {reason for _, _, reason, _ in (*STEPS, *ENDS)}
