@@ -12,7 +12,7 @@ from moorage.operators.kre.version import graph_check, inputs, types
 from . import versions
 
 SECRET, CONFIG_MAP = inputs.SECRET, inputs.CONFIG_MAP
-CREDENTIALS = (SECRET, kinds.CREDENTIALS)
+CREDENTIALS = (SECRET, kinds.IN_USE)
 KEYS = frozenset((*inputs.MONGO_KEYS, *inputs.STORE_KEYS))
 ALL: inputs.Read = {CREDENTIALS: inputs.Found(KEYS, "1")}
 OF_MAP = {"name": "A", "valueFrom": {"configMapKeyRef": {"name": "m", "key": "a"}}}
@@ -29,7 +29,7 @@ def there(*refs: inputs.Ref, keys: str = "a b a.proto") -> inputs.Read:
 
 def found(spec: types.RuntimeVersionSpec, read: inputs.Read) -> dict[str, Any]:
     """What is wrong, by what it is about."""
-    made = inputs.inputs(spec, kinds.CREDENTIALS, read)
+    made = inputs.inputs(spec, read)
     told = {"missing": made.missing, "files": made.files, "proto": made.proto, "secret": made.secret}
     return {name: value for name, value in told.items() if value}
 
@@ -49,7 +49,7 @@ def found(spec: types.RuntimeVersionSpec, read: inputs.Read) -> dict[str, Any]:
 )
 def test_what_is_read_is_what_the_spec_names(changed: dict[str, Any], refs: list[inputs.Ref]) -> None:
     """Each once, beside the Runtime's credentials; and nothing else of the namespace."""
-    asked = inputs.asked("ns", versions.spec(**changed), kinds.CREDENTIALS)
+    asked = inputs.asked("ns", versions.spec(**changed))
 
     assert ("ns", (CREDENTIALS, *refs)) == (asked.namespace, asked.refs)
 
@@ -76,17 +76,17 @@ def test_what_is_read_is_what_the_spec_names(changed: dict[str, Any], refs: list
         (PROTO, there((CONFIG_MAP, "p")), {}),
         (PROTO, ALL, {"proto": "there is no ConfigMap p"}),
         (PROTO, there((CONFIG_MAP, "p"), keys="b"), {"proto": "ConfigMap p has no key a.proto"}),
-        ({}, {CREDENTIALS: None}, {"secret": f"there is no Secret {kinds.CREDENTIALS}"}),
+        ({}, {CREDENTIALS: None}, {"secret": f"there is no Secret {kinds.IN_USE}"}),
         ({}, {CREDENTIALS: inputs.Found(frozenset(inputs.MONGO_KEYS), "1")}, {}),
         (
             {},
             {CREDENTIALS: inputs.Found(frozenset({"mongoUser"}), "1")},
-            {"secret": f"Secret {kinds.CREDENTIALS} has no key mongoPassword"},
+            {"secret": f"Secret {kinds.IN_USE} has no key mongoPassword"},
         ),
         (
             STORE,
             {CREDENTIALS: inputs.Found(frozenset(inputs.MONGO_KEYS), "1")},
-            {"secret": f"Secret {kinds.CREDENTIALS} has no key minioAccessKey"},
+            {"secret": f"Secret {kinds.IN_USE} has no key minioAccessKey"},
         ),
     ],
 )
@@ -102,7 +102,7 @@ def test_the_print_changes_with_what_was_read_and_with_nothing_else() -> None:
     spec = versions.spec(config=[OF_MAP])
 
     def printed(read: inputs.Read) -> str:
-        return inputs.inputs(spec, kinds.CREDENTIALS, read).print
+        return inputs.inputs(spec, read).print
 
     one = there((CONFIG_MAP, "m"))
     other = one | {(CONFIG_MAP, "m"): inputs.Found(frozenset({"a"}), "2")}
