@@ -165,7 +165,7 @@ REFUSED = {
     "a large name": (extended(b"x" * (64 << 10), tarfile.GNUTYPE_LONGNAME), "bytes of headers before a file"),
     "a header of a long number": (extended(b"9" * 300), "a number of hundreds of digits"),
     "many headers": (
-        texts.archive(*((member("g", 512, tarfile.XHDTYPE), b"19 comment=xxxxxxxx\n".ljust(512, b"\0")),) * 40),
+        texts.archive(*((member("g", 512, tarfile.XHDTYPE), b"512 comment=".ljust(511, b"x") + b"\n"),) * 40),
         "bytes of headers before a file",
     ),
     "a header that is none": (extended(b"0 a=b\n"), "is"),
