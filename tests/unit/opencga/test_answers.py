@@ -152,3 +152,69 @@ def test_another_name_of_a_field_is_a_matter_of_the_table() -> None:
     assert answers.Server("4.1.2", ("Solr",)) == answers.server(
         envelope(Version="4.1.2"), envelope(Solr="DOWN", CatalogMongoDB="KO"), about
     )
+
+
+def test_an_agent_that_has_applied_nothing_yet() -> None:
+    """A first configuration is version 1, so that none at all is told from it, and from what is no version."""
+    told = health([])
+    del told["mmsStatus"]["demo-0"]["lastGoalVersionAchieved"]
+
+    assert -1 == read(told).configuration == answers.Agent().configuration
+
+
+def test_words_without_measure_are_cut() -> None:
+    assert "x" * 300 == answers.words("x" * 10_000)
+
+
+def test_of_several_responses_the_first_counts() -> None:
+    """As the product's own clients read it."""
+    two = {
+        "responses": [{"results": [{"Version": "5.0.1"}, {"Version": "9.9.9"}]}, {"results": [{"Version": "1.1.1"}]}]
+    }
+
+    assert "5.0.1" == answers.server(json.dumps(two).encode(), envelope(), ABOUT).version
+
+
+@pytest.mark.parametrize(
+    ("told", "version"),
+    [
+        ("5.0.0", "5.0.0"),
+        ("5.0.0-SNAPSHOT", "5.0.0"),
+        ("5.0.0+build.7", "5.0.0"),
+        ("100.200.300", "100.200.300"),
+        ("5.0.1000", ""),
+        ("5.0", ""),
+        ("5.0.0.1", ""),
+        ("5.0.x", ""),
+        ("\u0665.0.0", ""),
+        (5, ""),
+        (["5.0.0"], ""),
+        (None, ""),
+    ],
+)
+def test_a_version_out_of_what_is_told(told: Any, version: str) -> None:
+    assert version == answers.version(told)
+
+
+MOVES = dialect.Moves()
+
+
+@pytest.mark.parametrize(
+    ("agent", "catalog", "holds"),
+    [
+        (None, "", False),
+        (answers.Agent(), "", False),
+        (answers.Agent(move=MOVES.install), "", False),  # it stands at no step
+        (answers.Agent(move=MOVES.install, step="Install"), "", True),
+        (answers.Agent(move=MOVES.install, step="Install", error="no space"), "", False),
+        (answers.Agent(move=MOVES.install, step="WaitMongo"), "5.0.0", False),
+        (answers.Agent(move=MOVES.backup, step="Run"), "5.0.0", True),
+        (answers.Agent(move=MOVES.migrate, step="Run"), "5.0.0", True),
+        (answers.Agent(move=MOVES.migrate, step=MOVES.stop), "5.0.0", False),
+        (answers.Agent(move="Start", step=MOVES.stop), "5.0.0", False),
+        (answers.Agent(move="Start", step="WaitPing"), "5.0.0", False),
+    ],
+)
+def test_who_holds_the_catalog_must_not_be_broken_off(agent: answers.Agent | None, catalog: str, holds: bool) -> None:
+    """Who has begun something at it; who only looks for the database, or waits for servers to stop, has not."""
+    assert holds == answers.holds_catalog(agent, MOVES, catalog)

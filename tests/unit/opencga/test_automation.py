@@ -266,6 +266,9 @@ P = automation.Published
         (P(9, "other"), P(4, "same"), 4),
         (P(9, "same"), P(4, "other"), 9),  # status was lost, or is late
         (P(automation.MOST_VERSION, "other"), NONE, 1),
+        (P(1, "same"), P(7, "other"), 1),
+        (P(0, "same"), P(-1, "same"), 1),
+        (P(7, "other"), NONE, 8),
     ],
 )
 def test_another_content_has_another_version_and_the_same_keeps_it(
@@ -326,3 +329,15 @@ def test_of_cellbase_what_is_not_said_is_not_told() -> None:
     args = automation.arguments("ns", "demo", spec(cellbase={"url": "https://cellbase/"}), dialect.Dialect())
 
     assert {"url": "https://cellbase/"} == args["storage"]["cellbase"]
+
+
+def test_of_search_what_is_not_said_is_not_told() -> None:
+    assert "search" not in made(search={})["args"]["storage"]
+    assert ["solr:8983"] == made(search={"hosts": ["solr:8983"]})["args"]["storage"]["search"]["hosts"]
+
+
+@pytest.mark.parametrize("named", [{"caConfigMapRef": {"name": "ca"}}, {"caCertificateSecretRef": {"name": "db"}}])
+def test_without_tls_nobody_is_trusted_by_name(named: dict[str, Any]) -> None:
+    """And what it names is not waited for."""
+    assert automation.authority(spec(security={"tls": named})) is None
+    assert automation.authority(spec(security={"tls": {**named, "enabled": True}})) is not None

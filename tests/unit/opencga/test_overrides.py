@@ -8,6 +8,7 @@ import pytest
 
 from moorage.operators.opencga.wanted import overrides
 
+EMPTY = len('{"template":{"metadata":{"annotations":{"a":""}}}}')
 OWN = frozenset({"opencga-rest", "opencga-agent", "opencga-posthook"})
 
 
@@ -63,6 +64,11 @@ def container(**fields: Any) -> str:
             pod(initContainers=[{"name": "x", "image": "x", "securityContext": {"privileged": True}}]),
             "initContainers[0]",
         ),
+        (
+            pod(volumes=[{"name": "a", "nfs": {}, "hostPath": {}}]),
+            "volumes[0] is of a kind that pods may not have: hostPath",
+        ),
+        (fault(**{"x" * 101: 1}), f"{'x' * 100} can't be set"),
         (pod(ephemeralContainers=[]), "ephemeralContainers can't be set"),
         (fault(volumeClaimTemplates=[{"metadata": {"name": "more"}}]), "volumeClaimTemplates[0] names no size"),
         (fault(volumeClaimTemplates=[{"spec": {}}]), "missing required field `metadata`"),
@@ -86,6 +92,7 @@ def test_what_is_refused(said: str, words: str) -> None:
     [
         fault(),
         fault(replicas=3, minReadySeconds=5),
+        fault(template={"metadata": {"annotations": {"a": "x" * (overrides.MOST_BYTES - EMPTY)}}}),
         pod(nodeSelector={"a": "b"}, hostNetwork=False),
         container(securityContext={"capabilities": {"add": ["NET_BIND_SERVICE"]}, "procMount": "Default"}),
         container(image="own:1", ports=[{"containerPort": 1}]),
@@ -121,3 +128,22 @@ def test_another_kind_of_volume_takes_the_place_of_the_one_before() -> None:
         {"name": "tmp", "configMap": {"name": "c"}},
         {"name": "conf", "emptyDir": {"medium": "Memory", "sizeLimit": "1Mi"}},
     ] == overrides.merged(own, over, "volumes")
+
+
+@pytest.mark.parametrize(
+    ("base", "over"),
+    [
+        ({"a": 1}, ["x"]),
+        (["x"], {"a": 1}),
+        ("text", [{"name": "x"}]),
+        ([{"name": "x"}], "text"),
+        ([{"name": "x"}], [{"name": "y"}, {"value": "nobody's"}]),
+        ([{"name": "x"}, {"value": "nobody's"}], [{"name": "y"}]),
+        ([{"name": "x"}], [{"name": 7}]),
+        ([{"name": "x"}], ["x"]),
+        ([{"name": "x"}], 7),
+    ],
+)
+def test_what_is_of_another_form_is_as_it_is_laid_over(base: Any, over: Any) -> None:
+    """Also where things have names, and not all of them: nobody knows which is meant."""
+    assert {"env": over} == overrides.merged({"env": base}, {"env": over})
