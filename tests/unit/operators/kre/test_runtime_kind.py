@@ -567,6 +567,77 @@ async def test_credentials_in_use_that_somebody_deletes_are_put_back_as_they_wer
         assert OWNED == in_use(api)
 
 
+def credentials_of(found: observation.Seen) -> CredentialsSeen:
+    told = freshness.value_of(found.credentials)
+    assert told is not None
+    return told
+
+
+BEHIND: dict[str, tuple[dict[str, str] | None, dict[str, str] | None, tuple[str, ...], tuple[str, ...], bool]] = {
+    # id: (wanted, in use, behind, absent, in doubt)
+    "nothing is there": (None, None, (), (), False),
+    "none is in use yet": (OWNED, None, credentials.KEYS, credentials.KEYS, False),
+    "what is wanted is gone": (None, OWNED, (), (), False),
+    "all is in use": (OWNED, OWNED, (), (), False),
+    "another is wanted": (ROTATED, OWNED, ("mongoPassword",), (), False),
+    "one was taken out": (
+        OWNED,
+        {key: OWNED[key] for key in OWNED if key != "mongoUser"},
+        ("mongoUser",),
+        ("mongoUser",),
+        False,
+    ),
+    "mongo may have either": (OWNED, OWNED | {credentials.OTHER_KEY: "x"}, (), (), True),
+    "either is the same": (OWNED, OWNED | {credentials.OTHER_KEY: "p"}, (), (), False),
+    "what is wanted is no good": (OWNED | {"minioSecretKey": "short"}, OWNED, (), (), False),
+}
+
+
+@pytest.mark.parametrize(("wanted", "used", "behind", "absent", "in_doubt"), BEHIND.values(), ids=BEHIND)
+async def test_what_is_in_use_beside_what_is_wanted(
+    wanted: dict[str, str] | None,
+    used: dict[str, str] | None,
+    behind: tuple[str, ...],
+    absent: tuple[str, ...],
+    in_doubt: bool,
+) -> None:
+    api = fake_api.FakeApi()
+    for name, given in ((kinds.CREDENTIALS, wanted), (kinds.IN_USE, used)):
+        if given is not None:
+            await secret(api, name, given)
+    async with started(api) as made:
+        found = credentials_of(await known(made))
+
+        assert (behind, absent, in_doubt) == (found.behind, found.absent, found.in_doubt)
+        assert bool(used) == bool(found.used)
+        assert (wanted is None and used is not None) == found.known
+
+
+async def test_what_is_in_use_is_salted_once() -> None:
+    """Whoever had a look at digests before knows them still, as servers are restarted by them."""
+    api = fake_api.FakeApi()
+    await secret(api, kinds.CREDENTIALS, OWNED)
+    async with started(api) as made:
+        await known(made)
+        salts = []
+        for _ in range(2):
+            await made.operations["credentials.take"](runtime(made), {"keys": credentials.KEYS})
+            await known(made)
+            salts.append(texts(api.one("secrets", kinds.IN_USE))[credentials.SALT_KEY])
+
+        assert salts[0] == salts[1]
+        assert len(salts[0]) >= 32
+
+
+async def test_who_is_to_read_nothing_is_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Although the Secret has a password for that: mongo-express is off."""
+    async with with_mongo(monkeypatch, ROTATED | {credentials.READER_KEY: "s"}, OWNED) as (api, mongo, made):
+        assert decision.Ok() == await rotate(made)
+
+        assert {} == mongo.users
+        assert ROTATED == in_use(api)
+
+
 def test_a_digest_says_nothing_of_what_it_is_of() -> None:
     """Whoever reads a pod template can't try passwords by it: each Runtime salts its own."""
     told = []
