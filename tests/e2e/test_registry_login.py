@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
+import os
+import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +15,7 @@ import pytest
 
 from . import conftest, tools, trouble
 
+PORT = 5001
 USER, PASSWORD, WRONG = "pilot", "Correct-Horse-42", "Wrong-Horse-43"
 HTPASSWD = f"{USER}:$2b$06$31T2U/SEAkw27sxPV.Q7XegVswsHIDSJjX5XNP2hLZmjn.jQaNiKq\n"
 """bcrypt of PASSWORD."""
@@ -25,8 +29,8 @@ def private(cluster: tools.Cluster, registry: str, tmp_path_factory: pytest.Temp
     """The registry, with the chart `tricky` in it; returns HOST:PORT."""
     folder = tmp_path_factory.mktemp("private")
     (folder / "htpasswd").write_text(HTPASSWD)
-    tools.testbed("registry", "up", "--port", "5001", "--htpasswd", str(folder / "htpasswd"), "--tls")
-    address = conftest.beside(registry, 5001)
+    tools.testbed("registry", "up", "--port", str(PORT), "--htpasswd", str(folder / "htpasswd"), "--tls")
+    address = conftest.beside(registry, PORT)
     packed = cluster.helm("package", str(conftest.CHARTS / "tricky"), "-d", str(folder)).strip().rpartition(" ")[2]
     (folder / "auth.json").write_text(json.dumps({"auths": {address: {"auth": _pair(PASSWORD)}}}))
     login = ["--registry-config", str(folder / "auth.json"), "--ca-file", str(CA)]
@@ -64,17 +68,33 @@ def test_the_login_is_needed_told_and_kept_secret(
     assert f"tricky can't be pulled from oci://{private}/charts: " in message
     assert "; check the credentials" in message
 
-    _secret(moorage, **{"username": USER, "password": PASSWORD, "ca.crt": CA.read_text()})
+    with _held():
+        _secret(moorage, **{"username": USER, "password": PASSWORD, "ca.crt": CA.read_text()})
+        tools.wait("a pull is among the processes", lambda: "pull oci://" in _read(processes))
     assert one.wait_ready()["status"]["chart"]["source"] == "private"
 
     everything = moorage.kubectl("get", "collectors,events,configmaps", "-A", "-o", "yaml")
     everything += moorage.kubectl("logs", "-n", tools.NAMESPACE, "deploy/moorage", "--tail=-1")
-    ran = processes.read_text(errors="replace")  # it is being written, and may end within a character
-    assert "helm pull" in ran or "pull oci://" in ran
-    everything += ran
+    everything += _read(processes)
     for password in (PASSWORD, WRONG):
         assert password not in everything
         assert _pair(password) not in everything
+
+
+@contextlib.contextmanager
+def _held() -> Iterator[None]:
+    """The registry stands still meanwhile, so that who asks it is there to be seen."""
+    process = json.loads((tools.STATE / f"run/processes/registry-{PORT}.json").read_text())["pid"]
+    os.kill(process, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(process, signal.SIGCONT)
+
+
+def _read(processes: Path) -> str:
+    """It is being written, and may end within a character."""
+    return processes.read_text(errors="replace")
 
 
 def _told(one: tools.Collector, word: str) -> str:
