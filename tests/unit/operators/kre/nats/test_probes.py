@@ -13,6 +13,7 @@ from typing import Any
 import nats
 import pytest
 import yaml
+from nats.js import errors as js_errors
 
 from moorage.operators import asking
 from moorage.operators.kre.runtime import credentials
@@ -82,11 +83,17 @@ class Cluster:
         return int(found["state"]["messages"])
 
     async def write(self, by: str, count: int) -> None:
-        """So many messages, each acknowledged."""
+        """So many messages, each acknowledged; one that nobody takes while the stream has no leader is sent again."""
         client = await nats.connect(f"nats://{self.processes.address(by)}:{nats_processes.PORT}")
         try:
-            for number in range(count):
-                await client.jetstream(timeout=30).publish(ORDERS, str(number).encode())
+            async with asyncio.timeout(WITHIN):
+                written = 0
+                while written < count:
+                    try:
+                        await client.jetstream(timeout=30).publish(ORDERS, str(written).encode())
+                        written += 1
+                    except js_errors.NoStreamResponseError:
+                        await asyncio.sleep(0.1)
         finally:
             await client.close()
 
