@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import aiohttp
 
-from moorage.runtime import decision, reasons
+from moorage.runtime import decision, reasons, source
 
 REQUEST_LIMIT = 5.0
 """Seconds that one question may take."""
@@ -31,8 +31,13 @@ class RefusedError(AskError):
     """The server answered, and refused; by its own words."""
 
 
-def outcome(error: AskError, refused: decision.Reason) -> decision.Outcome:
-    """What came of something that a server was told, and that ended so; `refused`: why, where the server says no."""
+def outcome(error: AskError | source.SourceError, refused: decision.Reason) -> decision.Outcome:
+    """What came of something that a server was told, and that ended so; `refused`: why, where the server says no.
+
+    Where nobody could be asked, which is a SourceError, nothing was sent.
+    """
+    if isinstance(error, source.SourceError):
+        return decision.Refused(reasons.Reason.NOT_SENT, error.message)
     if isinstance(error, RefusedError):
         return decision.Refused(refused, str(error))
     return decision.Unknown(str(error)) if error.maybe else decision.Refused(reasons.Reason.NOT_SENT, str(error))

@@ -50,7 +50,7 @@ def chart_values(
     own["nats"]["replicas"], own["nats"]["routes"] = nats or (wanted.nats, wanted.nats)
     for server, on in wanted.switched.items():
         own[server]["enabled"] = on
-    own["digests"] = {server: (digests or {}).get(server, "") for server in ("minio", "mongoExpress")}
+    own["digests"] = dict(digests or {})
     own["mongoExpress"] = {"enabled": wanted.reader}
     own["ingress"] = {
         "enabled": bool(wanted.host),

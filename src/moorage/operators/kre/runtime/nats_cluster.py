@@ -113,9 +113,7 @@ class NatsCluster:
         place = obj.metadata.key
         try:
             await self._by_any(place, tell, own=own)
-        except source.SourceError as error:
-            return decision.Refused(reasons.Reason.NOT_SENT, error.message)
-        except asking.AskError as error:
+        except (source.SourceError, asking.AskError) as error:
             return asking.outcome(error, Reason.NATS_REFUSES)
         finally:
             self.streams.outdate(place, "it was told something")

@@ -16,7 +16,7 @@ from moorage.helm import release_watches
 from moorage.operators import asking
 from moorage.operators.kre import config, kinds
 from moorage.operators.kre.reasons import RuntimeReason as Reason
-from moorage.runtime import decision, freshness, kind, namespace_watches, reasons, source
+from moorage.runtime import decision, freshness, kind, namespace_watches, source
 
 from . import build, credentials, nats, nats_cluster, types
 from .observation import MongoSeen, NatsSeen
@@ -248,9 +248,7 @@ class Servers:
         place = obj.metadata.key
         try:
             return await self._change_at(self._mongo_address(place), obj)
-        except source.SourceError as error:
-            return decision.Refused(reasons.Reason.NOT_SENT, error.message)
-        except asking.AskError as error:
+        except (source.SourceError, asking.AskError) as error:
             return asking.outcome(error, Reason.MONGO_REFUSES)
         finally:
             self.mongo.outdate(place, "it was told passwords")
@@ -289,7 +287,7 @@ class Servers:
         try:
             asked, _ = self._mongo(metadata.key)
         except source.SourceError as error:
-            return decision.Refused(reasons.Reason.NOT_SENT, error.message)
+            return asking.outcome(error, Reason.MONGO_REFUSES)
         try:
             await tell(asked)
         except asking.AskError as error:

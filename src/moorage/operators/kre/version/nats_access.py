@@ -17,7 +17,7 @@ from moorage.operators import asking
 from moorage.operators.kre import config, kinds
 from moorage.operators.kre.reasons import VersionReason as Reason
 from moorage.operators.kre.runtime import servers
-from moorage.runtime import decision, freshness, kind, namespace_watches, reasons, source
+from moorage.runtime import decision, freshness, kind, namespace_watches, source
 
 from . import streams, types
 from .observation import NatsSeen
@@ -225,9 +225,7 @@ class Streams:
         namespace, key = obj.metadata.namespace, (kinds.RUNTIME_VERSION.kind, *obj.metadata.key)
         try:
             await self._by_any(namespace, tell)
-        except source.SourceError as error:
-            return decision.Refused(reasons.Reason.NOT_SENT, error.message)
-        except asking.AskError as error:
+        except (source.SourceError, asking.AskError) as error:
             return asking.outcome(error, Reason.NATS_REFUSES)
         finally:
             self._outdate(namespace, key)
