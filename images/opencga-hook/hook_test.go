@@ -246,7 +246,8 @@ func TestAServerServesOnUntilServicesHaveForgottenItsPod(t *testing.T) {
 		h.lingers()
 		close(over)
 	}()
-	until(t, func(request) answer { return asks(request{Do: "run", ID: "x", Args: h.tool("echo")}) }, func(told answer) bool {
+	// Each of these is begun anew, unlike a command, which is remembered by its ID once it was.
+	until(t, func(request) answer { return asks(request{Do: "ask", Args: h.tool("echo"), Seconds: 20}) }, func(told answer) bool {
 		return strings.Contains(told.Error, "about to end")
 	})
 	if !asks(request{Do: "state"}).Running {
