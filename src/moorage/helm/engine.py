@@ -20,7 +20,7 @@ import msgspec
 
 from moorage.api import conditions, meta
 from moorage.kube import discovery
-from moorage.runtime import freshness, kind, namespace_watches, tasks
+from moorage.runtime import cancellation, freshness, kind, namespace_watches, tasks
 
 from . import live_looks, observation, operations, release_objects, release_sources, release_watches
 from .charts import resolver, values
@@ -61,9 +61,7 @@ class Engine:
 
     async def stop(self) -> None:
         """Close sources and watches."""
-        for each in self._lookups.all:
-            await each.stop()
-        await self._watches.stop()
+        await cancellation.stopped(*self._lookups.all, self._watches)
 
     def forget(self, key: Hashable) -> None:
         """The object is gone."""

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
-from typing import Any
+from typing import Any, Protocol
 
 import structlog
 
 from . import error_text
 
 log = structlog.get_logger(__name__)
+
+
+class Stops(Protocol):
+    """What was opened, and is to be closed."""
+
+    async def stop(self) -> None:
+        """Close it."""
 
 
 def is_cancelled(error: BaseException) -> bool:
@@ -32,6 +39,21 @@ async def cancel(*tasks: asyncio.Task[Any], within: float) -> bool:
         if not task.cancelled() and (error := task.exception()):
             error_text.tell("task failed", error, task=task.get_name())
     return not late
+
+
+async def ended(*parts: Awaitable[Any]) -> None:
+    """End all of these side by side, none of them later or not at all for what becomes of another.
+
+    Raises, once all are over, what the first that failed raised.
+    """
+    for came in await asyncio.gather(*parts, return_exceptions=True):
+        if isinstance(came, BaseException):
+            raise came
+
+
+async def stopped(*parts: Stops) -> None:
+    """See `ended`."""
+    await ended(*(each.stop() for each in parts))
 
 
 async def unless(end: asyncio.Future[Any], work: Awaitable[Any], *, within: float = 5.0) -> bool:

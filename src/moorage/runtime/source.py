@@ -24,6 +24,10 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 Enqueue = Callable[[Hashable], None]
+
+ENDING = 2.0
+"""Seconds that fetches get to end when all stops; less than `manager.CUT`."""
+
 NO_ANSWER = "NoAnswer"
 """The reason of a fact of which nothing is known since its first fetch takes long."""
 
@@ -148,7 +152,7 @@ class Source(Generic[K, V]):
             self._drop(entry)
         self._entries.clear()
         self._read_by.clear()
-        await cancellation.cancel(*fetches, within=5.0)
+        await cancellation.cancel(*fetches, within=ENDING)
 
     @staticmethod
     def _drop(entry: _Entry[V]) -> None:

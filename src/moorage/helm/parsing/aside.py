@@ -48,6 +48,7 @@ class Aside:
         self._slots = asyncio.Semaphore(children)
         self._owners: weakref.WeakValueDictionary[Hashable, asyncio.Lock] = weakref.WeakValueDictionary()
         self._idle: list[_Child] = []
+        self._stopped = False
 
     async def run(self, owner: Hashable, job: Callable[..., T], *args: Any) -> T:
         """`job` is one of `jobs`. Raises what it raises, TooLarge with the figure, or AsideError."""
@@ -67,7 +68,8 @@ class Aside:
         return result
 
     async def stop(self) -> None:
-        """End all children that are idle; those at work end with their jobs' tasks."""
+        """End all children that are idle; those at work end with their jobs, or with their tasks."""
+        self._stopped = True
         while self._idle:
             await self._idle.pop().end()
 
@@ -81,7 +83,7 @@ class Aside:
         except TimeoutError:
             raise AsideError(f"no answer within {DEADLINE:g} s") from None
         finally:
-            if done:
+            if done and not self._stopped:
                 self._idle.append(one)
             else:
                 await one.end()

@@ -21,7 +21,7 @@ from moorage.helm.runs import binary
 from moorage.kube import errors
 from moorage.kube.informers import informer
 from moorage.operators import accounts, system, tenancy
-from moorage.runtime import decision, freshness, kind
+from moorage.runtime import cancellation, decision, freshness, kind
 
 from . import build, chart_sources, config, control, parsed_configuration, types
 
@@ -118,9 +118,7 @@ class CollectorKind(kind.Kind[types.Collector, control.Seen]):
     async def stop(self) -> None:
         """See `Kind.stop`."""
         self._synced.cancel()
-        await self._configurations.stop()
-        await self._engine.stop()
-        await self._aside.stop()
+        await cancellation.stopped(self._configurations, self._engine, self._aside)
 
     def user(self, obj: types.Collector) -> str:
         """The account of the tenant's namespace."""

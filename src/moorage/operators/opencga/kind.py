@@ -18,7 +18,7 @@ from moorage.children.live import guards, surroundings
 from moorage.kube import client as kube_client
 from moorage.kube import errors
 from moorage.operators import accounts, asking, tenancy
-from moorage.runtime import decision, freshness, kind, namespace_watches, source
+from moorage.runtime import cancellation, decision, freshness, kind, namespace_watches, source
 
 from . import answers, config, control, facts, members, names, objects, observation, secrets, tokens, types
 from .wanted import automation, basis, build
@@ -81,12 +81,8 @@ class CommunityKind(kind.Kind[types.Community, observation.Seen]):
     async def stop(self) -> None:
         """See `Kind.stop`."""
         self._synced.cancel()
-        await self._members.stop()
-        await self._secrets.stop()
-        for each in self._around.all:
-            await each.stop()
-        await self._watches.stop()
-        await self._http.close()
+        known = cancellation.stopped(self._members, self._secrets, *self._around.all, self._watches)
+        await cancellation.ended(self._http.close(), known)
 
     def user(self, obj: types.Community) -> str:
         """The account of its namespace."""

@@ -20,7 +20,7 @@ from moorage.children import apply, bodies, owners
 from moorage.kube import client as kube_client
 from moorage.kube import errors
 from moorage.operators import accounts
-from moorage.runtime import decision, freshness, kind, namespace_watches, source
+from moorage.runtime import cancellation, decision, freshness, kind, namespace_watches, source
 
 from . import answers, config, names
 from .cluster import types as cluster_types
@@ -115,9 +115,7 @@ class Agents:
 
     async def stop(self) -> None:
         """Close everything."""
-        for each in (self.locals, self.clusters, self.logins):
-            await each.stop()
-        await self.watches.stop()
+        await cancellation.stopped(self.locals, self.clusters, self.logins, self.watches)
 
     def within(self, namespace: str) -> kube_client.Client:
         """What acts in that namespace and nowhere else."""

@@ -18,7 +18,7 @@ from moorage.children import ordinals, reading
 from moorage.children.live import surroundings, views
 from moorage.kube import client as kube_client
 from moorage.operators import accounts, named_data
-from moorage.runtime import decision, freshness, kind, namespace_watches, reasons, source
+from moorage.runtime import cancellation, decision, freshness, kind, namespace_watches, reasons, source
 
 from . import config
 from .cache import build, types
@@ -104,10 +104,8 @@ class Groups:
 
     async def stop(self) -> None:
         """Close everything."""
-        for each in self._sources:
-            await each.stop()
-        await self.watches.stop()
-        await asyncio.gather(*self._closing, *(it.close() for _, it in self._admins.values()))
+        closing = (*self._closing, *(it.close() for _, it in self._admins.values()))
+        await cancellation.ended(*closing, cancellation.stopped(*self._sources, self.watches))
 
     def forget(self, place: Place, reader: kind.Key) -> None:
         """The cache is gone."""

@@ -116,6 +116,20 @@ async def test_what_is_wrong_is_said_as_it_would_be_here(
     assert b"{}" == await work.run("me", jobs.configuration, "")
 
 
+async def test_a_child_at_work_when_all_is_stopped_ends_with_its_job(work: aside.Aside) -> None:
+    job = asyncio.create_task(work.run("me", jobs.configuration, b64("a: [" + "1," * 20_000 + "]")))
+    while not children():
+        await asyncio.sleep(0)
+    await work.stop()
+    assert (await job).startswith(b"{")
+    assert [] == children()
+
+
+def children() -> list[str]:
+    """Processes of this one that run."""
+    return Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+
+
 async def test_small_things_are_done_in_place_and_all_else_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 

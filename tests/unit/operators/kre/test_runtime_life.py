@@ -5,14 +5,20 @@ Helm's install and uninstall are played, as are the kubelet's doings; servers an
 
 from __future__ import annotations
 
+import asyncio
 import base64
+import contextlib
+import gc
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
 import yaml
 
 from moorage.api.common_status import OPERATOR
+from moorage.operators.kre.runtime import servers
+from moorage.runtime import source
 from tests.unit.runtime import fake_api
 
 from .playing import ROOT, Api, operating, servers_run
@@ -74,6 +80,35 @@ async def test_passwords_are_changed_in_its_life(monkeypatch: pytest.MonkeyPatch
         assert "of-today" == secret(api, "kre-credentials-in-use")["minioSecretKey"]
         await fake_api.until(lambda: api.stands("Ready", "True"), within=60)
         assert 1 == mongo.asked.count("updateUser")
+
+
+async def test_no_connection_stays_open_for_a_server_that_lets_nobody_go(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """What is asked of one server does not end in time as moorage ends; those to the others are closed all the same."""
+    api, asked, over = Api(), asyncio.Event(), asyncio.Event()
+
+    async def stuck(*_: Any) -> None:
+        asked.set()
+        while not over.is_set():
+            with contextlib.suppress(asyncio.CancelledError):
+                await over.wait()
+
+    monkeypatch.setattr(servers.Servers, "_ask_mongo", stuck)
+    monkeypatch.setattr(source, "ENDING", 60.0)
+    await api.put(
+        "runtimes", "demo", {"metadata": {"creationTimestamp": "2026-01-01T00:00:00Z"}, "spec": SAMPLE["spec"]}
+    )
+    try:
+        async with servers_run(monkeypatch), operating(api, tmp_path):
+            await fake_api.until(lambda: asked.is_set() and open_sessions(), within=60)
+        assert [] == open_sessions()
+    finally:
+        over.set()
+
+
+def open_sessions() -> list[aiohttp.ClientSession]:
+    return [it for it in gc.get_objects() if isinstance(it, aiohttp.ClientSession) and not it.closed]
 
 
 def secret(api: Api, name: str) -> dict[str, str]:

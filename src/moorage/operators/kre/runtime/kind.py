@@ -25,7 +25,7 @@ from moorage.kube.informers import informer
 from moorage.operators import accounts, system, tenancy
 from moorage.operators.kre import config, kinds, names
 from moorage.operators.kre.version import types as version_types
-from moorage.runtime import decision, freshness, kind, namespace_watches
+from moorage.runtime import cancellation, decision, freshness, kind, namespace_watches
 
 from . import build, control, credentials, deletion, facts, observation, servers, sizes, types
 
@@ -119,13 +119,9 @@ class RuntimeKind(kind.Kind[types.Runtime, observation.Seen]):
     async def stop(self) -> None:
         """See `Kind.stop`."""
         self._synced.cancel()
-        await self._servers.stop()
-        await self._credentials.stop()
-        for each in self._around.all:
-            await each.stop()
-        await self._engine.stop()
-        await self._watches.stop()
-        await self._aside.stop()
+        await cancellation.stopped(
+            self._servers, self._credentials, *self._around.all, self._engine, self._watches, self._aside
+        )
 
     def user(self, obj: types.Runtime) -> str:
         """The account of its namespace."""

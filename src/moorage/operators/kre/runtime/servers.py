@@ -16,7 +16,7 @@ from moorage.helm import release_watches
 from moorage.operators import asking
 from moorage.operators.kre import config, kinds
 from moorage.operators.kre.reasons import RuntimeReason as Reason
-from moorage.runtime import decision, freshness, kind, namespace_watches, source
+from moorage.runtime import cancellation, decision, freshness, kind, namespace_watches, source
 
 from . import build, credentials, nats, nats_cluster, types
 from .observation import MongoSeen, NatsSeen
@@ -137,8 +137,7 @@ class Servers:
 
     async def stop(self) -> None:
         """Close everything."""
-        await asyncio.gather(*(each.stop() for each in (*self.all, self.cluster.streams)))
-        await self._http.close()
+        await cancellation.ended(self._http.close(), cancellation.stopped(*self.all, self.cluster.streams))
 
     def forget(self, place: Place, reader: kind.Key) -> None:
         """The Runtime is gone."""

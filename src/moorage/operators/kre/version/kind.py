@@ -19,7 +19,7 @@ from moorage.operators import system, tenancy
 from moorage.operators.kre import config, kinds, names
 from moorage.operators.kre.runtime import kind as runtime_kind
 from moorage.operators.kre.runtime import types as runtime_types
-from moorage.runtime import decision, freshness, kind, namespace_watches
+from moorage.runtime import cancellation, decision, freshness, kind, namespace_watches
 
 from . import build, control, facts, given, inputs, nats_access, observation, streams, types
 from .observation import ActiveSeen, NodeSeen, ObjectsSeen, RuntimeSeen, Seen
@@ -82,11 +82,7 @@ class VersionKind(kind.Kind[types.RuntimeVersion, Seen]):
     async def stop(self) -> None:
         """See `Kind.stop`."""
         self._synced.cancel()
-        await self._nats.stop()
-        await self._given.stop()
-        for each in self._around.all:
-            await each.stop()
-        await self._watches.stop()
+        await cancellation.stopped(self._nats, self._given, *self._around.all, self._watches)
 
     def user(self, obj: types.RuntimeVersion) -> str:
         """The account of its namespace, as for its Runtime."""

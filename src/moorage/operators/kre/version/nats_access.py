@@ -6,7 +6,6 @@ them, so that their word, and what becomes of what is written there, is the name
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,7 +16,7 @@ from moorage.operators import asking
 from moorage.operators.kre import config, kinds
 from moorage.operators.kre.reasons import VersionReason as Reason
 from moorage.operators.kre.runtime import servers
-from moorage.runtime import decision, freshness, kind, namespace_watches, source
+from moorage.runtime import cancellation, decision, freshness, kind, namespace_watches, source
 
 from . import streams, types
 from .observation import NatsSeen
@@ -111,7 +110,7 @@ class Streams:
 
     async def stop(self) -> None:
         """Close everything."""
-        await asyncio.gather(self.streams.stop(), self.consumers.stop())
+        await cancellation.stopped(self.streams, self.consumers)
 
     def forget(self, reader: kind.Key) -> None:
         """The version is gone."""
