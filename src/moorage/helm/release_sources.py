@@ -429,8 +429,8 @@ class Lookups:
         """By a live read: the watch may not have seen yet what helm wrote, and shows no Secret's data at all."""
         try:
             live = await self._within(key.record.namespace).get(key.resource, key.ref.namespace, key.ref.name)
-        except errors.NotFound:
-            return ()  # the watch will tell
+        except errors.NotFound as error:  # the watch will tell of it; if it does not, this was no answer to stay with
+            raise source.SourceError("NotFound", f"{key.ref} is not there, though the watch has it") from error
         return await self._differing(key, live)
 
     async def _unseen(self, key: DriftKey) -> tuple[str, ...]:

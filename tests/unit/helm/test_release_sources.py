@@ -8,11 +8,14 @@ from typing import Any, cast
 
 import pytest
 
+from moorage.api import builtin, meta
 from moorage.helm import observation, release_sources
 from moorage.helm import reasons as helm_reasons
+from moorage.helm.parsing import aside
 from moorage.helm.runs import binary, failures
-from moorage.kube import discovery
-from moorage.runtime import decision, source
+from moorage.kube import discovery, errors
+from moorage.runtime import cancellation, decision, freshness, source
+from tests.unit.runtime import fake_api
 
 K, R = failures.FailureKind, helm_reasons.Reason
 
@@ -91,6 +94,36 @@ async def test_many_renders_ask_once_what_is_served_unless_the_chart_asks_for_it
 
     assert asked == served.asked
     assert {f"v1.35.{number + 1}" for number in range(asked)} == set(rendered)
+
+
+class Live:
+    """Has no object at first, and then a spoilt one, though its version is the same."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def as_(self, _: str) -> Live:
+        return self
+
+    async def get(self, *_: Any) -> dict[str, Any]:
+        self.asked += 1
+        if self.asked == 1:
+            raise errors.NotFound("it", errors.Status(404, "NotFound"))
+        return {"data": {"a": "spoilt"}}
+
+
+async def test_an_object_that_was_not_found_for_a_moment_is_looked_at_again() -> None:
+    """The watch has it: that it is as it should be was not seen, and must not be taken for so for ever."""
+    given: Any = dict.fromkeys(("served", "helm", "store", "chart_source"))
+    work = aside.Aside()
+    one = release_sources.Lookups(client=cast("Any", Live()), enqueue=lambda _: None, user=str, work=work, **given)
+    ref = meta.ObjectRef("v1", "ConfigMap", "n", "it")
+    record = release_sources.RecordKey("n", "r", "1")
+    key = release_sources.DriftKey(ref, builtin.CONFIG_MAP, "7", record, 0.0, {"data": {"a": "b"}})
+    try:
+        await fake_api.until(lambda: ("data.a",) == freshness.value_of(one.drift.read(key, "reader")))
+    finally:
+        await cancellation.stopped(one.drift, work)
 
 
 async def _nothing(_: str) -> binary.Capabilities:

@@ -71,10 +71,16 @@ class Pace(msgspec.Struct, frozen=True):
     sleep: Callable[[float], Awaitable[Any]] = asyncio.sleep
     chance: Callable[[], float] = random.random
 
-    def delay(self, streak: int, *, denied: bool = False) -> float:
-        """The wait before try number `streak` + 1 of a streak: exponential, capped, between half and whole."""
-        cap = self.denied if denied else self.cap
-        return min(cap, self.base * 2.0 ** min(streak - 1, 30)) * (0.5 + self.chance() / 2)
+    def delay(self, streak: int, *, denied: int = 0) -> float:
+        """The wait before try number `streak` + 1 of a streak: exponential, capped, between half and whole.
+
+        The last `denied` of it failed for want of rights: these alone count for the longer waits.
+        """
+        wait = max(min(self.cap, self._nth(streak)), min(self.denied, self._nth(denied)))
+        return wait * (0.5 + self.chance() / 2)
+
+    def _nth(self, tries: int) -> float:
+        return self.base * 2.0 ** min(tries - 1, 30) if tries else 0.0
 
 
 class Sink(Protocol[T_in]):
@@ -115,7 +121,7 @@ class Reflector(Generic[T]):
         self._filling = False  # a streaming list has begun and not ended
         self._failures = 0  # tries in a row in which no watch was opened
         self._broken = 0  # streaming lists in a row that broke off
-        self._denied = False  # the last try failed for want of rights
+        self._denied = 0  # tries in a row, up to the last, that failed for want of rights
 
     async def run(self) -> None:
         """Keep the sink true to the collection."""
@@ -131,12 +137,12 @@ class Reflector(Generic[T]):
 
     async def _try(self) -> tuple[bool, float]:
         """One list if needed and one watch: (whether it failed, seconds the server asks to wait)."""
-        self._denied = False
+        denied, self._denied = self._denied, 0
         try:
             await self._once()
         except errors.KubeError as error:
             self._failures += 1
-            self._denied = isinstance(error, errors.Forbidden)
+            self._denied = denied + 1 if isinstance(error, errors.Forbidden) else 0
             if _too_old(error):
                 self._version = ""
             else:

@@ -258,6 +258,17 @@ async def test_rights_that_stay_away_are_asked_for_ever_more_seldom(
     assert clock.now - given <= 60
 
 
+async def test_one_refusal_among_other_faults_is_no_lasting_want_of_rights(
+    cache: Cache, server: FakeServer, clock: Clock
+) -> None:
+    """As when a proxy breaks off watch after watch, and the server once does not know yet of rights just given."""
+    server.faults += [*[Fault(status=500, status_body=refusal(500))] * 12, Fault(status=403, status_body=refusal(403))]
+    cache.start()
+    await until(lambda: server.calls["watch"] == 14)
+
+    assert (13, 10.0) == (len(clock.slept), max(clock.slept))
+
+
 async def test_a_watch_that_lived_is_followed_at_once(cache: Cache, server: FakeServer, clock: Clock) -> None:
     """The server ends each watch after some minutes; that is no reason to wait."""
     server.lifetime = lambda: setattr(clock, "now", clock.now + 290)
