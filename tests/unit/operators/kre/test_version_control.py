@@ -73,6 +73,14 @@ def there(**changed: Any) -> Fresh[ObjectsSeen]:
     return Fresh(msgspec.structs.replace(found, **changed))
 
 
+OLD = parts.SurplusSeen(kinds.DEPLOYMENT, "old", "o")
+
+
+def leaving(*nodes: NodeSeen, **changed: Any) -> dict[str, Any]:
+    """A node is no longer in the version."""
+    return {"objects": there(there=(*owned(), msgspec.structs.replace(OLD, **changed)), nodes=nodes or NODES)}
+
+
 def child(at: int, **changed: Any) -> dict[str, Any]:
     rows = list(CHILDREN)
     rows[at] = (rows[at][0], msgspec.structs.replace(rows[at][1], **changed))
@@ -226,11 +234,13 @@ RUNNING: list[tuple[dict[str, Any], type[Any], str, str]] = [
     (weak(reason="ImagePull", message="no image a/b:1"), Wait, PodReason.IMAGE_PULL, "greet-first: no image a/b:1"),
     (weak(reason="RolloutPaused", message="paused"), Blocked, ObjectReason.ROLLOUT_PAUSED, "greet-first: paused"),
     (
-        {"objects": there(there=(*owned(), parts.SurplusSeen(kinds.DEPLOYMENT, "old", "o")))},
-        Act,
+        leaving(*NODES[:2], node("", "entrypoint", former=1)),
+        Wait,
         Reason.NODE_LEAVING,
-        "removed: Deployment/old",
+        "Deployment/old: needed by pods of before, of the entrypoint",
     ),
+    (leaving(node("greet", "first", former=1), deleting=True), Wait, Reason.NODE_LEAVING, "is there still"),
+    (leaving(), Act, Reason.NODE_LEAVING, "removed: Deployment/old"),
     (
         {"objects": there(there=(*owned(), parts.SurplusSeen(kinds.DEPLOYMENT, "old", "o", deleting=True)))},
         Wait,
@@ -352,10 +362,29 @@ def test_a_stream_is_widened_before_it_is_narrowed() -> None:
 
 def test_a_node_that_leaves_is_there_until_its_pods_are_gone() -> None:
     """They still answer for what they took, so that only then nobody reads by its consumer any more."""
-    gone = parts.SurplusSeen(kinds.DEPLOYMENT, "old", "o")
-    found = verdict(seen(objects=there(there=(*owned(), gone))))
+    found = verdict(seen(**leaving()))
 
     assert ["Foreground"] == [each.propagation for each in found.actions if isinstance(each, decision.Delete)]
+
+
+def test_a_pod_from_before_that_does_not_end_is_somebody_s_business() -> None:
+    former = verdict(seen(**leaving(node("greet", "first", former=1), *NODES[1:])))
+
+    assert (180.0, "see why these pods do not end") == (former.within, former.fix)
+
+
+@pytest.mark.parametrize(
+    ("changed", "counting"),
+    [
+        ({}, ""),
+        ({"deleting": True}, "while calls come in"),
+        ({"spec": versions.spec(running=False)}, "while calls come in"),
+        ({"spec": versions.spec(running=False), "objects": Fresh(ObjectsSeen(there=(OLD,)))}, "after the last call"),
+    ],
+)
+def test_a_count_from_before_the_entrance_was_closed_is_none_of_after(changed: dict[str, Any], counting: str) -> None:
+    """It is read by another name, and so anew."""
+    assert counting == seen(**changed).counting
 
 
 def test_the_entrance_is_applied_last() -> None:
@@ -904,7 +933,7 @@ PATIENCE: dict[str, set[tuple[float, float, bool]]] = {
     Reason.APPLYING: {(600, 0, False)},
     ObjectReason.PODS_NOT_READY: {(600, 0, False)},
     PodReason.IMAGE_PULL: {(600, 0, False)},
-    Reason.NODE_LEAVING: {(600, 0, False)},
+    Reason.NODE_LEAVING: {(180, 0, False), (600, 0, False)},
     Reason.SERVICE_ENDING: {(600, 0, False)},
     Reason.STILL_SERVING: {(600, 0, False)},
     Reason.CLOSING: {(600, 0, False)},

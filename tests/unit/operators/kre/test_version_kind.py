@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import contextlib
 from collections.abc import AsyncIterator
@@ -611,6 +612,42 @@ async def test_messages_are_counted_for_who_stops_alone(nats: nats_stub.NatsStub
         assert {} == made.seen().pending()
         await made.api.put("runtimeversions", "one", {"spec": {"running": False}})
         await fake_api.until(lambda: {f"{STREAM}-entrypoint-first": 5} == made.seen().pending())
+
+
+async def test_no_count_from_before_the_entrance_was_closed_counts(nats: nats_stub.NatsStub) -> None:
+    """What came in last may have come after it."""
+    async with started() as made:
+        await server(made)
+        await applied(made)
+        await made.call("nats.put_stream", name=STREAM, subjects=["a"])
+        await made.call("nats.put_consumer", stream=STREAM, name=f"{STREAM}-entrypoint-first")
+        await made.api.put("runtimeversions", "one", {"spec": {"running": False}})
+        await fake_api.until(lambda: "while calls come in" == made.seen().counting)
+        await reached(made)
+        assert {} == made.seen().pending()
+
+        nats.pending[f"{STREAM}-entrypoint-first"] = 5
+        await made.api.drop("deployments", "demo-v1-entrypoint")
+        await fake_api.until(lambda: "after the last call" == made.seen().counting)
+        while isinstance((it := made.seen()).nats, freshness.Failed):
+            await asyncio.sleep(0)
+        assert {f"{STREAM}-entrypoint-first": 5} == it.pending()
+
+
+async def test_pods_of_before_are_counted_as_long_as_they_are_there() -> None:
+    """Whatever their Deployment says; who has ended by itself ends nothing more."""
+    async with started() as made:
+        await applied(made)
+        for name, phase in (("a", "Running"), ("b", "Running"), ("former", "Running"), ("evicted", "Failed")):
+            labels = {kinds.OF_VERSION: "one", "node-id": "demo-v1-greet-last"}
+            await made.api.put("pods", name, {"metadata": {"labels": labels}, "status": {"phase": phase}})
+
+        def former() -> dict[str, int]:
+            return {each.name: each.former for each in made.seen().objects.value.nodes}  # type: ignore[union-attr]
+
+        await fake_api.until(lambda: {"first": 0, "last": 1, "entrypoint": 0} == former())
+        await made.api.drop("pods", "former")
+        await fake_api.until(lambda: {"first": 0, "last": 0, "entrypoint": 0} == former())
 
 
 async def test_who_is_forgotten_is_asked_for_no_more(nats: nats_stub.NatsStub) -> None:

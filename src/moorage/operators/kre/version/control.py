@@ -28,6 +28,8 @@ MADE_TOGETHER = MINUTE
 """Within which what is applied together is all there."""
 
 START_WITHIN = 10 * MINUTE
+ENDING_WITHIN = 3 * MINUTE
+"""Seconds that pods get to end, of which they have at most one minute from the kubelet."""
 
 
 def namespace_is_allowed(seen: Seen) -> Verdict:
@@ -263,10 +265,15 @@ def nodes_are_ready(seen: Seen) -> Verdict:
 
 @to_run
 def surplus_leaves(seen: Seen) -> Verdict:
-    """A node that left the version takes its Deployment along, then its consumers, then its subjects."""
-    found = _objects(seen)
-    wanted = {desired.id for desired, _ in found.children or ()}
-    surplus = [each for each in found.there if each.id not in wanted]
+    """A node that left the version takes its Deployment along, then its consumers, then its subjects.
+
+    It stays as long as pods from before run: what they have begun, an entrypoint's calls too, takes its way through it.
+    """
+    surplus = _objects(seen).surplus
+    former = [str(each) for each in _objects(seen).nodes if each.former]
+    if former and any(not each.deleting for each in surplus):
+        said = f"{steps.some(each.id for each in surplus)}: needed by pods of before, of {steps.some(former)}"
+        return Wait(Reason.NODE_LEAVING, said, on="pods", within=ENDING_WITHIN, fix="see why these pods do not end")
     if (leaving := stopping.leave(seen, surplus, Reason.NODE_LEAVING, "the version no longer has it")) is not DONE:
         return leaving
     calls, what = _left_in_nats(seen)

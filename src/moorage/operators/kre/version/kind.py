@@ -11,7 +11,7 @@ import functools
 from typing import Any
 
 from moorage.api import builtin, conditions
-from moorage.children import apply, health, owners, parts, pod_trouble
+from moorage.children import apply, diagnosis, health, owners, parts, pod_trouble
 from moorage.children.live import guards, surroundings
 from moorage.kube import client as kube_client
 from moorage.kube.informers import informer
@@ -151,8 +151,8 @@ class VersionKind(kind.Kind[types.RuntimeVersion, Seen]):
         if view is None:
             return seen
         seen = _with(seen, inputs=self._inputs(seen, key))
-        seen = _with(seen, nats=self._streams(seen, view, key))
-        return _with(seen, objects=self._objects(seen, view, key, now))
+        seen = _with(seen, objects=self._objects(seen, view, key, now))
+        return _with(seen, nats=self._streams(seen, view, key))
 
     def _inputs(self, seen: Seen, key: kind.Key) -> freshness.Observed[inputs.Inputs]:
         if seen.runtime is None:
@@ -164,10 +164,10 @@ class VersionKind(kind.Kind[types.RuntimeVersion, Seen]):
         return freshness.Stale(made, read.at, read.why) if isinstance(read, freshness.Stale) else freshness.Fresh(made)
 
     def _streams(self, seen: Seen, view: nats_access.View, key: kind.Key) -> freshness.Observed[observation.NatsSeen]:
-        namespace, stops = seen.meta.namespace, seen.meta.deleting or not seen.spec.running
-        busy = stops or not conditions.is_true(seen.status.conditions, "Ready")
+        namespace, counting = seen.meta.namespace, seen.counting
+        busy = bool(counting) or not conditions.is_true(seen.status.conditions, "Ready")
         wanted = tuple(each.name for each in seen.wanted if each.kind == streams.STREAM)
-        found = self._nats.seen(namespace, wanted, key, counted=stops)
+        found = self._nats.seen(namespace, wanted, key, counting=counting)
         self._nats.set_pace(namespace, key, busy=busy)
         if not view.unsynced and view.nats:
             self._nats.may_ask(namespace, key)
@@ -410,6 +410,7 @@ def _node(row: tuple[str, str, str, int], live: Object, pods: list[Object], even
         ref=kinds.DEPLOYMENT.ref(live["metadata"]["namespace"], deployment, live["metadata"]["uid"]),
         pods_ready=sum(pod_trouble.ready(pod) for pod in pods),
         wanted=replicas,
+        former=max(0, sum(not diagnosis.has_ended(pod) for pod in pods) - replicas),
         ready=found.ok,
         restarts=sum(int(each.get("restartCount") or 0) for each in statuses),
         reason="" if found.ok else found.reason,

@@ -30,8 +30,11 @@ PORT = 4222
 LOOK_LIMIT = 20.0
 """Seconds that one look may take."""
 
-Reading = tuple[str, tuple[str, ...], bool]
-"""(namespace, streams, whether messages are counted): counts change all the time, and are news to who stops alone."""
+Reading = tuple[str, tuple[str, ...], str]
+"""(namespace, streams, what messages are counted for; see `Seen.counting`).
+
+Counts change all the time, and are news to who waits for them alone.
+"""
 
 Names = Callable[[types.RuntimeVersion], dict[str, streams.Wanted]]
 """What a version is to have, by the names of the streams."""
@@ -134,11 +137,11 @@ class Streams:
         self._paces.set(namespace, seconds, self.streams)
 
     def seen(
-        self, namespace: str, wanted: tuple[str, ...], reader: kind.Key, *, counted: bool
+        self, namespace: str, wanted: tuple[str, ...], reader: kind.Key, *, counting: str
     ) -> freshness.Observed[NatsSeen]:
         """All streams, and the consumers of these."""
         there = self.streams.follow(namespace, reader)
-        reading = self._readings[reader] = (namespace, wanted, counted)
+        reading = self._readings[reader] = (namespace, wanted, counting)
         read = self.consumers.follow(reading, reader)
         if isinstance(there, freshness.Failed):
             return there
@@ -172,13 +175,13 @@ class Streams:
         return await self._asked(namespace, lambda it: it.streams())
 
     async def _count(self, of: Reading) -> dict[str, dict[str, streams.ConsumerSeen]]:
-        namespace, wanted, counted = of
+        namespace, wanted, counting = of
 
         async def read(it: jetstream.JetStream) -> dict[str, dict[str, streams.ConsumerSeen]]:
             return {name: await it.consumers(name) for name in wanted}
 
         found = await self._asked(namespace, read)
-        if counted:
+        if counting:
             return found
         return {
             name: {each: streams.ConsumerSeen(seen.mark, seen.ack_wait) for each, seen in consumers.items()}

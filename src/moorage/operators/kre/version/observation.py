@@ -44,6 +44,7 @@ class NodeSeen(msgspec.Struct, frozen=True):
     ref: meta.ObjectRef
     pods_ready: int
     wanted: int
+    former: int = 0  # pods beyond those that are wanted: those of before, which end what they have begun
     ready: bool = True  # all is as its spec says
     restarts: int = 0
     reason: str = ""
@@ -72,6 +73,14 @@ class ObjectsSeen(msgspec.Struct, frozen=True):
     children: tuple[parts.Pair, ...] | None = None  # what is wanted of it; None while that can't be said
     nodes: tuple[NodeSeen, ...] = ()
     active: ActiveSeen = ActiveSeen()
+
+    @property
+    def surplus(self) -> tuple[parts.SurplusSeen, ...]:
+        """What the spec does not ask for; nothing while it can't be said what it asks for."""
+        if self.children is None:
+            return ()
+        wanted = {desired.id for desired, _ in self.children}
+        return tuple(each for each in self.there if each.id not in wanted)
 
 
 class Seen(msgspec.Struct, frozen=True, kw_only=True, dict=True):
@@ -163,6 +172,18 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """What NATS has of it, wanted or not."""
         there = freshness.value_of(self.nats) or NatsSeen()
         return {name: each for name, each in sorted(there.streams.items()) if each.mark == self.meta.name}
+
+    @property
+    def counting(self) -> str:
+        """What messages are counted for; empty: they are not, as of what runs each count would be news all the time.
+
+        It changes when the entrance is closed: no count of before is taken for one of after.
+        """
+        if self.spec.running and not self.meta.deleting:
+            return ""
+        found, entrance = freshness.value_of(self.objects) or ObjectsSeen(), (kinds.DEPLOYMENT, self.names.entrypoint)
+        is_open = any((each.resource, each.name) == entrance for each in found.there)
+        return "while calls come in" if is_open else "after the last call"
 
     def pending(self) -> dict[str, int]:
         """Messages that nodes have not taken yet, by consumer; that of the entrypoint itself is none of a node's."""
