@@ -1,7 +1,8 @@
 """An operator as a process of its own, with a lease, over the kinds of a scenario: what can be stopped and killed.
 
-    python -m tests.api.faults.process SCENARIO.yaml NAMESPACE KUBECONFIG FOLDER
+    python -m tests.api.faults.process SCENARIO.yaml NAMESPACE KUBECONFIG FOLDER [SOCKET]
 
+SOCKET: who answers what it runs in pods, in place of their kubelets; see `pod_exec`.
 Ends with 1 when it has lost its lease.
 """
 
@@ -22,10 +23,10 @@ from moorage.operators import system
 from moorage.runtime import manager
 from tests.api.runtime import operate
 
-from . import scenario
+from . import faulty, pod_exec, scenario
 
 
-async def _operate(path: Path, namespace: str, kubeconfig: Path, folder: Path) -> bool:
+async def _operate(path: Path, namespace: str, kubeconfig: Path, folder: Path, socket: Path | None = None) -> bool:
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     access = binary.KubeAccess(kubeconfig=str(kubeconfig))
@@ -35,11 +36,15 @@ async def _operate(path: Path, namespace: str, kubeconfig: Path, folder: Path) -
         identity=f"process-{uuid.uuid4().hex[:8]}", namespace=namespace, timing=operate.TIMING, port=0, backoff=0.05
     )
     wire = transport.HttpTransport(await credentials.from_kubeconfig(kubeconfig))
+    asked: transport.Transport = wire
+    if socket is not None:
+        asked = played = faulty.Wire(wire)
+        played.execs = pod_exec.Elsewhere(socket)
     try:
-        return await manager.Manager(kube_client.Client(wire), made, settings).run(stop)
+        return await manager.Manager(kube_client.Client(asked), made, settings).run(stop)
     finally:
         await wire.close()
 
 
 if __name__ == "__main__":
-    sys.exit(not asyncio.run(_operate(Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3]), Path(sys.argv[4]))))
+    sys.exit(not asyncio.run(_operate(Path(sys.argv[1]), sys.argv[2], *map(Path, sys.argv[3:]))))

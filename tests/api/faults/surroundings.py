@@ -44,11 +44,11 @@ class _Containers(Around):
 
 
 @contextlib.asynccontextmanager
-async def around(name: str, client: kube_client.Client, namespace: str) -> AsyncIterator[Around]:
+async def around(name: str, client: kube_client.Client, namespace: str, *, many: int = 4) -> AsyncIterator[Around]:
     """Nothing, or a node `members-NAMESPACE`.
 
     Its pods are stand-ins of XSLD `members`, of the `servers` of a Runtime, or of OpenCGA's `agents`. Or several nodes
-    `nNUMBER-NAMESPACE` whose pods are Weka's `containers`, for which no controllers are needed.
+    `nNUMBER-NAMESPACE`, so `many`, whose pods are Weka's `containers`, for which no controllers are needed.
     """
     if not name:
         yield Around()
@@ -58,7 +58,7 @@ async def around(name: str, client: kube_client.Client, namespace: str) -> Async
     if name == "containers":
         await _account(client, namespace)
         with tempfile.TemporaryDirectory(prefix="weka-") as folder:
-            nodes = played.Node(client, namespace, Path(folder))
+            nodes = played.Node(client, namespace, Path(folder), many)
             await nodes.start()
             try:
                 yield _Containers(nodes)

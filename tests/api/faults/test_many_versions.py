@@ -10,12 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import collections
-import contextlib
-import os
-import re
-import sys
-import time
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +20,7 @@ from moorage.kube import client as kube_client
 from moorage.operators.kre import kinds
 from tests.api.kre import servers
 
-from . import proxy, report, run, scenario, waiting
+from . import at_rest, report, run, scenario, waiting
 
 pytestmark = pytest.mark.campaign
 
@@ -39,33 +33,6 @@ RESYNC = 40.0
 RESYNCS = 3
 WITHIN = 900.0
 """Seconds in which all come up, on a machine that has other things to do."""
-
-
-@contextlib.asynccontextmanager
-async def operating(stage: run.Stage, namespace: str) -> AsyncIterator[tuple[int, proxy.Proxy]]:
-    """The operator's process, and all that it asks of the API server."""
-    between = proxy.Proxy(stage.admin, stage.certificate)
-    await between.start()
-    between.kubeconfig(stage.folder / "process")
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "tests.api.faults.process",
-        *map(str, (SCENARIO, namespace, stage.folder / "process", stage.folder)),
-        cwd=ROOT,
-        env={
-            **os.environ,
-            "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}",
-            "PATH": os.pathsep.join([str(Path(stage.helm).parent), os.environ["PATH"]]),
-        },
-        stderr=asyncio.subprocess.DEVNULL,
-    )
-    try:
-        yield process.pid, between
-    finally:
-        process.terminate()
-        await process.wait()
-        await between.close()
 
 
 class User:
@@ -131,25 +98,6 @@ def spec(number: int) -> dict[str, Any]:
     }
 
 
-def cpu(pid: int) -> float:
-    """Seconds of CPU that the process has used."""
-    user, system = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
-    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
-
-
-def rss(pid: int) -> float:
-    """MiB that it has in memory."""
-    found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
-    assert found is not None
-    return int(found[1]) / 1024
-
-
-def writes(between: proxy.Proxy, since: float) -> list[str]:
-    """What was asked to be changed since then, but for the Lease, which is renewed."""
-    asked = (it for it in between.exchanges if it.method != "GET" and it.at >= since and "/leases" not in it.path)
-    return [f"{it.method} {it.path}" for it in asked]
-
-
 async def test_many_versions_at_rest(
     stage: run.Stage, client: kube_client.Client, namespace: str, tmp_path: Path, told: report.Report
 ) -> None:
@@ -160,7 +108,7 @@ async def test_many_versions_at_rest(
     nats = node.jetstream
     user = User(client, namespace)
     try:
-        async with operating(stage, namespace) as (pid, between):
+        async with at_rest.operating(stage, SCENARIO, namespace) as it:
             small = {"sharedStorageClass": "none", "influxdb": {"enabled": False}, "reclaim": "Delete"}
             await user.make(kinds.RUNTIME, "demo", small)
             await user.started(kinds.RUNTIME, 1)
@@ -168,22 +116,17 @@ async def test_many_versions_at_rest(
                 await user.make(kinds.RUNTIME_VERSION, f"version-{number}", spec(number))
             await user.started(kinds.RUNTIME_VERSION, VERSIONS)
             await asyncio.sleep(RESYNC)  # what was begun while they came up ends
-            begun, used, asked, changed = time.monotonic(), cpu(pid), len(nats.asked), len(nats.changes)
-            await asyncio.sleep(RESYNCS * RESYNC)  # the time itself is what is looked at
-            minutes = (time.monotonic() - begun) / 60
-            core = (cpu(pid) - used) / (60 * minutes)
-            reads = sum(it.method == "GET" and it.at >= begun for it in between.exchanges)
+            asked, changed = len(nats.asked), len(nats.changes)
+            found = await it.over(RESYNCS * RESYNC)
             rows = [
                 ("versions, nodes of each", f"{VERSIONS}, {NODES}"),
                 ("streams and buckets in NATS", len(nats.streams)),
-                ("requests to JetStream a minute", f"{(len(nats.asked) - asked) / minutes:.0f}"),
-                ("reads of the API server a minute", f"{reads / minutes:.0f}"),
-                ("CPU, % of a core", f"{100 * core:.1f}"),
-                ("RSS, MiB", f"{rss(pid):.0f}"),
+                ("requests to JetStream a minute", f"{(len(nats.asked) - asked) / found.minutes:.0f}"),
+                *found.rows,
             ]
             told.table(("at rest", ""), rows)
 
-            assert [] == writes(between, begun)
+            assert [] == found.writes
             assert [] == nats.changes[changed:]
             assert len(nats.asked) > asked
             await user.leave()

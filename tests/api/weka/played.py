@@ -112,7 +112,7 @@ class Product(fake_weka.Product):
 class Node(kubelet.Node):
     """All nodes of one test, each with drives that are signed."""
 
-    def __init__(self, client: kube_client.Client, namespace: str, folder: Path, count: int = 4) -> None:
+    def __init__(self, client: kube_client.Client, namespace: str, folder: Path, count: int) -> None:
         super().__init__(client, namespace, folder, folder, env={})
         self.names = [f"n{it}-{namespace}" for it in range(count)]
         self.product = Product(self)
