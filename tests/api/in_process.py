@@ -12,6 +12,7 @@ from typing import Any
 from aiohttp import web
 
 from moorage.api import conditions
+from tests import listening
 from tests.api.xsld import kubelet
 
 Answer = Callable[[str], Awaitable[Any]]
@@ -53,14 +54,10 @@ async def http(address: str, port: int, answer: Answer, prove: Prove = lambda _,
         except PermissionError as error:
             return web.Response(status=401, text=str(error))
 
-    loop, server = asyncio.get_running_loop(), web.Server(handle)
-    listening = await loop.create_server(server, address, port)
+    server = web.Server(handle)
+    entrance = await asyncio.get_running_loop().create_server(server, address, port)
     try:
         yield
     finally:
-        # asyncio forgets a connection that was accepted right before its server is closed, and never closes it
-        for each in listening.sockets:
-            loop.remove_reader(each.fileno())
-        await asyncio.sleep(0)  # who was accepted so far is the server's now
-        listening.close()
+        await listening.close(entrance)
         await server.shutdown(0)

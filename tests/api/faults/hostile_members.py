@@ -14,6 +14,8 @@ import zlib
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
+from tests import listening
+
 from . import proxy, tenant
 
 PORT = 9445
@@ -44,7 +46,7 @@ class Member:
         try:
             yield self
         finally:
-            server.close()
+            await listening.close(server)
             for writer in tuple(self._open):
                 writer.transport.abort()
 

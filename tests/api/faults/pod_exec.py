@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from moorage.kube.http import exec_protocol
+from tests import listening
 
 from . import faulty
 
@@ -37,8 +38,7 @@ async def answered(execs: faulty.Execs | None, folder: Path) -> AsyncIterator[Pa
     try:
         yield path
     finally:
-        server.close()
-        await server.wait_closed()
+        await listening.close(server)
 
 
 class Elsewhere:

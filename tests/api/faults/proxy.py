@@ -24,6 +24,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from moorage.kube import credentials
+from tests import listening
 
 from . import faulty
 
@@ -111,7 +112,7 @@ class Proxy:
     async def close(self) -> None:
         """Nobody gets through any more; what is open breaks."""
         if self._server is not None:
-            self._server.close()
+            await listening.close(self._server)
         for task in tuple(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -75,9 +75,10 @@ class Node(kubelet.Node):
     async def _nats(self, asked: str) -> dict[str, Any]:
         """What that server tells of JetStream."""
         there = [it for it in self.containers if isinstance(it, Server) and it.component == "nats"]
-        leader, *others = sorted(it.name for it in there if it.listens)
-        if not others:
+        listening = sorted(it.name for it in there if it.listens)
+        if len(listening) < 2:  # one alone is no cluster; and the last may be asked while it ends
             return {"server_id": asked}
+        leader, *others = listening
         known = [{"name": name, "current": True} for name in others]
         return {"meta_cluster": {"name": "kre", "leader": leader, "replicas": known if asked == leader else []}}
 

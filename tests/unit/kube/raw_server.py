@@ -7,6 +7,8 @@ import contextlib
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 
+from tests import listening
+
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 
@@ -98,7 +100,8 @@ class Server:
         try:
             yield self
         finally:
-            self._listener.close()
+            if self._listener.is_serving():
+                await listening.close(self._listener)
             for task in tuple(self._tasks):
                 task.cancel()
             await asyncio.gather(*self._tasks)

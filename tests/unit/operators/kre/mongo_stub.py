@@ -17,6 +17,8 @@ from typing import Any
 
 import bson
 
+from tests import listening
+
 OP_REPLY, OP_QUERY, OP_MSG = 1, 2004, 2013
 SALT, ROUNDS = b"0123456789abcdef", 4096
 Document = dict[str, Any]
@@ -61,7 +63,7 @@ class MongoStub:
             yield self
         finally:
             ended = True
-            server.close()
+            await listening.close(server)
             for writer in tuple(writers):
                 writer.close()
             await server.wait_closed()

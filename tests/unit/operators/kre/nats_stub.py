@@ -11,6 +11,8 @@ import json
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
+from tests import listening
+
 Object = dict[str, Any]
 PAGE = 3
 """Entries of a list in one answer: few, so that all reading takes several."""
@@ -50,12 +52,24 @@ class NatsStub:
     @contextlib.asynccontextmanager
     async def running(self, address: str = "127.0.0.1", port: int = 0) -> AsyncIterator[NatsStub]:
         """It listens on this machine; several at once are servers of one cluster."""
-        server = await asyncio.start_server(self._serve, address, port)
+        writers: set[asyncio.StreamWriter] = set()
+
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writers.add(writer)
+            try:
+                await self._serve(reader, writer)
+            finally:
+                writers.discard(writer)
+
+        server = await asyncio.start_server(serve, address, port)
         self.port = server.sockets[0].getsockname()[1]
         try:
             yield self
         finally:
-            server.close()
+            await listening.close(server)
+            await asyncio.sleep(0)  # whoever was let in last is among them
+            for writer in tuple(writers):
+                writer.close()
             await server.wait_closed()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
