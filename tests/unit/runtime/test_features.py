@@ -35,6 +35,17 @@ def test_every_case_of_kre_is_shown_or_said_not_to_be() -> None:
         assert f"def {name}(" in (ROOT / "tests" / path).read_text(), f"{path} has no {name}"
 
 
+def test_bad_input_of_kre_has_many_rows_each_with_a_test_that_says_its_words() -> None:
+    """What a person reads is what the test looks for."""
+    text = (ROOT / "tests/api/kre/README.md").read_text().partition("\n## Bad input\n")[2]
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("| ")][1:]
+
+    assert len(rows) >= 15
+    for what, shown, message in rows:
+        ((path, _),) = TEST.findall(shown)
+        assert message in (ROOT / "tests" / path).read_text(), f"{what}: {path} does not look for {message!r}"
+
+
 @pytest.mark.parametrize("page", ["reliability.md", "runtime-features.md"])
 def test_every_link_leads_somewhere(page: str) -> None:
     """Files that the page links to are there."""
