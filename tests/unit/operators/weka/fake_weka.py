@@ -60,7 +60,7 @@ class Product:
             "resources": hashlib.sha256(text.encode()).hexdigest() if text else "",
             "allow_stop": "stop" in flags,
             "allow_force_stop": "force" in flags,
-            "addresses": [pod["status"]["podIP"]],
+            "addresses": [it for it in [(pod.get("status") or {}).get("podIP")] if it],  # the watch may be behind
             "run_status": "Running" if text else "",
             "internal": "READY" if name in self.members else "STEM",
             "devices": [
