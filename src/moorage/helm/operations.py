@@ -405,7 +405,10 @@ def _kind(error: errors.KubeError, namespace: str) -> failures.FailureKind:
             return failures.FailureKind.CONFLICT
         case errors.ServerError() | errors.TooManyRequests() | errors.TransportError():
             return failures.FailureKind.NOT_REACHABLE
-    return failures.classify(str(error), namespace)
+    found = failures.classify(str(error), namespace)
+    if found is failures.FailureKind.NOT_FOUND:  # no chart or version was asked for yet: a record went meanwhile
+        return failures.FailureKind.CONFLICT
+    return found
 
 
 def _given(job: Job) -> tuple[Path, Mapping[str, Any]]:

@@ -110,6 +110,34 @@ async def test_a_failure_tells_nothing_of_the_records_that_it_worked_with(do: Do
     assert decision.Refused(failures.FailureKind.INVALID, f"helm x: {words}") == await do(made())
 
 
+class Missing(Client):
+    """Records go, or their namespace has gone, while they are looked for."""
+
+    def __init__(self, said: str) -> None:
+        super().__init__()
+        self._said = said
+
+    async def list(self, *_: Any, **__: Any) -> kube_client.Listing[meta.Partial]:
+        raise errors.NotFound("list Secret acme", errors.Status(404, "NotFound", self._said))
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ('secrets "sh.helm.release.v1.web.v4" not found', failures.FailureKind.CONFLICT),
+        ("details withheld, as they may quote secret data", failures.FailureKind.CONFLICT),
+        ('namespaces "acme" not found', failures.FailureKind.NO_NAMESPACE),
+    ],
+)
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_record_that_goes_meanwhile_is_no_lack_of_a_chart(way: str, said: str, kind: str) -> None:
+    """Helm was not begun, and it is tried again: nobody has to correct a name or a version."""
+    found = await WAYS[way][0](made(Missing(said)))
+
+    assert isinstance(found, decision.Refused)
+    assert (kind, failures.Cure.TIME) == (found.reason, failures.cure(found.reason))
+
+
 @pytest.mark.parametrize(("way", "revisions"), [("upgrade", {5}), ("rollback", {2, 5}), ("uninstall", {5})])
 async def test_only_records_of_revisions_that_there_may_be_are_read(way: str, revisions: set[int]) -> None:
     """The one that a run goes back to, if it does, and after a failure the one that it may have made."""
