@@ -42,31 +42,8 @@ class MongoStub:
 
     @contextlib.asynccontextmanager
     async def running(self, address: str = "127.0.0.1", port: int = 0) -> AsyncIterator[MongoStub]:
-        writers: set[asyncio.StreamWriter] = set()
-        ended = False
-
-        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            if ended:  # whoever was let in at the last moment
-                writer.close()
-                return
-            writers.add(writer)
-            try:
-                with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
-                    await _Talk(self, reader, writer).go_on()
-            finally:
-                writer.close()
-                writers.discard(writer)
-
-        server = await asyncio.start_server(serve, address, port)
-        self.port = server.sockets[0].getsockname()[1]
-        try:
+        async with listening.served(lambda *line: _Talk(self, *line).go_on(), address, port) as self.port:
             yield self
-        finally:
-            ended = True
-            await listening.close(server)
-            for writer in tuple(writers):
-                writer.close()
-            await server.wait_closed()
 
     def hello(self) -> Document:
         sizes = {"maxBsonObjectSize": 2**24, "maxMessageSizeBytes": 48_000_000, "maxWriteBatchSize": 100_000}

@@ -52,48 +52,26 @@ class NatsStub:
     @contextlib.asynccontextmanager
     async def running(self, address: str = "127.0.0.1", port: int = 0) -> AsyncIterator[NatsStub]:
         """It listens on this machine; several at once are servers of one cluster."""
-        writers: set[asyncio.StreamWriter] = set()
-
-        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            writers.add(writer)
-            try:
-                await self._serve(reader, writer)
-            finally:
-                writers.discard(writer)
-
-        server = await asyncio.start_server(serve, address, port)
-        self.port = server.sockets[0].getsockname()[1]
-        try:
+        async with listening.served(self._serve, address, port) as self.port:
             yield self
-        finally:
-            await listening.close(server)
-            await asyncio.sleep(0)  # whoever was let in last is among them
-            for writer in tuple(writers):
-                writer.close()
-            await server.wait_closed()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         info = {"server_id": "S", "version": "2.15.0", "max_payload": 2**20, "proto": 1, "headers": True}
         writer.write(f"INFO {json.dumps(info)}\r\n".encode())
         subscribed: dict[str, str] = {}
-        try:
-            while line := await reader.readline():
-                verb, *words = line.decode().split()
-                match verb:
-                    case "PING":
-                        writer.write(b"PONG\r\n")
-                    case "SUB":
-                        subscribed[words[0]] = words[-1]
-                    case "PUB":
-                        data = (await reader.readexactly(int(words[-1]) + 2))[:-2]
-                        answer = self._said(words[0].removeprefix("$JS.API."), data)
-                        if answer is not None:
-                            self._reply(writer, subscribed, words[1], answer)
-                await writer.drain()
-        except (ConnectionError, asyncio.IncompleteReadError):
-            pass
-        finally:
-            writer.close()
+        while line := await reader.readline():
+            verb, *words = line.decode().split()
+            match verb:
+                case "PING":
+                    writer.write(b"PONG\r\n")
+                case "SUB":
+                    subscribed[words[0]] = words[-1]
+                case "PUB":
+                    data = (await reader.readexactly(int(words[-1]) + 2))[:-2]
+                    answer = self._said(words[0].removeprefix("$JS.API."), data)
+                    if answer is not None:
+                        self._reply(writer, subscribed, words[1], answer)
+            await writer.drain()
 
     def _reply(self, writer: asyncio.StreamWriter, subscribed: dict[str, str], to: str, data: bytes) -> None:
         sid = next((sid for subject, sid in subscribed.items() if to.startswith(subject.removesuffix("*"))), "1")
