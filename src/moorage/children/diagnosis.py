@@ -70,7 +70,7 @@ def of_pod(
 def pods_of(obj: Object, pods: Iterable[Object]) -> list[Object]:
     """Those that a workload's selector takes, or that it owns; of a claim, those that use it and have not ended."""
     if obj.get("kind") == "PersistentVolumeClaim":
-        return [pod for pod in pods if _name(obj) in claims_of(pod) and not has_ended(pod)]
+        return [pod for pod in pods if _name(obj) in claims_of(pod) and not pod_trouble.has_ended(pod)]
     selector = (obj.get("spec") or {}).get("selector")
     wanted = selector.get("matchLabels") if isinstance(selector, Mapping) else None
     labels = wanted.items() if isinstance(wanted, Mapping) and wanted else None
@@ -148,7 +148,7 @@ def _has_come(event: Object, obj: Object, pods: list[Object]) -> bool:
         case _:  # its pods have names of their own, by which the event speaks of them
             said = set(re.findall(r"[\w.-]+", object_events.words(event)))
             return any(_name(pod) in said for pod in pods)
-    there = [pod for pod in pods if not _deleting(pod) and not has_ended(pod)]
+    there = [pod for pod in pods if not _deleting(pod) and not pod_trouble.has_ended(pod)]
     return wanted is not None and len(there) >= int(wanted)
 
 
@@ -166,8 +166,3 @@ def _owners(obj: Object) -> list[Any]:
 
 def _deleting(obj: Object) -> bool:
     return bool((obj.get("metadata") or {}).get("deletionTimestamp"))
-
-
-def has_ended(pod: Object) -> bool:
-    """Whether none of its containers runs, nor will."""
-    return (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")

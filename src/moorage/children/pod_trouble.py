@@ -50,6 +50,11 @@ def ready(pod: Object) -> bool:
     return any(c.get("type") == "Ready" and c.get("status") == "True" for c in status.get("conditions") or ())
 
 
+def has_ended(pod: Object) -> bool:
+    """Whether none of its containers runs, nor will."""
+    return (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
+
+
 def trouble(pod: Object, events: Iterable[Object] = (), nodes: Iterable[Object] = ()) -> Trouble | None:
     """Why this pod is not ready; None if it is and stays, or has succeeded. One that is being deleted says so."""
     status, name = pod.get("status") or {}, str((pod.get("metadata") or {}).get("name"))
@@ -92,8 +97,8 @@ def _speechless(container: Object) -> Object:
 
 def _lost_node(pod: Object, nodes: Iterable[Object]) -> str:
     """That the pod's node does not answer, by the node itself or by what was written into the pod; else empty."""
-    status, at = pod.get("status") or {}, str((pod.get("spec") or {}).get("nodeName") or "")
-    if not at or status.get("phase") in ("Succeeded", "Failed"):
+    at = str((pod.get("spec") or {}).get("nodeName") or "")
+    if not at or has_ended(pod):
         return ""
     if known := {str((node.get("metadata") or {}).get("name")): node for node in nodes}:
         if at not in known:

@@ -9,7 +9,7 @@ import msgspec
 
 from moorage.api import additions, conditions, meta, quantities
 
-from . import apply, diagnosis, owners, parts, volumes
+from . import apply, diagnosis, owners, parts, pod_trouble, volumes
 
 Object = dict[str, Any]
 
@@ -30,9 +30,8 @@ NOTHING = Around()
 
 def address(it: Object) -> str:
     """Where that pod is reached. One that has ended, or is ending, has no address: it may be another's by now."""
-    status = it.get("status") or {}
-    ended = status.get("phase") in ("Succeeded", "Failed") or "deletionTimestamp" in it["metadata"]
-    return "" if ended else str(status.get("podIP") or "")
+    ended = pod_trouble.has_ended(it) or "deletionTimestamp" in it["metadata"]
+    return "" if ended else str((it.get("status") or {}).get("podIP") or "")
 
 
 def pod(it: Object, ordinal: int, *, gate: str = "", around: Around = NOTHING) -> parts.PodSeen:

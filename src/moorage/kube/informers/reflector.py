@@ -142,7 +142,8 @@ class Reflector(Generic[T]):
             await self._once()
         except errors.KubeError as error:
             self._failures += 1
-            self._denied = denied + 1 if isinstance(error, errors.Forbidden) else 0
+            if isinstance(error, errors.Forbidden):
+                self._denied = denied + 1
             if _too_old(error):
                 self._version = ""
             else:

@@ -241,12 +241,7 @@ RUNNING: list[tuple[dict[str, Any], type[Any], str, str]] = [
     ),
     (leaving(node("greet", "first", former=1), deleting=True), Wait, Reason.NODE_LEAVING, "is there still"),
     (leaving(), Act, Reason.NODE_LEAVING, "removed: Deployment/old"),
-    (
-        {"objects": there(there=(*owned(), parts.SurplusSeen(kinds.DEPLOYMENT, "old", "o", deleting=True)))},
-        Wait,
-        Reason.NODE_LEAVING,
-        "Deployment/old",
-    ),
+    (leaving(deleting=True), Wait, Reason.NODE_LEAVING, "Deployment/old"),
     (
         nats(consumers={STREAM: {**NATS.consumers[STREAM], "old": ConsumerSeen("one", ACK, 3)}}),
         Act,

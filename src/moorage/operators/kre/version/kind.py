@@ -11,7 +11,7 @@ import functools
 from typing import Any
 
 from moorage.api import builtin, conditions
-from moorage.children import apply, diagnosis, health, owners, parts, pod_trouble
+from moorage.children import apply, health, owners, parts, pod_trouble
 from moorage.children.live import guards, surroundings
 from moorage.kube import client as kube_client
 from moorage.kube.informers import informer
@@ -410,7 +410,7 @@ def _node(row: tuple[str, str, str, int], live: Object, pods: list[Object], even
         ref=kinds.DEPLOYMENT.ref(live["metadata"]["namespace"], deployment, live["metadata"]["uid"]),
         pods_ready=sum(pod_trouble.ready(pod) for pod in pods),
         wanted=replicas,
-        former=max(0, sum(not diagnosis.has_ended(pod) for pod in pods) - replicas),
+        former=max(0, sum(not pod_trouble.has_ended(pod) for pod in pods) - replicas),
         ready=found.ok,
         restarts=sum(int(each.get("restartCount") or 0) for each in statuses),
         reason="" if found.ok else found.reason,
